@@ -1,0 +1,1 @@
+"""An interactive coding agent for the terminal."""

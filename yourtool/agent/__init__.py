@@ -1,0 +1,1 @@
+"""Put it together: one turn is one async generator of events."""

@@ -1,0 +1,481 @@
+"""What happened: the one stream that the core yields and every front end consumes.
+
+A `Fact` is written to the session log before it is shown; replaying the facts rebuilds the session
+exactly. A `Delta` only animates a live display, and a fact that follows makes it redundant. Facts
+are named in the past tense, and their `type` is the catalog's. Facts form a tree by
+`parent_event_id` whose root is the turn's `turn.started`.
+
+A fact that brings a message into the conversation carries it as `message`; the log stores that
+message in its own table and only its id in the event's payload.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+
+from yourtool.effects import SideEffects
+from yourtool.messages import ContentBlock, Message, StopReason, ToolInputError
+
+
+class Sensitivity(StrEnum):
+    """The most private thing an event of a type can hold; a floor."""
+
+    PRIVATE = "private"
+    USER_CONTROLLED = "user_controlled"
+    PSEUDONYMOUS = "pseudonymous"
+    AGGREGATABLE = "aggregatable"
+
+
+class Actor(StrEnum):
+    """Who caused it."""
+
+    USER = "user"
+    AGENT = "agent"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+# ── facts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Something that happened: the envelope every stored event shares."""
+
+    actor: ClassVar[Actor] = Actor.SYSTEM
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PSEUDONYMOUS
+
+    id: str
+    timestamp: datetime
+    session_id: str
+    turn_id: str | None = None
+    parent_event_id: str | None = None
+
+
+class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
+    """A session began."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    workspace_path: str
+    workspace_hash: str
+    initial_active_model: str | None = None
+    routing_policy_version: str = ""
+
+
+class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):
+    """A stored session was opened again."""
+
+    workspace_hash: str
+    last_event_id_at_resume: str | None = None
+
+
+class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):
+    """The user chose a model for the session, or gave the choice back with `/model -`."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    model: str | None
+    """None: no explicit choice any more."""
+
+
+class SessionEnded(Fact, frozen=True, kw_only=True, tag="session.ended"):
+    """The program let go of a session."""
+
+    disposition: Literal["completed", "abandoned", "error"]
+    turn_count: int
+    total_cost_usd: Decimal
+    duration_seconds: float
+
+
+class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn.started"):
+    """The user said something."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    user_message_hash: str
+    estimated_input_tokens: int
+    has_images: bool
+    has_tool_calls_in_history: bool
+    message: Message | None
+    """The user's; None when a turn is tried again over a message that is stored already."""
+
+
+class TurnCompleted(Fact, frozen=True, kw_only=True, tag="turn.completed"):
+    """The turn is over, well or with an error that `llm.call_failed` tells."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+
+    stop_reason: StopReason
+    llm_call_count: int
+    tool_call_count: int
+    total_input_tokens: int
+    total_output_tokens: int
+    total_cost_usd: Decimal
+    wall_time_seconds: float
+
+
+class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
+    """The turn was stopped before its end."""
+
+    reason: Literal["user_cancel", "client_disconnect", "timeout"]
+    partial_llm_calls: int
+    partial_tool_calls: int
+
+
+class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
+    """A request was sent to a model."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    model: str
+    provider: str
+    estimated_input_tokens: int
+    request_id: str
+    is_worker: bool = False
+
+
+class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):
+    """A model answered."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+
+    model: str
+    provider: str
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+    cache_creation_input_tokens: int
+    cost_usd: Decimal
+    pricing_version: str
+    latency_ms: int
+    stop_reason: StopReason
+    produced_tool_calls: int
+    produced_thinking_blocks: int
+    provider_tool_ids: dict[str, str] = {}
+    """Canonical tool_use id to the provider's id of the same call."""
+    message: Message
+
+
+class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
+    """An attempt failed; another may follow, with a higher `retry_count`."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    model: str
+    provider: str
+    error_class: str
+    error_message_redacted: str
+    provider_status: int | None = None
+    retryable: bool = False
+    retry_count: int
+    latency_ms: int
+    message: Message | None = None
+    """What had arrived by then, if anything, with status `error` or `cancelled`."""
+
+
+class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
+    """A tool began to run; written before it has any effect."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    input_hash: str
+    input_size_bytes: int
+    side_effects: SideEffects
+
+
+class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):
+    """A tool ran to its end; `success` is false for, say, a command that exited with 1."""
+
+    actor: ClassVar[Actor] = Actor.TOOL
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    success: bool
+    output_size_bytes: int
+    latency_ms: int
+    files_modified: tuple[str, ...] = ()
+    command_executed: str | None = None
+    message: Message
+
+
+class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
+    """A call has an error for a result; without a `tool.called` before it, it never ran."""
+
+    actor: ClassVar[Actor] = Actor.TOOL
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    error_class: str
+    error_message: str
+    latency_ms: int
+    message: Message
+
+
+class ToolInputInvalid(Fact, frozen=True, kw_only=True, tag="tool.input_invalid"):
+    """The arguments of a call do not fit the tool; the `tool.failed` after it answers the model."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    validation_errors: tuple[str, ...]
+
+
+class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confirmation_requested"):
+    """The user was asked."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    side_effects: SideEffects
+    confirmation_request_id: str
+    input_summary: str
+    projected_modifications: tuple[str, ...] = ()
+    command_summary: str | None = None
+    expires_at: datetime | None = None
+
+
+class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confirmation_resolved"):
+    """The question has an answer, or never will."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    confirmation_request_id: str
+    decision: Literal["allow", "deny", "timeout", "cancelled"]
+    scope: Literal["once", "session", "always"] | None = None
+
+
+class PolicyEvaluation(Struct, frozen=True, kw_only=True):
+    """What one slot of the routing chain said."""
+
+    policy: str
+    """`per_message_override`, `manual_sticky`, `rule`, `pattern`, `delegate_request`,
+    `workspace_default` or `global_default`."""
+    verdict: Literal["not_applicable", "deferred", "rejected", "chose"]
+    candidate_model: str | None = None
+    reason: str
+    rule_name: str | None = None
+    confidence: float | None = None
+    validation_failure: str | None = None
+
+
+class RouteDecided(Fact, frozen=True, kw_only=True, tag="route.decided"):
+    """A model was chosen for the turn, or none could serve (`winner_index` -1)."""
+
+    chosen_model: str | None
+    winner_index: int
+    elapsed_ms: float
+    chain: tuple[PolicyEvaluation, ...]
+
+
+class ProviderUnavailable(Fact, frozen=True, kw_only=True, tag="routing.provider_unavailable"):
+    """Failures took a model or a whole provider out of routing."""
+
+    provider: str
+    scope: Literal["model_specific", "provider_wide"]
+    models_affected: tuple[str, ...]
+    trigger_reason: Literal[
+        "5_consecutive_failures", "auth_error", "dns_error", "multi_model_failures"
+    ]
+
+
+class ProviderRecovered(Fact, frozen=True, kw_only=True, tag="routing.provider_recovered"):
+    """It serves again."""
+
+    provider: str
+    scope: Literal["model_specific", "provider_wide"]
+    models_recovered: tuple[str, ...]
+    downtime_seconds: float
+
+
+AnyFact: TypeAlias = (
+    SessionCreated
+    | SessionResumed
+    | SessionModelSelected
+    | SessionEnded
+    | TurnStarted
+    | TurnCompleted
+    | TurnCancelled
+    | LlmCallStarted
+    | LlmCallCompleted
+    | LlmCallFailed
+    | ToolCalled
+    | ToolCompleted
+    | ToolFailed
+    | ToolInputInvalid
+    | ToolConfirmationRequested
+    | ToolConfirmationResolved
+    | RouteDecided
+    | ProviderUnavailable
+    | ProviderRecovered
+)
+
+
+# ── deltas ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class TokenUsage(Struct, frozen=True, kw_only=True):
+    """Tokens as the provider counted them, in disjoint buckets."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    reasoning_tokens: int | None = None
+    estimated: bool = False
+
+
+class Delta(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Something that is happening; never stored."""
+
+
+class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
+    """A reply begins."""
+
+    message_id: str
+    model: str
+    role: Literal["assistant"] = "assistant"
+
+
+class TextDelta(Delta, frozen=True, kw_only=True, tag="text_delta"):
+    """More words."""
+
+    message_id: str
+    content_block_index: int
+    text: str
+
+
+class ThinkingDelta(Delta, frozen=True, kw_only=True, tag="thinking_delta"):
+    """More reasoning; `signature` only on the last one of a block."""
+
+    message_id: str
+    content_block_index: int
+    text: str
+    signature: str | None = None
+
+
+class ToolUseStart(Delta, frozen=True, kw_only=True, tag="tool_use_start"):
+    """The model begins to write a call."""
+
+    message_id: str
+    content_block_index: int
+    tool_use_id: str
+    tool_name: str
+
+
+class ToolUseInputDelta(Delta, frozen=True, kw_only=True, tag="tool_use_input_delta"):
+    """A raw fragment of the arguments; not valid JSON by itself."""
+
+    message_id: str
+    content_block_index: int
+    tool_use_id: str
+    partial_json: str
+
+
+class ToolUseEnd(Delta, frozen=True, kw_only=True, tag="tool_use_end"):
+    """The arguments, parsed; `{}` where they were not a JSON object."""
+
+    message_id: str
+    content_block_index: int
+    tool_use_id: str
+    final_input: dict[str, Any]
+
+
+class UsageUpdate(Delta, frozen=True, kw_only=True, tag="usage_update"):
+    """The counters so far."""
+
+    message_id: str
+    usage: TokenUsage
+
+
+class MessageComplete(Delta, frozen=True, kw_only=True, tag="message_complete"):
+    """The whole reply; authoritative, and last but for `error`."""
+
+    message_id: str
+    stop_reason: StopReason
+    stop_detail: str | None = None
+    """The provider's own word."""
+    final_content: tuple[ContentBlock, ...]
+    usage: TokenUsage
+    latency_ms: int
+    tool_input_errors: dict[str, ToolInputError] = {}
+    provider_raw: dict[str, Any] | None = None
+
+
+class StreamError(Delta, frozen=True, kw_only=True, tag="error"):
+    """The stream broke; follows a `message_complete` whose stop reason is `error`."""
+
+    message_id: str
+    error_class: str
+    message: str
+    retryable: bool
+    status: int | None = None
+
+
+class RetryScheduled(Delta, frozen=True, kw_only=True, tag="retry_scheduled"):
+    """The next attempt is `delay_seconds` away; the wait ends early when the turn is stopped."""
+
+    attempt: int
+    max_attempts: int
+    delay_seconds: float
+    error_class: str
+    message: str
+
+
+class AttemptFailed(Delta, frozen=True, kw_only=True, tag="attempt_failed"):
+    """One attempt of several failed; the core writes it down as `llm.call_failed`."""
+
+    attempt: int
+    error_class: str
+    message: str
+    retryable: bool
+    status: int | None
+    latency_ms: int
+
+
+class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta"):
+    """What a running tool printed just now."""
+
+    tool_use_id: str
+    text: str
+
+
+class Notice(Delta, frozen=True, kw_only=True, tag="notice"):
+    """Words of the program to the user."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+StreamEvent: TypeAlias = (
+    MessageStart
+    | TextDelta
+    | ThinkingDelta
+    | ToolUseStart
+    | ToolUseInputDelta
+    | ToolUseEnd
+    | UsageUpdate
+    | MessageComplete
+    | StreamError
+    | RetryScheduled
+    | AttemptFailed
+)
+"""What an adapter yields."""
+
+Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | Notice
+"""What the core yields."""

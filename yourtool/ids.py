@@ -1,0 +1,64 @@
+"""Identifiers: ULIDs that only ever grow.
+
+A ULID is 48 bits of milliseconds and 80 of randomness in 26 characters of Crockford's base 32
+(https://github.com/ulid/spec). Here a new id is the previous one plus one whenever the clock has
+not moved forward, so order holds across threads and across a clock that steps back.
+"""
+
+import secrets
+import threading
+import time
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_RANDOM_BITS = 80
+_LENGTH = 26
+
+
+class IdFactory:
+    """Mints strictly increasing ULIDs; safe to call from any thread."""
+
+    def __init__(self, after: str = "") -> None:
+        self._lock = threading.Lock()
+        self._last = _decode(after) if after else 0
+
+    def __call__(self) -> str:
+        """Return a ULID greater than every one returned before."""
+        fresh = (time.time_ns() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        with self._lock:
+            self._last = max(fresh, self._last + 1)
+            return _encode(self._last)
+
+    def advance(self, past: str) -> None:
+        """Make every later id greater than `past`, which another process may have minted."""
+        with self._lock:
+            self._last = max(self._last, _decode(past))
+
+
+new_id = IdFactory()
+"""The factory of this process."""
+
+
+def new_session_id() -> str:
+    """Return `sess_<ulid>`."""
+    return f"sess_{new_id()}"
+
+
+def new_tool_use_id() -> str:
+    """Return `tu_<ulid>`: our own id of a tool call, never a provider's."""
+    return f"tu_{new_id()}"
+
+
+def is_ulid(text: str) -> bool:
+    """Tell whether `text` has the form of a ULID as minted here."""
+    return len(text) == _LENGTH and text[0] <= "7" and all(char in ALPHABET for char in text)
+
+
+def _encode(value: int) -> str:
+    return "".join(ALPHABET[value >> shift & 31] for shift in range(125, -1, -5))
+
+
+def _decode(text: str) -> int:
+    value = 0
+    for char in text:
+        value = value << 5 | ALPHABET.index(char)
+    return value

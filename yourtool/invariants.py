@@ -1,0 +1,94 @@
+"""What a valid message and a valid session are; reports, never repairs.
+
+Codes are those of the message contract: M1–M5 for a message, T2–T3 for tool calls across a
+session, D1–D4 for metadata.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from yourtool.messages import (
+    ContentBlock,
+    ImageBlock,
+    Message,
+    MessageStatus,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+PERMITTED: dict[Role, tuple[type[ContentBlock], ...]] = {
+    Role.USER: (TextBlock, ImageBlock),
+    Role.ASSISTANT: (TextBlock, ToolUseBlock, ThinkingBlock, RedactedThinkingBlock),
+    Role.TOOL: (ToolResultBlock,),
+    Role.SYSTEM: (TextBlock,),
+}
+
+
+def validate(message: Message) -> list[str]:
+    """Return what is wrong with one message, each problem beginning with its code.
+
+    A `partial` message has no problems, whatever it holds. One that was cancelled or failed is
+    held to its role's blocks, not to completeness.
+    """
+    if message.metadata.status is MessageStatus.PARTIAL:
+        return []
+    problems = _content_problems(message)
+    if message.role is Role.TOOL and message.metadata.parent_tool_use_id is None:
+        problems.append("D4: a tool message needs `parent_tool_use_id`")
+    if message.metadata.status is MessageStatus.COMPLETE:
+        if not message.content and message.role is not Role.SYSTEM:
+            problems.insert(0, f"M1: a complete {message.role} message needs content")
+        if message.role is Role.ASSISTANT:
+            problems += _assistant_problems(message)
+    return problems
+
+
+def validate_session(messages: Sequence[Message]) -> list[str]:
+    """Return what is wrong with the tool calls of a whole conversation.
+
+    T1 a call id that is not ours; T2 a result without its call; T3 a call answered twice; and
+    calls that nobody answered. Single messages are not validated here.
+    """
+    uses = [block.id for message in messages for block in message.tool_uses]
+    results = [
+        block.tool_use_id
+        for message in messages
+        for block in message.content
+        if isinstance(block, ToolResultBlock)
+    ]
+    asked, answered = set(uses), Counter(results)
+    return (
+        [f"T1: `{use}` is not an id of ours" for use in uses if not use.startswith("tu_")]
+        + [f"T2: a result for `{use}`, which nobody called" for use in answered if use not in asked]
+        + [f"T3: `{use}` has {count} results" for use, count in answered.items() if count > 1]
+        + [f"unanswered: `{use}` has no result" for use in uses if use not in answered]
+    )
+
+
+def _content_problems(message: Message) -> list[str]:
+    permitted = PERMITTED[message.role]
+    problems = [
+        f"M3: {type(block).__name__} may not stand in a {message.role} message"
+        for block in message.content
+        if not isinstance(block, permitted)
+    ]
+    if message.role is Role.TOOL and len(message.content) != 1:
+        problems.append(
+            f"M3: a tool message holds exactly one result, not {len(message.content)} blocks"
+        )
+    return problems
+
+
+def _assistant_problems(message: Message) -> list[str]:
+    metadata, problems = message.metadata, list[str]()
+    if metadata.model is None or metadata.provider is None:
+        problems.append("D1: a complete assistant message needs `model` and `provider`")
+    if metadata.routing is None:
+        problems.append("D2: a complete assistant message needs `routing`")
+    if metadata.usage is None:
+        problems.append("D3: a complete assistant message needs `usage`")
+    return problems

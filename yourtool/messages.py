@@ -1,0 +1,333 @@
+"""The canonical message format, schema version 1: what is stored and what adapters translate.
+
+A message is a role and an ordered tuple of typed blocks, never a bare string. A tool result is a
+message of its own with role `tool`; a system prompt is a message with role `system`. Values are
+frozen and hashable; equality and hashing leave `provider_raw` out.
+"""
+
+import functools
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+SCHEMA_VERSION = 1
+
+_log = logging.getLogger(__name__)
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class MessageStatus(StrEnum):
+    """How far a message got."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+class RoutingMode(StrEnum):
+    """Why a turn went to its model, coarsely; the chain is in the `route.decided` event."""
+
+    OVERRIDE = "override"
+    MANUAL = "manual"
+    RULE = "rule"
+    PATTERN = "pattern"
+    DELEGATE = "delegate"
+    DEFAULT = "default"
+
+
+class StopReason(StrEnum):
+    """Why a reply ended. Whether tools run is decided by the tool_use blocks, never by this."""
+
+    END_TURN = "end_turn"
+    MAX_TOKENS = "max_tokens"
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL_USE = "tool_use"
+    REFUSAL = "refusal"
+    CONTENT_FILTER = "content_filter"
+    PAUSE_TURN = "pause_turn"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+    OTHER = "other"
+
+
+def canonical_json(value: Any) -> bytes:
+    """Encode `value` with sorted keys, so that equal values have equal bytes."""
+    return msgspec.json.encode(value, order="deterministic")
+
+
+class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
+    """Words."""
+
+    text: str
+
+
+class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
+    """A tool the model wants to run."""
+
+    id: str
+    """`tu_<ulid>`, ours; providers' ids live in the id map."""
+    name: str
+    input: dict[str, Any]
+    """Checked against the tool's schema at ingress and again at dispatch."""
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.name, canonical_json(self.input)))
+
+
+class ImageSource(Struct, frozen=True):
+    """Where the bytes of an image are."""
+
+    kind: Literal["base64", "url", "file_ref"]
+    data: str
+    """Base64 text, a URL, or a path relative to the workspace."""
+
+
+class ImageBlock(Struct, frozen=True, tag_field="type", tag="image"):
+    """A picture."""
+
+    source: ImageSource
+    media_type: str
+
+
+class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """Reasoning shown by the model."""
+
+    text: str
+    signature: str | None = None
+    """Opaque; only the provider that issued it can read it."""
+
+
+class RedactedThinkingBlock(Struct, frozen=True, tag_field="type", tag="redacted_thinking"):
+    """Reasoning that the provider keeps encrypted."""
+
+    data: str
+
+
+class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
+    """What a tool answered."""
+
+    tool_use_id: str
+    content: tuple[TextBlock | ImageBlock, ...]
+    is_error: bool = False
+
+
+ContentBlock: TypeAlias = (
+    TextBlock | ToolUseBlock | ToolResultBlock | ImageBlock | ThinkingBlock | RedactedThinkingBlock
+)
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens and price of one model request; the three input counters are disjoint."""
+
+    input_tokens: int
+    """Prompt tokens neither read from nor written to a cache."""
+    output_tokens: int
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cost_usd: Decimal
+    pricing_version: str
+    """The price table used; empty when the model has no price."""
+    latency_ms: int
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The whole prompt."""
+        return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
+
+
+class UsageExtra(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What else is known about the tokens of a request."""
+
+    estimated: bool = False
+    """The provider did not say; the counters are our estimate."""
+    unpriced: bool = False
+    """No price is known for the model: `cost_usd` is zero because it must be a number."""
+    reasoning_tokens: int | None = None
+    reported_cost_usd: Decimal | None = None
+
+
+class RoutingDecisionRecord(Struct, frozen=True, kw_only=True):
+    """Why this message came from this model, in short."""
+
+    mode: RoutingMode
+    chosen_model: str
+    reason: str
+    rule_name: str | None = None
+    confidence: float | None = None
+    alternatives_considered: tuple[str, ...] = ()
+
+
+class ErrorInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a reply failed."""
+
+    error_class: str
+    message: str
+    retryable: bool = False
+    http_status: int | None = None
+
+
+class ToolInputError(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Arguments that were not a JSON object; the call is stored with empty input and never run."""
+
+    raw: str
+    """The text as received, capped."""
+    error: str
+    truncated: bool = False
+    """The reply was cut by the token limit inside this call."""
+
+
+class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
+    """Where a message came from and what it cost."""
+
+    model: str | None = None
+    """Canonical model id, `<provider>:<name>`."""
+    provider: str | None = None
+    routing: RoutingDecisionRecord | None = None
+    usage: Usage | None = None
+    parent_tool_use_id: str | None = None
+    status: MessageStatus = MessageStatus.COMPLETE
+    provider_raw: dict[str, Any] | None = None
+    """Written and read by one adapter only; no part of equality."""
+    user_id: str | None = None
+    team_id: str | None = None
+    stop_reason: StopReason | None = None
+    stop_detail: str | None = None
+    """The provider's own word for the stop reason."""
+    error: ErrorInfo | None = None
+    tool_input_errors: dict[str, ToolInputError] | None = None
+    """By tool_use id."""
+    details: dict[str, Any] | None = None
+    """For the screen only (a diff, an exit code); never sent to a model."""
+    usage_extra: UsageExtra | None = None
+    origin: str | None = None
+    """Who made the message when its role does not say, such as `import_repair`."""
+
+    def _identity(self) -> tuple[Any, ...]:
+        return tuple(
+            canonical_json(value) if isinstance(value, dict) else value
+            for name in self.__struct_fields__
+            if name != "provider_raw"
+            for value in (getattr(self, name),)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MessageMetadata):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+def now() -> datetime:
+    """Return the current UTC time; microseconds are kept."""
+    return datetime.now(UTC)
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One entry of a conversation."""
+
+    id: str
+    """ULID, growing within a session; minted by the core, never by an adapter."""
+    session_id: str
+    role: Role
+    content: tuple[ContentBlock, ...]
+    metadata: MessageMetadata = field(default_factory=MessageMetadata)
+    created_at: datetime
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined without a separator."""
+        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUseBlock, ...]:
+        """The calls in the message, in order."""
+        return tuple(block for block in self.content if isinstance(block, ToolUseBlock))
+
+    @property
+    def result(self) -> ToolResultBlock | None:
+        """The tool result that a `tool` message carries."""
+        for block in self.content:
+            if isinstance(block, ToolResultBlock):
+                return block
+        return None
+
+
+BLOCK_TYPES: Mapping[str, type[ContentBlock]] = {
+    "text": TextBlock,
+    "tool_use": ToolUseBlock,
+    "tool_result": ToolResultBlock,
+    "image": ImageBlock,
+    "thinking": ThinkingBlock,
+    "redacted_thinking": RedactedThinkingBlock,
+}
+
+
+def encode_content(content: Sequence[ContentBlock]) -> bytes:
+    """Encode blocks for storage; deterministic."""
+    return canonical_json(content)
+
+
+def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]:
+    """Decode stored blocks; a kind this version does not know is skipped with a warning.
+
+    `where` names the row in that warning.
+
+    Raises:
+        msgspec.DecodeError: the data is not JSON, or a known block does not have its shape.
+    """
+    blocks: list[ContentBlock] = []
+    for raw in msgspec.json.decode(data, type=list[dict[str, Any]]):
+        if (kind := BLOCK_TYPES.get(raw.get("type", ""))) is None:
+            _log.warning("skipped a block of unknown type %r in %s", raw.get("type"), where)
+        elif kind is ToolResultBlock:
+            blocks.append(msgspec.convert(_known_result_content(raw, where), ToolResultBlock))
+        else:
+            blocks.append(msgspec.convert(raw, kind))
+    return tuple(blocks)
+
+
+def encode_metadata(metadata: MessageMetadata) -> bytes:
+    """Encode metadata for storage; fields at their default are left out."""
+    return canonical_json(metadata)
+
+
+def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
+    """Decode stored metadata; fields this version does not know are skipped with a warning.
+
+    Raises:
+        msgspec.DecodeError: the data is not JSON, or a known field does not have its type.
+    """
+    raw = msgspec.json.decode(data, type=dict[str, Any])
+    if unknown := raw.keys() - _metadata_fields():
+        _log.warning("skipped unknown metadata %s in %s", sorted(unknown), where)
+    return msgspec.convert(raw, MessageMetadata)
+
+
+@functools.cache
+def _metadata_fields() -> frozenset[str]:
+    return frozenset(MessageMetadata.__struct_fields__)
+
+
+def _known_result_content(raw: dict[str, Any], where: str) -> dict[str, Any]:
+    known = [part for part in raw.get("content", ()) if part.get("type") in ("text", "image")]
+    if len(known) != len(raw.get("content", ())):
+        _log.warning("skipped a part of unknown type in a tool result in %s", where)
+    return {**raw, "content": known}

@@ -1,0 +1,94 @@
+"""Models: their names, what they can take, and what they cost."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from yourtool.errors import UnknownModelError
+
+
+class ModelId(NamedTuple):
+    """`<provider>:<name>`; the name may hold colons and slashes of its own."""
+
+    provider: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> "ModelId":
+        """Split at the first colon.
+
+        Raises:
+            UnknownModelError: there is no provider or no name.
+        """
+        provider, colon, name = text.partition(":")
+        if not (provider and colon and name):
+            raise UnknownModelError(
+                f"`{text}` is not a model id; write `<provider>:<name>`,"
+                " for example `anthropic:claude-sonnet-4-6`"
+            )
+        return cls(provider, name)
+
+    def __str__(self) -> str:
+        return f"{self.provider}:{self.name}"
+
+
+class AdapterCapabilities(Struct, frozen=True, kw_only=True):
+    """What a model can take through our adapter; honest, also where the model could do more."""
+
+    supports_thinking: bool = False
+    supports_images: bool = False
+    supports_tools: bool = True
+    supports_system_prompt: bool = True
+    supports_structured_output: bool = False
+    supports_streaming: bool = True
+    supports_streaming_tool_calls: bool = True
+    supports_parallel_tool_calls: bool = True
+    supports_prompt_caching: bool = False
+    supports_system_messages_in_list: bool = False
+    """False: the adapter hoists system messages into a field of their own."""
+    max_context_tokens: int = 32_768
+    max_output_tokens: int = 4_096
+    accepted_image_media_types: tuple[str, ...] = ()
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """US dollars per million tokens."""
+
+    input_per_mtok_usd: Decimal
+    output_per_mtok_usd: Decimal
+    cached_read_per_mtok_usd: Decimal | None = None
+    """None: cached tokens cost what uncached ones do."""
+    cache_write_per_mtok_usd: Decimal | None = None
+
+
+class PriceTable(Struct, frozen=True, kw_only=True):
+    """Prices by canonical model id, as of a date."""
+
+    pricing_version: str
+    """`YYYY-MM-DD`."""
+    models: Mapping[str, Price]
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """One row of the catalogue."""
+
+    id: str
+    """Canonical: `<provider>:<name>`."""
+    wire_name: str
+    """What the provider calls it."""
+    capabilities: AdapterCapabilities
+    aliases: tuple[str, ...] = ()
+    price: Price | None = None
+    """None: unpriced, which is not the same as free."""
+    known: bool = True
+    """False: nobody described this model; the capabilities are conservative guesses."""
+    uses_max_completion_tokens: bool = False
+    """Chat Completions: the newer name of the limit, which reasoning models insist on."""
+    accepts_temperature: bool = True
+
+    @property
+    def provider(self) -> str:
+        """The part before the first colon."""
+        return self.id.partition(":")[0]

@@ -1,0 +1,60 @@
+"""Where things live: the user's directory, and what ships with the program.
+
+`YOURTOOL_HOME` moves everything. Otherwise `~/.yourtool` holds what a person edits, and the
+platform's own directories (platformdirs) hold the rest.
+"""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+from platformdirs import PlatformDirs
+
+
+class Paths(Struct, frozen=True):
+    """Directories of one run; none of them need exist."""
+
+    home: Path
+    """What a person edits: `config.toml`, `credentials.toml`, prompts history, themes."""
+    data: Path
+    """The session database and blobs."""
+    state: Path
+    """Logs, locks, prompt history."""
+    cache: Path
+    """Anything that may be deleted at any time."""
+
+    @property
+    def database(self) -> Path:
+        """The session database."""
+        return self.data / "sessions.db"
+
+    @property
+    def log_file(self) -> Path:
+        """The diagnostic log; mode 0600."""
+        return self.state / "log" / "yourtool.log"
+
+
+def resolve_paths(session_dir: str | None = None) -> Paths:
+    """Return the directories of this run; `session_dir` (an option) moves the data alone."""
+    if override := os.environ.get("YOURTOOL_HOME"):
+        root = Path(override).expanduser().absolute()
+        paths = Paths(root, root / "data", root / "state", root / "cache")
+    else:
+        dirs = PlatformDirs("yourtool", appauthor=False)
+        paths = Paths(
+            Path.home() / ".yourtool",
+            dirs.user_data_path,
+            dirs.user_state_path,
+            dirs.user_cache_path,
+        )
+    if session_dir is None:
+        return paths
+    data = Path(session_dir).expanduser().absolute()
+    return Paths(paths.home, data, paths.state, paths.cache)
+
+
+def shipped(kind: str) -> Path:
+    """Return the directory of shipped `themes` or `config`, installed or in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "data" / kind
+    return installed if installed.is_dir() else package.parent / kind

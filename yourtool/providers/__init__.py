@@ -1,0 +1,1 @@
+"""Speak to models: one module per wire dialect, one row per provider."""

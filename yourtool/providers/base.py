@@ -1,0 +1,117 @@
+"""What the loop knows of a provider: a request goes in, stream events come out.
+
+An adapter is two pure functions per dialect (`to_wire`, `from_wire`) over a thin `Transport`. The
+stream of one request obeys five rules, whatever the provider sent and however it was cut:
+`message_start` comes before any delta; each call has one start, then input deltas, then one end;
+a final input is a JSON object; block indices never decrease; `message_complete` is last, but for
+an `error` that follows it before the same error is raised.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from yourtool.effects import ToolDefinition
+from yourtool.events import StreamEvent
+from yourtool.interrupt import Interrupt
+from yourtool.messages import Message
+from yourtool.models import Model
+from yourtool.providers.tool_ids import ToolIdMap
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One model request: everything an adapter may know."""
+
+    request_id: str
+    session_id: str
+    message_id: str
+    """The id the reply will have; stream events carry it."""
+    model: Model
+    messages: tuple[Message, ...]
+    """System messages first, stable before volatile; then the conversation as `hygiene.view`
+    made it valid."""
+    tools: tuple[ToolDefinition, ...] = ()
+    max_output_tokens: int
+    stop_sequences: tuple[str, ...] = ()
+    temperature: float | None = None
+    effort: str | None = None
+    """Thinking level, where the model has one."""
+    tool_ids: ToolIdMap
+    workspace_path: str = ""
+    """Where `file_ref` images are resolved."""
+    interrupt: Interrupt
+    """Every wait for the network goes through `interrupt.guard`."""
+
+
+class Adapter(Protocol):
+    """Speaks to one provider."""
+
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        """Send the request and yield the reply as it comes.
+
+        When `request.interrupt` fires, open calls are ended, `message_complete` with stop reason
+        `cancelled` and the partial content is yielded, and the iterator ends without raising.
+
+        Raises:
+            AdapterError: the request failed; if a delta was yielded already, then only after
+                `message_complete` (stop reason `error`, partial content) and `error`.
+        """
+        ...
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
+    ) -> int:
+        """Guess the prompt's size without the network; within about ten per cent."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; idempotent."""
+        ...
+
+
+class WireReply(Protocol):
+    """The response to one post: its head, then its body as it arrives."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Lower-case names."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body in pieces of any size.
+
+        Raises:
+            NetworkError: the connection broke.
+        """
+        ...
+
+    async def read(self) -> bytes:
+        """Return the whole body; for errors."""
+        ...
+
+
+class Transport(Protocol):
+    """Posts a body and yields bytes; knows keys and hosts, and nothing of dialects."""
+
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[WireReply]:
+        """Post JSON to `path` under the provider's base URL; never retries.
+
+        Raises:
+            NetworkError: no connection, TLS, or no response in time.
+        """
+        ...
+
+    async def get(self, path: str) -> Any:
+        """Fetch JSON, such as the provider's own list of models.
+
+        Raises:
+            AdapterError: it could not be had.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; idempotent."""
+        ...

@@ -1,0 +1,1 @@
+"""Choose the model of a turn, and say why."""

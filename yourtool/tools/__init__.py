@@ -1,0 +1,1 @@
+"""Touch the world, and say how."""
