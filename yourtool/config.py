@@ -1,0 +1,277 @@
+"""The settings: `config.toml` as Structs, with the environment and the command line above it.
+
+Precedence is option, environment variable, file, default, and where each value came from is known.
+A key that does not exist is an error. A file of the workspace never sets anything here.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from yourtool.errors import ConfigError
+from yourtool.paths import Paths, shipped
+from yourtool.tables import Fault, Key, dotted, flat, leaves, line_of, nested
+
+
+class Mode(StrEnum):
+    """How much is asked before a tool runs."""
+
+    ASK = "ask"
+    ACCEPT_EDITS = "accept-edits"
+    PLAN = "plan"
+    AUTO = "auto"
+
+
+class WorkspaceConfig(Struct, frozen=True):
+    """Settings of one directory."""
+
+    model: Annotated[str, Meta(description="The model of sessions in this directory.")] = ""
+
+
+class Limits(Struct, frozen=True):
+    """Where a turn stops and asks, and how long it waits."""
+
+    max_requests_per_turn: Annotated[
+        int, Meta(ge=1, description="Model requests in one turn before it pauses and asks.")
+    ] = 50
+    max_cost_per_turn_usd: Annotated[
+        Decimal, Meta(description="US dollars in one turn before it pauses and asks.")
+    ] = Decimal("5")
+    confirmation_timeout_seconds: Annotated[
+        int, Meta(ge=1, description="How long a question waits where nobody sits at a terminal.")
+    ] = 300
+    tool_concurrency: Annotated[
+        int, Meta(ge=1, le=64, description="Calls of one reply that may run at the same time.")
+    ] = 4
+    first_event_seconds: Annotated[
+        float, Meta(gt=0, description="Silence allowed before a reply begins.")
+    ] = 60
+    content_seconds: Annotated[
+        float, Meta(gt=0, description="Silence allowed inside a reply; pings do not count.")
+    ] = 90
+    max_retries: Annotated[
+        int, Meta(ge=0, le=10, description="Further attempts after a request that may be repeated.")
+    ] = 2
+
+
+class ProviderConfig(Struct, frozen=True):
+    """A provider of your own, or changes to one that is built in."""
+
+    api: Annotated[
+        Literal["messages", "chat"] | None,
+        Meta(description="What it speaks: Anthropic Messages or OpenAI Chat Completions."),
+    ] = None
+    base_url: Annotated[
+        str | None, Meta(description="The address that the API's paths are put behind.")
+    ] = None
+    key_env: Annotated[
+        str | None, Meta(description="The environment variable that holds its key.")
+    ] = None
+    sdk: Annotated[
+        bool, Meta(description="Go through the provider's own library, for its ways to log in.")
+    ] = False
+    headers: Annotated[
+        dict[str, str], Meta(description="Further request headers; never shown.")
+    ] = {}
+    quirks: Annotated[dict[str, bool | str], Meta(description="Named deviations of its API.")] = {}
+
+
+class UiConfig(Struct, frozen=True):
+    """The terminal interface."""
+
+    ascii: Annotated[bool, Meta(description="Draw with plain ASCII characters only.")] = False
+
+
+class Config(Struct, frozen=True):
+    """Every setting; `docs/configuration.md` is made from it."""
+
+    model: Annotated[
+        str,
+        Meta(description="The model that answers; empty: the default of the first with a key."),
+    ] = ""
+    theme: Annotated[str, Meta(description="The name of a theme; `/theme` lists them.")] = "dark"
+    mode: Annotated[
+        Mode, Meta(description="What is asked first: `ask`, `accept-edits`, `plan` or `auto`.")
+    ] = Mode.ASK
+    effort: Annotated[
+        str | None, Meta(description="How long to think, where the model has levels.")
+    ] = None
+    workspaces: Annotated[
+        dict[str, WorkspaceConfig], Meta(description="Settings by absolute path of a directory.")
+    ] = {}
+    limits: Limits = Limits()
+    providers: Annotated[dict[str, ProviderConfig], Meta(description="Providers by name.")] = {}
+    ui: UiConfig = UiConfig()
+
+
+ENVIRONMENT: Mapping[str, Key] = {
+    "YOURTOOL_MODEL": ("model",),
+    "YOURTOOL_THEME": ("theme",),
+    "YOURTOOL_MODE": ("mode",),
+    "YOURTOOL_EFFORT": ("effort",),
+}
+"""Variables that set a key; empty ones do not count."""
+
+
+class Setting(Struct, frozen=True):
+    """One value in force."""
+
+    key: Key
+    value: Any
+    source: str
+    """`default`, `option --model`, `environment YOURTOOL_MODEL` or the file."""
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """One reason why the settings cannot be used."""
+
+    where: str
+    """A file, an option or a variable."""
+    line: int | None = None
+    key: str = ""
+    message: str
+    nearest: str | None = None
+    """The key or value that was probably meant."""
+
+    def __str__(self) -> str:
+        place = self.where if self.line is None else f"{self.where}:{self.line}"
+        key = f" `{self.key}`:" if self.key else ""
+        hint = f"; did you mean `{self.nearest}`?" if self.nearest else ""
+        return f"{place}:{key} {self.message}{hint}"
+
+
+class Examination(Struct, frozen=True):
+    """The settings with their sources, and everything that is wrong with them."""
+
+    config: Config
+    """Made from the good values alone when there are problems."""
+    settings: tuple[Setting, ...]
+    problems: tuple[Problem, ...]
+
+
+def load_config(
+    paths: Paths,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Config:
+    """Return the settings in force; `options` maps dotted keys to values.
+
+    Raises:
+        ConfigError: naming file, line, key and the nearest key, for the first problem.
+    """
+    examined = examine(paths, environ, options)
+    if examined.problems:
+        first, *more = examined.problems
+        tail = f"\n{len(more)} more: `yourtool config check` lists them" if more else ""
+        raise ConfigError(f"{first}{tail}")
+    return examined.config
+
+
+def examine(
+    paths: Paths,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Examination:
+    """Read every layer and return what holds, from where, and what is wrong."""
+    file = config_file(paths)
+    text, values, problems = _read(file)
+    found: dict[Key, tuple[Any, str]] = {}
+    for key, outcome in leaves(values, Config):
+        if isinstance(outcome, Fault):
+            problems.append(_problem(outcome, str(file), line_of(text, key), key))
+        else:
+            found[key] = outcome, str(file)
+    for key, value, source in _overrides(environ or os.environ, options or {}):
+        [(_, outcome)] = leaves(nested({key: value}), Config)
+        if isinstance(outcome, Fault):
+            problems.append(_problem(outcome, source, None, key))
+        else:
+            found[key] = outcome, source
+    config = msgspec.convert(nested({key: value for key, (value, _) in found.items()}), Config)
+    settings = tuple(
+        Setting(key, value, found[key][1] if key in found else "default")
+        for key, value in flat(config)
+    )
+    return Examination(config, settings, tuple(problems))
+
+
+def config_file(paths: Paths) -> Path:
+    """Return where the user's settings are."""
+    return paths.home / "config.toml"
+
+
+def install_defaults(paths: Paths) -> None:
+    """Copy the template of the user's directory on the first run; nothing is ever overwritten.
+
+    Raises:
+        ConfigError: the directory cannot be written.
+    """
+    if config_file(paths).exists():
+        return
+    try:
+        paths.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for template in sorted(shipped("config").glob("*.toml")):
+            _create(paths.home / template.name, template.read_bytes())
+    except OSError as error:
+        raise ConfigError(
+            f"{paths.home}: {error.strerror}; set `YOURTOOL_HOME` to a directory you can write"
+        ) from error
+
+
+def _create(path: Path, content: bytes) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+
+
+def _problem(fault: Fault, where: str, line: int | None, key: Key) -> Problem:
+    return Problem(
+        where=where, line=line, key=dotted(key), message=fault.message, nearest=fault.nearest
+    )
+
+
+def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
+    try:
+        text = file.read_text("utf-8")
+        return text, tomllib.loads(text), []
+    except FileNotFoundError:
+        return "", {}, []
+    except OSError as error:
+        return "", {}, [Problem(where=str(file), message=str(error.strerror))]
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
+        return "", {}, [Problem(where=str(file), message=problem)]
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", str(error))
+        line = at[1] if at else None
+        message = f"not TOML: {str(error)[: at.start() if at else None]}"
+        return "", {}, [Problem(where=str(file), line=int(line) if line else None, message=message)]
+
+
+def _overrides(
+    environ: Mapping[str, str], options: Mapping[str, Any]
+) -> Iterator[tuple[Key, Any, str]]:
+    for name, key in ENVIRONMENT.items():
+        if environ.get(name):
+            yield key, environ[name], f"environment {name}"
+    for name, value in options.items():
+        key = tuple(name.split("."))
+        yield key, value, f"option --{OPTIONS.get(name, name)}"
+
+
+OPTIONS: Mapping[str, str] = {
+    "limits.max_requests_per_turn": "max-turns",
+    "limits.max_cost_per_turn_usd": "max-cost",
+}
+"""Options that are called otherwise than the key they set."""

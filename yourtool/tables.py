@@ -1,0 +1,170 @@
+"""TOML tables against Structs: every value checked by itself, every problem put in its place."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+
+Key: TypeAlias = tuple[str, ...]
+"""Where a value stands: the names of its tables, then its own."""
+
+
+class Fault(Struct, frozen=True):
+    """What is wrong with one value."""
+
+    message: str
+    nearest: str | None = None
+    """The key or value that was probably meant."""
+
+
+def leaves(
+    raw: Mapping[str, Any], kind: type[Struct], at: Key = ()
+) -> Iterator[tuple[Key, "Any | Fault"]]:
+    """Yield every value of a table, converted to its field's type, or what is wrong with it."""
+    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    for name, value in raw.items():
+        key = (*at, name)
+        if name not in fields:
+            yield key, Fault("there is no such key", nearest(name, fields))
+            continue
+        table, is_map = _table_of(fields[name])
+        if table is None:
+            yield key, _checked(value, fields[name])
+        elif not is_table(value):
+            yield key, Fault("must be a table")
+        elif not is_map:
+            yield from leaves(value, table, key)
+        else:
+            for entry, content in value.items():
+                if is_table(content):
+                    yield from leaves(content, table, (*key, entry))
+                else:
+                    yield (*key, entry), Fault("must be a table")
+
+
+def _table_of(annotation: Any) -> tuple[type[Struct] | None, bool]:
+    """Return the Struct that a field holds, if it does, and whether it holds many by name."""
+    bare = _bare(annotation)
+    if get_origin(bare) is dict:
+        value = get_args(bare)[1]
+        return (value, True) if _is_struct(value) else (None, False)
+    return (bare, False) if _is_struct(bare) else (None, False)
+
+
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _is_struct(kind: Any) -> TypeGuard[type[Struct]]:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Tell a table from any other value."""
+    return isinstance(value, dict)
+
+
+def _checked(value: Any, kind: Any) -> "Any | Fault":
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        choices = _choices(_bare(kind))
+        if not choices:
+            return Fault(str(error)[:1].lower() + str(error)[1:])
+        return Fault(
+            f"must be one of {', '.join(f'`{choice}`' for choice in choices)}, not `{value}`",
+            nearest(str(value), choices),
+        )
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return tuple(kind)
+    parts: list[Any] = [kind, *get_args(kind)]
+    return tuple(
+        str(word) for part in parts if get_origin(part) is Literal for word in get_args(part)
+    )
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the word that was probably meant."""
+    return next(iter(get_close_matches(word, list(known), n=1)), None)
+
+
+def line_of(text: str, key: Key) -> int | None:
+    """Find the line where a key, or else the nearest table around it, is written.
+
+    A line counts only where the file up to it is complete, so text inside a value is never taken
+    for a key.
+    """
+    lines, table, best = text.splitlines(keepends=True), Key(), (0, 0)
+    for number, line in enumerate(lines, 1):
+        if not (statement := _STATEMENT.match(line)) or not _is_complete(lines[: number - 1]):
+            continue
+        if header := statement["header"]:
+            table = written = _parse_key(header)
+        else:
+            written = (*table, *_parse_key(statement["key"]))
+        if key[: len(written)] == written and len(written) > best[0]:
+            best = len(written), number
+    return best[1] or None
+
+
+_NAME = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
+_NAMES = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+_STATEMENT = re.compile(rf"\s*(?:\[\s*(?P<header>{_NAMES})\s*\]|(?P<key>{_NAMES})\s*=)")
+
+
+def _parse_key(written: str) -> Key:
+    keys: list[str] = []
+    content: Any = tomllib.loads(f"{written} = 0")
+    while is_table(content):
+        [(name, content)] = content.items()
+        keys.append(name)
+    return tuple(keys)
+
+
+def _is_complete(lines: list[str]) -> bool:
+    try:
+        tomllib.loads("".join(lines))
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def nested(flat: Mapping[Key, Any]) -> dict[str, Any]:
+    """Build the tables that hold these values."""
+    root: dict[str, Any] = {}
+    for key, value in flat.items():
+        table = root
+        for name in key[:-1]:
+            table = table.setdefault(name, {})
+        table[key[-1]] = value
+    return root
+
+
+def flat(struct: Struct, at: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Yield every value of a Struct and of the Structs in it."""
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if isinstance(value, Struct):
+            yield from flat(value, (*at, name))
+        elif (
+            is_table(value) and value and all(isinstance(entry, Struct) for entry in value.values())
+        ):
+            for entry, content in value.items():
+                yield from flat(content, (*at, name, entry))
+        else:
+            yield (*at, name), value
+
+
+def dotted(key: Key) -> str:
+    """Write a key as TOML does."""
+    return ".".join(
+        part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key
+    )
