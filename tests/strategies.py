@@ -1,0 +1,238 @@
+"""Hypothesis strategies for legal values: blocks, messages, whole conversations."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from hypothesis import strategies as st
+
+from yourtool.messages import (
+    ContentBlock,
+    ErrorInfo,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    RedactedThinkingBlock,
+    Role,
+    RoutingDecisionRecord,
+    RoutingMode,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolInputError,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+    UsageExtra,
+)
+
+SESSION = "sess_00000000000000000000000001"
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+names = st.from_regex(r"[a-z][a-z_]{0,12}", fullmatch=True)
+ulids = st.integers(0, 2**60).map(lambda n: f"{n:026d}")
+tool_use_ids = ulids.map(lambda ulid: f"tu_{ulid}")
+model_ids = st.sampled_from(
+    ["anthropic:claude-sonnet-4-6", "openai:gpt-5", "ollama:qwen3:8b", "openrouter:a/b"]
+)
+tokens = st.integers(0, 10_000_000)
+costs = st.decimals(0, 1000, allow_nan=False, allow_infinity=False, places=9)
+times = st.datetimes(datetime(2020, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**80), 2**80)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts
+)
+json_values = st.recursive(
+    _scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+json_objects = st.dictionaries(texts, json_values, max_size=3)
+
+text_blocks = st.builds(TextBlock, texts)
+image_blocks = st.builds(
+    ImageBlock,
+    st.builds(ImageSource, st.sampled_from(["base64", "url", "file_ref"]), texts),
+    st.sampled_from(["image/png", "image/jpeg"]),
+)
+thinking_blocks = st.builds(ThinkingBlock, texts, st.none() | words)
+redacted_blocks = st.builds(RedactedThinkingBlock, words)
+tool_use_blocks = st.builds(ToolUseBlock, tool_use_ids, names, json_objects)
+result_contents = st.lists(text_blocks | image_blocks, max_size=3).map(tuple)
+tool_result_blocks = st.builds(ToolResultBlock, tool_use_ids, result_contents, st.booleans())
+blocks: st.SearchStrategy[ContentBlock] = st.one_of(
+    text_blocks, image_blocks, thinking_blocks, redacted_blocks, tool_use_blocks, tool_result_blocks
+)
+
+usages = st.builds(
+    Usage,
+    input_tokens=tokens,
+    output_tokens=tokens,
+    cached_input_tokens=tokens,
+    cache_creation_input_tokens=tokens,
+    cost_usd=costs,
+    pricing_version=st.sampled_from(["", "2026-05-08"]),
+    latency_ms=st.integers(0, 10**6),
+)
+routings = st.builds(
+    RoutingDecisionRecord,
+    mode=st.sampled_from(RoutingMode),
+    chosen_model=model_ids,
+    reason=texts,
+    rule_name=st.none() | names,
+    confidence=st.none() | st.floats(0, 1),
+    alternatives_considered=st.lists(model_ids, max_size=2).map(tuple),
+)
+metadatas = st.builds(
+    MessageMetadata,
+    model=st.none() | model_ids,
+    provider=st.none() | names,
+    routing=st.none() | routings,
+    usage=st.none() | usages,
+    parent_tool_use_id=st.none() | tool_use_ids,
+    status=st.sampled_from(MessageStatus),
+    provider_raw=st.none() | json_objects,
+    user_id=st.none() | words,
+    team_id=st.none() | words,
+    stop_reason=st.none() | st.sampled_from(StopReason),
+    stop_detail=st.none() | words,
+    error=st.none()
+    | st.builds(
+        ErrorInfo,
+        error_class=names,
+        message=texts,
+        retryable=st.booleans(),
+        http_status=st.none() | st.integers(100, 599),
+    ),
+    tool_input_errors=st.none()
+    | st.dictionaries(
+        tool_use_ids,
+        st.builds(ToolInputError, raw=texts, error=texts, truncated=st.booleans()),
+        max_size=2,
+    ),
+    details=st.none() | json_objects,
+    usage_extra=st.none()
+    | st.builds(
+        UsageExtra,
+        estimated=st.booleans(),
+        unpriced=st.booleans(),
+        reasoning_tokens=st.none() | tokens,
+        reported_cost_usd=st.none() | costs,
+    ),
+    origin=st.none() | names,
+)
+any_messages = st.builds(
+    Message,
+    id=ulids,
+    session_id=st.just(SESSION),
+    role=st.sampled_from(Role),
+    content=st.lists(blocks, max_size=4).map(tuple),
+    metadata=metadatas,
+    created_at=times,
+)
+"""Messages of every shape, valid or not."""
+
+
+class Writer:
+    """Builds a conversation whose ids and times grow by one."""
+
+    def __init__(self, session_id: str = SESSION) -> None:
+        self._session_id = session_id
+        self._count = itertools.count(1)
+
+    def tool_use_id(self) -> str:
+        """Return the next id of a call."""
+        return f"tu_{next(self._count):026d}"
+
+    def message(
+        self, role: Role, content: Sequence[ContentBlock], metadata: MessageMetadata | None = None
+    ) -> Message:
+        """Return the next message."""
+        number = next(self._count)
+        return Message(
+            id=f"{number:026d}",
+            session_id=self._session_id,
+            role=role,
+            content=tuple(content),
+            metadata=metadata or MessageMetadata(),
+            created_at=datetime(2026, 5, 8, tzinfo=UTC) + timedelta(microseconds=number),
+        )
+
+
+@st.composite
+def histories(
+    draw: st.DrawFn, session_id: str = SESSION, max_turns: int = 3
+) -> tuple[Message, ...]:
+    """Legal conversations: every call has one result, directly after its message, in order."""
+    writer, messages = Writer(session_id), list[Message]()
+    for _ in range(draw(st.integers(1, max_turns))):
+        asked = draw(st.lists(st.builds(TextBlock, words) | image_blocks, min_size=1, max_size=2))
+        messages.append(writer.message(Role.USER, asked))
+        for step in range(draw(st.integers(1, 3)), 0, -1):
+            calls = _calls(draw, writer) if step > 1 else []
+            said = draw(st.lists(text_blocks | thinking_blocks | redacted_blocks, max_size=2))
+            content = [*said, *calls] or [TextBlock(draw(words))]
+            messages.append(writer.message(Role.ASSISTANT, content, draw(replies(bool(calls)))))
+            messages += [_answer(draw, writer, call) for call in calls]
+    return tuple(messages)
+
+
+def replies(has_calls: bool) -> st.SearchStrategy[MessageMetadata]:
+    """Metadata of a complete assistant message."""
+    return st.builds(
+        lambda model, routing, usage, raw: MessageMetadata(
+            model=model,
+            provider=model.partition(":")[0],
+            routing=routing,
+            usage=usage,
+            provider_raw=raw,
+            stop_reason=StopReason.TOOL_USE if has_calls else StopReason.END_TURN,
+        ),
+        model_ids,
+        routings,
+        usages,
+        st.none() | json_objects,
+    )
+
+
+def _calls(draw: st.DrawFn, writer: Writer) -> list[ToolUseBlock]:
+    return [
+        ToolUseBlock(writer.tool_use_id(), draw(names), draw(json_objects))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+
+
+def _answer(draw: st.DrawFn, writer: Writer, call: ToolUseBlock) -> Message:
+    result = ToolResultBlock(call.id, draw(result_contents), draw(st.booleans()))
+    return writer.message(Role.TOOL, [result], MessageMetadata(parent_tool_use_id=call.id))
+
+
+def reply_metadata(
+    model: str = "anthropic:claude-sonnet-4-6", cost: str = "0.01"
+) -> MessageMetadata:
+    """Metadata of a complete assistant message, for examples."""
+    return MessageMetadata(
+        model=model,
+        provider=model.partition(":")[0],
+        routing=RoutingDecisionRecord(
+            mode=RoutingMode.DEFAULT, chosen_model=model, reason="global default"
+        ),
+        usage=Usage(
+            input_tokens=100,
+            output_tokens=10,
+            cost_usd=Decimal(cost),
+            pricing_version="2026-05-08",
+            latency_ms=900,
+        ),
+        stop_reason=StopReason.END_TURN,
+    )
