@@ -1,0 +1,211 @@
+"""The subset of JSON Schema that every provider accepts: derived, checked, and validated against.
+
+The subset is the intersection of what the major providers take: the seven basic types, objects
+with `properties`, arrays with one kind of `items`, and plain bounds. References and combinations of
+schemas are refused by `check`, so `validate` never meets them. The words mean what Draft 7 says
+(https://json-schema.org/draft-07/json-schema-validation); `format` is an annotation only.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import Struct
+
+Schema: TypeAlias = Mapping[str, Any]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return _is_number(value) and (isinstance(value, int) or cast("float", value).is_integer())
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_pattern(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        re.compile(value)
+    except re.error:
+        return False
+    return True
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(name, str) for name in cast("list[object]", value)
+    )
+
+
+_TYPES: dict[str, Callable[[object], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": _is_number,
+    "integer": _is_integer,
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list | tuple),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+
+_KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "type": (
+        f"must be one of {', '.join(_TYPES)}",
+        lambda value: isinstance(value, str) and value in _TYPES,
+    ),
+    "enum": ("must be a list of values", lambda value: isinstance(value, list) and value != []),
+    "required": ("must be a list of names", _is_names),
+    "properties": ("must be an object of schemas", lambda value: isinstance(value, dict)),
+    "items": ("must be one schema", lambda value: isinstance(value, dict)),
+    "additionalProperties": (
+        "must be true or false, not a schema",
+        lambda value: isinstance(value, bool),
+    ),
+    "description": ("must be text", lambda value: isinstance(value, str)),
+    "title": ("must be text", lambda value: isinstance(value, str)),
+    "format": ("must be text", lambda value: isinstance(value, str)),
+    "pattern": ("must be a regular expression", _is_pattern),
+    "const": ("", lambda value: True),
+    "default": ("", lambda value: True),
+    "examples": ("must be a list", lambda value: isinstance(value, list)),
+    "minimum": ("must be a number", _is_number),
+    "maximum": ("must be a number", _is_number),
+    "minLength": ("must be a count", _is_count),
+    "maxLength": ("must be a count", _is_count),
+    "minItems": ("must be a count", _is_count),
+    "maxItems": ("must be a count", _is_count),
+}
+
+
+def check(schema: object, path: str = "$") -> list[str]:
+    """Return what in `schema` lies outside the subset, each as `JSON path: problem`."""
+    if not isinstance(schema, dict):
+        return [f"{path}: must be an object"]
+    problems: list[str] = []
+    for keyword, value in cast("dict[str, Any]", schema).items():
+        if (rule := _KEYWORDS.get(keyword)) is None:
+            problems.append(f"{path}.{keyword}: `{keyword}` is not supported")
+            continue
+        demand, fits = rule
+        if not fits(value):
+            problems.append(f"{path}.{keyword}: {demand}")
+        elif keyword == "properties":
+            for name, part in value.items():
+                problems += check(part, f"{path}.properties.{name}")
+        elif keyword == "items":
+            problems += check(value, f"{path}.items")
+    if path == "$" and cast("dict[str, Any]", schema).get("type") != "object":
+        problems.append("$.type: the arguments of a tool must be an `object`")
+    return problems
+
+
+def validate(schema: Schema, instance: object) -> list[str]:
+    """Return what is wrong with `instance`, each as `path: problem`; the root's path is `$`."""
+    return list(_problems(schema, instance, "$"))
+
+
+def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    kind = schema.get("type")
+    if kind is not None and not _TYPES[kind](value):
+        yield f"{path}: expected {kind}, got {_kind_of(value)}"
+        return
+    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
+    if allowed is not None and not any(_same(value, option) for option in allowed):
+        yield f"{path}: must be one of {_shown(allowed)}, not {_shown(value)}"
+    if isinstance(value, dict):
+        yield from _object_problems(schema, cast("dict[str, Any]", value), path)
+    elif isinstance(value, list | tuple):
+        yield from _bound_problems(schema, len(cast("list[Any]", value)), path, "Items")
+        if (part := schema.get("items")) is not None:
+            for index, item in enumerate(cast("list[Any]", value)):
+                yield from _problems(part, item, f"{path}[{index}]")
+    elif isinstance(value, str):
+        yield from _bound_problems(schema, len(value), path, "Length")
+        if (pattern := schema.get("pattern")) is not None and not re.search(pattern, value):
+            yield f"{path}: must match `{pattern}`"
+    elif _is_number(value):
+        if (low := schema.get("minimum")) is not None and value < low:
+            yield f"{path}: must be at least {low}, not {_shown(value)}"
+        if (high := schema.get("maximum")) is not None and value > high:
+            yield f"{path}: must be at most {high}, not {_shown(value)}"
+
+
+def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
+    known: dict[str, Schema] = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{path}.{name}: is required"
+    for name, item in value.items():
+        if name in known:
+            yield from _problems(known[name], item, f"{path}.{name}")
+        elif schema.get("additionalProperties") is False:
+            yield f"{path}.{name}: is not known here; known are {_shown(sorted(known))}"
+
+
+def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator[str]:
+    noun = "characters" if what == "Length" else "items"
+    if size < (low := schema.get(f"min{what}", 0)):
+        yield f"{path}: needs at least {low} {noun}, has {size}"
+    if size > (high := schema.get(f"max{what}", size)):
+        yield f"{path}: may have at most {high} {noun}, has {size}"
+
+
+def _kind_of(value: object) -> str:
+    order = ("null", "boolean", "string", "integer", "number", "array", "object")
+    return next((name for name in order if _TYPES[name](value)), type(value).__name__)
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Compare as JSON does: 1 is 1.0, but neither is true."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        ours, theirs = cast("list[Any]", left), cast("list[Any]", right)
+        return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+    if isinstance(left, dict) and isinstance(right, dict):
+        mine, yours = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
+        return mine.keys() == yours.keys() and all(_same(mine[key], yours[key]) for key in mine)
+    return left == right
+
+
+def _shown(value: object) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 100 else f"{text[:100]}…"
+
+
+def derive(arguments: type[Struct]) -> dict[str, Any]:
+    """Return the schema of a Struct, with references inlined and optional fields not required.
+
+    A recursive Struct has no such schema.
+    """
+    [root], definitions = msgspec.json.schema_components((arguments,), ref_template="{name}")
+    flat = _flat(root, definitions)
+    flat.pop("description", None)
+    return flat
+
+
+def _flat(node: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_flat(item, definitions) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    schema = cast("dict[str, Any]", node)
+    if (name := schema.get("$ref")) is not None:
+        inner = {key: part for key, part in definitions[name].items() if key != "description"}
+        return _flat({**inner, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
+    flat = {
+        key: {name: _flat(part, definitions) for name, part in value.items()}
+        if key == "properties"
+        else _flat(value, definitions)
+        for key, value in schema.items()
+        if key != "title"
+    }
+    if "enum" in flat and all(isinstance(option, str) for option in flat["enum"]):
+        flat = {"type": "string", **flat}
+    return flat
