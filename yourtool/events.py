@@ -9,15 +9,18 @@ A fact that brings a message into the conversation carries it as `message`; the 
 message in its own table and only its id in the event's payload.
 """
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from yourtool.effects import SideEffects
 from yourtool.messages import ContentBlock, Message, StopReason, ToolInputError
+
+UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Sensitivity(StrEnum):
@@ -47,9 +50,10 @@ class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
     actor: ClassVar[Actor] = Actor.SYSTEM
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PSEUDONYMOUS
 
-    id: str
-    timestamp: datetime
-    session_id: str
+    id: str = ""
+    """ULID. The envelope is stamped when the fact is recorded; until then it is empty."""
+    timestamp: datetime = UNSTAMPED
+    session_id: str = ""
     turn_id: str | None = None
     parent_event_id: str | None = None
 
@@ -324,6 +328,18 @@ AnyFact: TypeAlias = (
     | ProviderUnavailable
     | ProviderRecovered
 )
+
+FACT_TYPES: Mapping[str, type[AnyFact]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyFact)
+}
+
+
+def lineage(fact: AnyFact, facts: Mapping[str, AnyFact]) -> tuple[AnyFact, ...]:
+    """Return the fact, its parent, and so on; the last one has no parent among `facts` (by id)."""
+    line = {fact.id: fact}
+    while (parent := facts.get(fact.parent_event_id or "")) is not None and parent.id not in line:
+        line[parent.id] = fact = parent
+    return tuple(line.values())
 
 
 # ── deltas ───────────────────────────────────────────────────────────────────────────────────────

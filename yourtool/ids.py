@@ -8,6 +8,7 @@ not moved forward, so order holds across threads and across a clock that steps b
 import secrets
 import threading
 import time
+from collections.abc import Callable
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
@@ -17,13 +18,15 @@ _LENGTH = 26
 class IdFactory:
     """Mints strictly increasing ULIDs; safe to call from any thread."""
 
-    def __init__(self, after: str = "") -> None:
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        """`clock`: nanoseconds since 1970."""
+        self._clock = clock
         self._lock = threading.Lock()
-        self._last = _decode(after) if after else 0
+        self._last = 0
 
     def __call__(self) -> str:
         """Return a ULID greater than every one returned before."""
-        fresh = (time.time_ns() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        fresh = (self._clock() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
         with self._lock:
             self._last = max(fresh, self._last + 1)
             return _encode(self._last)

@@ -37,8 +37,8 @@ def validate(message: Message) -> list[str]:
     if message.metadata.status is MessageStatus.PARTIAL:
         return []
     problems = _content_problems(message)
-    if message.role is Role.TOOL and message.metadata.parent_tool_use_id is None:
-        problems.append("D4: a tool message needs `parent_tool_use_id`")
+    if message.role is Role.TOOL:
+        problems += _link_problems(message)
     if message.metadata.status is MessageStatus.COMPLETE:
         if not message.content and message.role is not Role.SYSTEM:
             problems.insert(0, f"M1: a complete {message.role} message needs content")
@@ -81,6 +81,15 @@ def _content_problems(message: Message) -> list[str]:
             f"M3: a tool message holds exactly one result, not {len(message.content)} blocks"
         )
     return problems
+
+
+def _link_problems(message: Message) -> list[str]:
+    parent, result = message.metadata.parent_tool_use_id, message.result
+    if parent is None:
+        return ["D4: a tool message needs `parent_tool_use_id`"]
+    if result is not None and result.tool_use_id != parent:
+        return [f"D4: `parent_tool_use_id` is `{parent}`, the result is for `{result.tool_use_id}`"]
+    return []
 
 
 def _assistant_problems(message: Message) -> list[str]:

@@ -86,7 +86,7 @@ class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
     """Checked against the tool's schema at ingress and again at dispatch."""
 
     def __hash__(self) -> int:
-        return hash((self.id, self.name, canonical_json(self.input)))
+        return hash((self.id, self.name))
 
 
 class ImageSource(Struct, frozen=True):
@@ -293,14 +293,17 @@ def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]
     Raises:
         msgspec.DecodeError: the data is not JSON, or a known block does not have its shape.
     """
-    blocks: list[ContentBlock] = []
+    blocks, unknown = list[ContentBlock](), list[Any]()
     for raw in msgspec.json.decode(data, type=list[dict[str, Any]]):
         if (kind := BLOCK_TYPES.get(raw.get("type", ""))) is None:
-            _log.warning("skipped a block of unknown type %r in %s", raw.get("type"), where)
-        elif kind is ToolResultBlock:
-            blocks.append(msgspec.convert(_known_result_content(raw, where), ToolResultBlock))
-        else:
-            blocks.append(msgspec.convert(raw, kind))
+            unknown.append(raw.get("type"))
+            continue
+        if kind is ToolResultBlock:
+            raw["content"], parts = _known_parts(raw.get("content", []))
+            unknown += parts
+        blocks.append(msgspec.convert(raw, kind))
+    if unknown:
+        _log.warning("skipped blocks of unknown type %s in %s", unknown, where)
     return tuple(blocks)
 
 
@@ -310,15 +313,25 @@ def encode_metadata(metadata: MessageMetadata) -> bytes:
 
 
 def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
-    """Decode stored metadata; fields this version does not know are skipped with a warning.
+    """Decode stored metadata; what this version does not know is skipped with a warning.
+
+    A field is unknown by its name, or by a value that this version has no word for.
 
     Raises:
-        msgspec.DecodeError: the data is not JSON, or a known field does not have its type.
+        msgspec.DecodeError: the data is not a JSON object.
     """
     raw = msgspec.json.decode(data, type=dict[str, Any])
-    if unknown := raw.keys() - _metadata_fields():
+    unknown = raw.keys() - _metadata_fields()
+    try:
+        metadata = msgspec.convert(raw, MessageMetadata)
+    except msgspec.ValidationError:
+        unknown |= {name for name, value in raw.items() if not _is_readable(name, value)}
+        metadata = msgspec.convert(
+            {name: raw[name] for name in raw.keys() - unknown}, MessageMetadata
+        )
+    if unknown:
         _log.warning("skipped unknown metadata %s in %s", sorted(unknown), where)
-    return msgspec.convert(raw, MessageMetadata)
+    return metadata
 
 
 @functools.cache
@@ -326,8 +339,15 @@ def _metadata_fields() -> frozenset[str]:
     return frozenset(MessageMetadata.__struct_fields__)
 
 
-def _known_result_content(raw: dict[str, Any], where: str) -> dict[str, Any]:
-    known = [part for part in raw.get("content", ()) if part.get("type") in ("text", "image")]
-    if len(known) != len(raw.get("content", ())):
-        _log.warning("skipped a part of unknown type in a tool result in %s", where)
-    return {**raw, "content": known}
+def _is_readable(name: str, value: Any) -> bool:
+    try:
+        msgspec.convert({name: value}, MessageMetadata)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _known_parts(content: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Split what a tool result holds into the parts that can be read and the types that cannot."""
+    known = [part for part in content if part.get("type") in ("text", "image")]
+    return known, [part.get("type") for part in content if part not in known]
