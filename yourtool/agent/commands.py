@@ -1,0 +1,120 @@
+"""Slash commands: one table that the parser, the completion and the help share."""
+
+from difflib import get_close_matches
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Values: TypeAlias = Literal["model", "mode", "theme", "provider"]
+"""What completion offers for an argument."""
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One row of the table."""
+
+    name: str
+    summary: str
+    argument: str = ""
+    """How the argument is written in the help; empty: there is none."""
+    values: Values | None = None
+    during_turn: bool = True
+    """Whether it may be used while a turn runs."""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> str:
+        """The command as it is typed."""
+        return f"/{self.name} {self.argument}".rstrip()
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(name="help", summary="show what can be typed and pressed"),
+    Command(
+        name="model",
+        argument="[NAME | - | show]",
+        values="model",
+        summary="choose the model; `-` gives the choice back, `show` explains the last one",
+    ),
+    Command(name="models", summary="pick a model from a list with prices and abilities"),
+    Command(name="new", summary="begin a new session", during_turn=False),
+    Command(
+        name="resume",
+        argument="[ID]",
+        summary="go on with an earlier session",
+        during_turn=False,
+        aliases=("sessions",),
+    ),
+    Command(name="clear", summary="clear the screen; the conversation goes on"),
+    Command(name="cost", summary="show what the session has cost, by model"),
+    Command(name="context", summary="show what fills the model's context"),
+    Command(
+        name="key",
+        argument="[PROVIDER]",
+        values="provider",
+        summary="enter an API key, unseen, and use that provider",
+    ),
+    Command(name="retry", summary="try the last turn again", during_turn=False),
+    Command(name="theme", argument="[NAME]", values="theme", summary="change the colours"),
+    Command(
+        name="mode",
+        argument="[NAME]",
+        values="mode",
+        summary="say how much is asked before tools run",
+    ),
+    Command(name="copy", argument="[N]", summary="copy the last reply, or the Nth from the end"),
+    Command(name="quit", summary="leave", aliases=("exit",)),
+)
+
+_BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
+
+
+class Invocation(Struct, frozen=True):
+    """A command to obey."""
+
+    command: Command
+    argument: str = ""
+
+
+class Mistake(Struct, frozen=True):
+    """A line that begins like a command and cannot be obeyed; nothing was done."""
+
+    message: str
+    path_like: bool = False
+    """It may be meant as text: it begins with what could be the path of a file."""
+
+
+def parse(text: str) -> Invocation | Mistake | None:
+    """Read what was typed; None: it is text for the model.
+
+    Only a slash in the very first column begins a command, so a space before it makes it text.
+    """
+    if not text.startswith("/") or text[1:2].isspace():
+        return None
+    word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
+    argument = argument.strip()
+    if (command := _BY_NAME.get(word)) is None:
+        return _unknown(word)
+    if argument and not command.argument:
+        return Mistake(
+            f"`/{word}` takes no argument; put a space before the slash to send this as text"
+        )
+    if "\n" in argument:
+        return Mistake(f"`/{word}` is written on one line: `{command.usage}`")
+    return Invocation(command, argument)
+
+
+def matching(prefix: str) -> tuple[Command, ...]:
+    """Return the commands whose name, or an alias, begins with `prefix`; in table order."""
+    return tuple(
+        command
+        for command in COMMANDS
+        if any(name.startswith(prefix) for name in (command.name, *command.aliases))
+    )
+
+
+def _unknown(word: str) -> Mistake:
+    if "/" in word or "." in word:
+        return Mistake(f"`/{word}` is no command; press Enter again to send it as text", True)
+    near = get_close_matches(word, _BY_NAME, n=1, cutoff=0.5)
+    hint = f"; did you mean `/{near[0]}`?" if near else "; `/help` lists the commands"
+    return Mistake(f"`/{word}` is no command{hint}")

@@ -1,0 +1,138 @@
+"""What can be offered for the word at the cursor: commands, their values, models and files."""
+
+import heapq
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from yourtool.agent.commands import COMMANDS, matching
+
+MAX_OFFERS = 50
+MAX_FILES = 50_000
+_GIT_SECONDS = 10
+_SKIPPED = frozenset({"node_modules", "__pycache__", "venv"})
+
+
+class Candidate(Struct, frozen=True):
+    """One thing that may be put in place of the word."""
+
+    text: str
+    """What replaces the word, a following space included where one helps."""
+    label: str
+    description: str = ""
+
+
+class Offers(Struct, frozen=True):
+    """The candidates for the word that begins at `start`, best first."""
+
+    start: int
+    """Offset into the text before the cursor."""
+    candidates: tuple[Candidate, ...]
+
+
+class Completer:
+    """Knows what exists; `values` holds names and descriptions by kind of command argument."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, Sequence[tuple[str, str]]] = {}
+        self.files: Sequence[str] = ()
+
+    def offers(self, before: str) -> Offers | None:
+        """Return what fits `before`, the text up to the cursor."""
+        if found := re.fullmatch(r"/(\S*)", before):
+            return self._commands(found[1])
+        if found := re.fullmatch(r"/(\S+) +(\S*)", before):
+            return self._arguments(found[1], found[2])
+        if found := re.search(r"(?:^|(?<=\s))@(\S*)$", before):
+            return self._mentions(found.start(), found[1], first=found.start() == 0)
+        return None
+
+    def _commands(self, prefix: str) -> Offers | None:
+        candidates = tuple(
+            Candidate(
+                f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
+            )
+            for each in matching(prefix)
+        )
+        return Offers(0, candidates) if candidates else None
+
+    def _arguments(self, name: str, query: str) -> Offers | None:
+        kind = next((each.values for each in COMMANDS if each.name == name), None)
+        if kind is None:
+            return None
+        start = len(f"/{name} ")
+        described = dict(self.values.get(kind, ()))
+        found = best(query, described)
+        if found == [query]:
+            return None
+        candidates = tuple(Candidate(each, each, described[each]) for each in found)
+        return Offers(start, candidates) if candidates else None
+
+    def _mentions(self, start: int, query: str, *, first: bool) -> Offers | None:
+        models = dict(self.values.get("model", ())) if first else {}
+        candidates = [Candidate(f"@{each} ", each, models[each]) for each in best(query, models)]
+        candidates += [Candidate(f"@{each} ", each, "file") for each in best(query, self.files)]
+        return Offers(start, tuple(candidates[:MAX_OFFERS])) if candidates else None
+
+
+def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]:
+    """Return the names that hold the letters of `query` in order, the closest first."""
+    if not query:
+        return heapq.nsmallest(limit, names, key=lambda name: (name.count("/"), name))
+    wanted = query.lower()
+    letters = re.compile(
+        "^[^\n]*?" + "[^\n]*?".join(re.escape(char) for char in wanted), re.MULTILINE
+    )
+    listed = list(names)
+    text = "\n".join(listed)
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters change length in lower case
+        lowered = text
+    found: list[str] = []
+    for match in letters.finditer(lowered):
+        end = lowered.find("\n", match.end())
+        found.append(text[match.start() : end if end >= 0 else len(text)])
+    return heapq.nsmallest(limit, found, key=lambda name: _distance(wanted, name.lower()))
+
+
+def _distance(query: str, name: str) -> tuple[bool, bool, bool, int, str]:
+    base = name.rpartition("/")[2]
+    return not base.startswith(query), query not in base, query not in name, len(name), name
+
+
+def workspace_files(root: Path) -> list[str]:
+    """Return paths below `root` that a repository does not ignore; sorted, capped.
+
+    Blocks; call it in a thread. Names that cannot be typed are left out.
+    """
+    try:
+        listed = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", "ls-files", "-coz", "--exclude-standard"],
+            cwd=root,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_GIT_SECONDS,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            check=True,
+        ).stdout
+        found = {os.fsdecode(name) for name in listed.split(b"\0")[:MAX_FILES] if name}
+    except (OSError, subprocess.SubprocessError):
+        found = _walk(root)
+    return sorted(name for name in found if name.isprintable() and " " not in name)
+
+
+def _walk(root: Path) -> set[str]:
+    found: set[str] = set()
+    for directory, folders, files in os.walk(root):
+        folders[:] = sorted(
+            each for each in folders if not each.startswith(".") and each not in _SKIPPED
+        )
+        below = os.path.relpath(directory, root)
+        found.update(name if below == "." else f"{below}/{name}" for name in files)
+        if len(found) >= MAX_FILES:
+            break
+    return found

@@ -1,0 +1,144 @@
+"""Lines of styled text before they are painted: spans of words and the names of their styles.
+
+A line knows nothing of colours, widgets or the terminal; `themes.Palette` turns the names (inks)
+into styles when a line is painted. Text that goes into a span is already printable.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from rich.cells import cell_len, split_graphemes
+
+Span: TypeAlias = tuple[str, str]
+"""Text and its ink: names of styles, separated by spaces; later ones win."""
+
+TAB = 4
+"""Columns from one tab stop to the next."""
+
+_NARROW = re.compile("[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0588\u2010-\u2027\u2030-\u205e\u2190-\u2199\u2500-\u259f]*")
+
+
+class Source:
+    """The text that a block of lines was made from; what copying the whole block gives."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Line(NamedTuple):
+    """One row of the screen, not wider than the width it was made for."""
+
+    spans: tuple[Span, ...]
+    source: Source | None = None
+    """Shared by all rows of a block; None: decoration that is never copied."""
+    fill: str = ""
+    """The ink of the cells right of the text."""
+    soft: bool = False
+    """The row goes on where the row before was cut at a space."""
+
+    @property
+    def text(self) -> str:
+        """The words alone."""
+        return "".join(text for text, _ in self.spans)
+
+
+BLANK = Line(())
+
+
+def width_of(spans: Iterable[Span]) -> int:
+    """Return how many cells the spans take."""
+    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in spans)
+
+
+def expand_tabs(text: str) -> str:
+    """Replace tabs by spaces up to the next tab stop."""
+    return text.expandtabs(TAB) if "\t" in text else text
+
+
+def clip(text: str, width: int) -> str:
+    """Return as much of `text` as fits, with an ellipsis where it was cut."""
+    if (len(text) if text.isascii() else cell_len(text)) <= width:
+        return text
+    end = breaks(text, max(1, width - 1), words=False)[0][1]
+    return text[:end] + "…"
+
+
+def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]]:
+    """Return the pieces of one paragraph, as offsets, that fit into `width` cells each.
+
+    Cuts at spaces, which are dropped there, and beside wide characters; a longer word is cut
+    between graphemes. With `words=False` every cut is made at the last cell and nothing dropped.
+    """
+    if _NARROW.fullmatch(text):
+        return _narrow_breaks(text, width, words)
+    pieces: list[tuple[int, int]] = []
+    start = used = 0
+    chance: tuple[int, int, int] | None = None  # end of piece, start of next, cells up to there
+    for begin, end, cells in split_graphemes(text)[0]:
+        if text[begin] == " " and words:
+            chance = (begin, end, used + cells)
+            if used + cells > width + 1:
+                used += cells
+                continue
+        elif cells > 1 and begin > start:
+            chance = (begin, begin, used)
+        if used + cells > width and begin > start and not (words and text[begin] == " "):
+            cut, following, passed = chance if chance and words else (begin, begin, used)
+            pieces.append((start, cut))
+            start, used, chance = following, used - passed, None
+        used += cells
+    return [*pieces, (start, len(text))]
+
+
+def _narrow_breaks(text: str, width: int, words: bool) -> list[tuple[int, int]]:
+    pieces: list[tuple[int, int]] = []
+    start, length = 0, len(text)
+    while length - start > width:
+        cut = text.rfind(" ", start, start + width + 1) if words else -1
+        if cut <= start or not text[start:cut].strip():
+            pieces.append((start, start + width))
+            start += width
+            continue
+        following = cut + 1
+        while following < length and text[following] == " ":
+            following += 1
+        while cut > start and text[cut - 1] == " ":
+            cut -= 1
+        pieces.append((start, cut))
+        start = following
+    return [*pieces, (start, length)]
+
+
+def wrap(spans: Sequence[Span], width: int, *, words: bool = True) -> list[tuple[Span, ...]]:
+    """Break spans into rows of at most `width` cells; a line feed always begins a new row."""
+    text = "".join(part for part, _ in spans)
+    if "\n" not in text and len(text) <= width and text.isascii():
+        return [tuple(span for span in spans if span[0])]
+    cuts: list[tuple[int, int]] = []
+    offset = 0
+    for paragraph in text.split("\n"):
+        cuts += [
+            (offset + start, offset + end) for start, end in breaks(paragraph, width, words=words)
+        ]
+        offset += len(paragraph) + 1
+    return _cut(spans, cuts)
+
+
+def _cut(spans: Sequence[Span], cuts: Sequence[tuple[int, int]]) -> list[tuple[Span, ...]]:
+    rows: list[tuple[Span, ...]] = []
+    index = offset = 0  # the current span and where it begins
+    for start, end in cuts:
+        row: list[Span] = []
+        while index < len(spans):
+            text, ink = spans[index]
+            stop = offset + len(text)
+            if stop > start and offset < end:
+                row.append((text[max(0, start - offset) : end - offset], ink))
+            if stop > end:
+                break
+            index, offset = index + 1, stop
+        rows.append(tuple(row))
+    return rows

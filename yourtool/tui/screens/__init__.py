@@ -1,0 +1,1 @@
+"""The chat, and what is laid over it."""

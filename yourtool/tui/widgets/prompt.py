@@ -1,0 +1,192 @@
+"""The prompt: several lines of text, with folded pastes, recall and completion."""
+
+from typing import Literal
+
+from textual import events
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import TextArea
+
+from yourtool.text import printable, storable
+from yourtool.tui.completer import Completer
+from yourtool.tui.drafts import Draft, chip, chip_before, folds, line_feeds
+from yourtool.tui.keys import bindings
+from yourtool.tui.widgets.completion import Completion
+
+DRAFT_SECONDS = 0.3
+
+
+class Prompt(TextArea):
+    """Where the user writes. It decides nothing: what is sent, and where a recall comes from, is
+    up to whoever receives its messages."""
+
+    DEFAULT_CSS = """
+    Prompt {
+        height: auto;
+        min-height: 3;
+        max-height: 40%;
+        padding: 0 1;
+        border: round $primary 60%;
+        background: $background;
+        border-title-color: $text-muted;
+        border-subtitle-color: $text-muted;
+        scrollbar-size-vertical: 1;
+        &:focus { border: round $primary; background: $background; }
+    }
+    """
+    BINDINGS = bindings("prompt")  # pyright: ignore[reportAssignmentType] - a list of Binding is one of BindingType
+
+    class Sent(Message):
+        """Enter was pressed on a draft, which may be empty; the prompt still holds it."""
+
+        def __init__(self, draft: Draft) -> None:
+            super().__init__()
+            self.draft = draft
+
+    class Recall(Message):
+        """The cursor would leave the text: -1 asks for something older, 1 for newer."""
+
+        def __init__(self, step: Literal[-1, 1]) -> None:
+            super().__init__()
+            self.step = step
+
+    class Paused(Message):
+        """Nothing was typed for a moment, so the draft is worth keeping."""
+
+    class FilesWanted(Message):
+        """The user began to mention a file."""
+
+    class TabPressed(Message):
+        """Tab, with nothing to complete."""
+
+    def __init__(self, completer: Completer, completion: Completion) -> None:
+        super().__init__(
+            soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False, compact=True
+        )
+        self.cursor_blink = False
+        self._completer = completer
+        self._completion = completion
+        self._pastes: tuple[str, ...] = ()
+        self._pause: Timer | None = None
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.prevent_default()  # the text area would take it as a new line
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.paste(event.text)
+
+    def on_text_area_changed(self) -> None:
+        """Offer what fits, and let the draft be kept once typing pauses."""
+        self.offer()
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(DRAFT_SECONDS, lambda: self.post_message(self.Paused()))
+
+    @property
+    def draft(self) -> Draft:
+        """What the prompt holds."""
+        return Draft(self.text, self._pastes)
+
+    def load(self, draft: Draft) -> None:
+        """Replace what the prompt holds and put the cursor at the end."""
+        self._pastes = draft.pastes
+        self.load_text(draft.text)
+        self.move_cursor(self.document.end)
+        self._completion.open(None)
+
+    def paste(self, text: str) -> None:
+        """Insert text that was not typed; folded when it is long or could not be shown as it is."""
+        text = storable(line_feeds(text))
+        if folds(text) or printable(text) != text:
+            self._pastes = (*self._pastes, text)
+            text = chip(len(self._pastes), text)
+        result = self.replace(text, *self.selection)
+        self.move_cursor(result.end_location)
+
+    def type(self, text: str) -> None:
+        """Insert text as if it was typed here."""
+        result = self.replace(text, *self.selection)
+        self.move_cursor(result.end_location)
+
+    def offer(self) -> None:
+        """Open or close the list of completions according to the word at the cursor."""
+        before = self._before_cursor()
+        offers = self._completer.offers(before) if self.selection.is_empty else None
+        if before.rpartition("@")[1] and not self._completer.files:
+            self.post_message(self.FilesWanted())
+        self._completion.open(offers)
+
+    def action_send(self) -> None:
+        """Send, or take the completion, or begin a new line after a backslash."""
+        before = self._before_cursor()
+        if (chosen := self._completion.chosen) is not None and self._completion.offers is not None:
+            word = before[self._completion.offers.start :]
+            if word != chosen.text.rstrip():
+                self._take()
+                if chosen.text.endswith(" "):
+                    return
+        elif before.endswith("\\") and self.cursor_location == self.document.end:
+            self.action_delete_left()
+            self.type("\n")
+            return
+        self._completion.open(None)
+        self.post_message(self.Sent(self.draft))
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.type("\n")
+
+    def action_complete(self) -> None:
+        """Take the completion that is chosen."""
+        if self._completion.chosen is None:
+            self.post_message(self.TabPressed())
+        else:
+            self._take()
+
+    def action_older(self) -> None:
+        """Move up: in the list, in the text, or out of it."""
+        if self._completion.chosen is not None:
+            self._completion.move(-1)
+        elif self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
+            self.action_cursor_up()
+        else:
+            self.post_message(self.Recall(-1))
+
+    def action_newer(self) -> None:
+        """Move down: in the list, in the text, or out of it."""
+        last = self.wrapped_document.location_to_offset(self.document.end).y
+        if self._completion.chosen is not None:
+            self._completion.move(1)
+        elif self.wrapped_document.location_to_offset(self.cursor_location).y < last:
+            self.action_cursor_down()
+        else:
+            self.post_message(self.Recall(1))
+
+    def action_delete_left(self) -> None:
+        """Delete a character, or the whole chip of a folded paste."""
+        row, column = self.cursor_location
+        length = chip_before(self.document[row][:column]) if self.selection.is_empty else 0
+        if length:
+            self.delete((row, column - length), (row, column))
+        else:
+            super().action_delete_left()
+
+    def close_list(self) -> bool:
+        """Close the list of completions; False if none was open."""
+        was_open = self._completion.chosen is not None
+        self._completion.open(None)
+        return was_open
+
+    def _before_cursor(self) -> str:
+        return self.document.get_text_range((0, 0), self.cursor_location)
+
+    def _take(self) -> None:
+        offers, chosen = self._completion.offers, self._completion.chosen
+        assert offers is not None and chosen is not None, "only called while the list is open"
+        row, column = self.cursor_location
+        word = len(self._before_cursor()) - offers.start  # a word never crosses a line
+        result = self.replace(chosen.text, (row, column - word), (row, column))
+        self.move_cursor(result.end_location)

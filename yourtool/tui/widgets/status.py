@@ -1,0 +1,114 @@
+"""The bottom line: which model, how much of its context, what it has cost, what goes on."""
+
+from pathlib import Path
+
+from msgspec import Struct
+from rich.cells import cell_len
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from yourtool.text import printable
+
+NARROW = 60
+_GAP = "  "
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """What the line says; empty parts are left out."""
+
+    model: str = ""
+    pending: str = ""
+    mode: str = ""
+    context: int | None = None
+    """Per cent of the model's window."""
+    cost: str = ""
+    activity: str = ""
+    seconds: int | None = None
+    """How long the turn has run."""
+    queued: int = 0
+    branch: str = ""
+
+
+class Part(Struct, frozen=True):
+    """A piece of the line; the lowest rank is the last to go."""
+
+    rank: int
+    text: str
+    style: str
+
+
+class StatusLine(Widget):
+    """One row that drops its least important parts when there is no room."""
+
+    DEFAULT_CSS = """
+    StatusLine { height: 1; padding: 0 1; color: $text-muted; }
+    """
+
+    status: reactive[Status] = reactive(Status())
+
+    def render(self) -> Content:
+        """Draw what fits."""
+        width = self.content_size.width
+        kept = fitting(parts(self.status, narrow=self.app.size.width < NARROW), width)
+        pieces = [Content.styled(part.text, part.style) for part in kept]
+        return Content(_GAP).join(pieces).truncate(width, ellipsis=True)
+
+
+def parts(status: Status, *, narrow: bool) -> list[Part]:
+    """Return the pieces of the line from left to right."""
+    name = _short(status.model) if narrow else status.model
+    found: list[Part] = []
+    if status.activity:
+        clock = "" if status.seconds is None else f" {duration(status.seconds)}"
+        found.append(Part(0, f"{status.activity}{clock}", "$warning"))
+    if name:
+        swap = f" → {_short(status.pending)}" if status.pending else ""
+        found.append(Part(1, f"{name}{swap}", "$text-primary"))
+    if status.mode:
+        found.append(Part(4, status.mode, "$text-error" if status.mode == "auto" else ""))
+    if status.context is not None:
+        style = "$text-error" if status.context >= 90 else "$text-warning"
+        found.append(Part(2, f"{status.context}% ctx", style if status.context >= 75 else ""))
+    if status.cost:
+        found.append(Part(3, status.cost, ""))
+    if status.queued:
+        found.append(Part(5, f"{status.queued} queued", ""))
+    if status.branch:
+        found.append(Part(6, f"git:{printable(status.branch)}", ""))
+    return found
+
+
+def fitting(found: list[Part], width: int) -> list[Part]:
+    """Drop parts, the highest rank first, until the rest fits; one always stays."""
+    kept = list(found)
+    while len(kept) > 1 and sum(cell_len(p.text) + len(_GAP) for p in kept) - len(_GAP) > width:
+        kept.remove(max(kept, key=lambda part: part.rank))
+    return kept
+
+
+def duration(seconds: int) -> str:
+    """Write a time as a person would."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes}m {rest:02}s" if minutes else f"{rest}s"
+
+
+def branch(workspace: Path) -> str:
+    """Return the checked-out branch, or the start of the commit; empty outside a repository.
+
+    Reads `HEAD` alone, as in https://git-scm.com/docs/gitrepository-layout; no process is started.
+    """
+    for directory in (workspace, *workspace.parents):
+        marker = directory / ".git"
+        try:
+            if marker.is_file():  # a worktree or a submodule
+                marker = directory / marker.read_text("utf-8").removeprefix("gitdir:").strip()
+            head = (marker / "HEAD").read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
+    return ""
+
+
+def _short(model: str) -> str:
+    return model.partition(":")[2] or model
