@@ -189,7 +189,7 @@ def examine(
             problems.append(_problem(outcome, str(file), line_of(text, key), key))
         else:
             found[key] = outcome, str(file)
-    for key, value, source in _overrides(environ or os.environ, options or {}):
+    for key, value, source in _overrides(os.environ if environ is None else environ, options or {}):
         [(_, outcome)] = leaves(nested({key: value}), Config)
         if isinstance(outcome, Fault):
             problems.append(_problem(outcome, source, None, key))

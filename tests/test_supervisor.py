@@ -1,0 +1,216 @@
+"""The terminal is as it was, after every way to die (R16, R-TUI-16, E11)."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+
+import pytest
+
+MODES = ("1000", "1002", "1003", "1006", "1004", "2004", "2048", "1049")
+
+FULL_SCREEN = """
+import fcntl, os, signal, sys, termios, time, tty
+from yourtool.supervisor import supervised
+
+def run():
+    tty.setraw(0)
+    for mode in (1049, 1000, 1002, 1003, 1006, 1004, 2004, 2048):
+        os.write(1, b"\\x1b[?%dh" % mode)
+    os.write(1, b"\\x1b[>1u\\x1b[?25l\\x1b[31m")
+    os.write(1, b"<pids %d %d>" % (os.getpid(), os.getppid()))
+    {life}
+
+if {lead}:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.exit(supervised(run))
+"""
+
+WAIT = "\n    while True: signal.pause()"
+
+
+class Terminal:
+    """A program on a pseudo-terminal of its own, and everything it wrote."""
+
+    def __init__(self, code: str) -> None:
+        self.master, self.slave = pty.openpty()
+        self.before = termios.tcgetattr(self.slave)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+        )
+        self.output = b""
+
+    def until(self, pattern: bytes) -> re.Match[bytes]:
+        while not (found := re.search(pattern, self.output)):
+            assert self._more(20), f"{pattern!r} never came: {self.output!r}"
+        return found
+
+    def end(self) -> int:
+        code = self.process.wait(20)
+        while self._more(0):
+            pass
+        return code
+
+    def _more(self, patience: float) -> bool:
+        ready, _, _ = select.select([self.master], [], [], patience)
+        if ready:
+            self.output += os.read(self.master, 65_536)
+        return bool(ready)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(20)
+        os.close(self.master)
+        os.close(self.slave)
+
+    def assert_restored(self) -> None:
+        for mode in MODES:
+            assert self.output.rfind(b"\x1b[?%sl" % mode.encode()) > self.output.rfind(
+                b"\x1b[?%sh" % mode.encode()
+            ), f"mode {mode} was left on"
+        tail = self.output[self.output.rindex(b"\x1b[?25l") :]
+        assert b"\x1b[?25h" in tail
+        assert b"\x1b[<u" in tail
+        assert b"\x1b[0m" in tail
+
+
+@pytest.fixture
+def terminal() -> Iterator[type[Terminal]]:
+    opened: list[Terminal] = []
+
+    class Opened(Terminal):
+        def __init__(self, code: str) -> None:
+            super().__init__(code)
+            opened.append(self)
+
+    yield Opened
+    for one in opened:
+        one.close()
+
+
+def full_screen(life: str, *, lead: bool = True) -> str:
+    return FULL_SCREEN.format(life=life, lead=lead)
+
+
+@pytest.mark.parametrize(
+    ("life", "code"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
+        ("os.kill(os.getpid(), signal.SIGTERM)", 128 + signal.SIGTERM),
+        ("os.kill(os.getpid(), signal.SIGHUP)", 128 + signal.SIGHUP),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 128 + signal.SIGSEGV),
+        ("os._exit(255)", 255),
+        ("raise ValueError('not caught')", 1),
+    ],
+    ids=["SIGKILL", "SIGTERM", "SIGHUP", "SIGSEGV", "_exit", "exception"],
+)
+def test_the_terminal_is_restored_after_each_of_the_six_deaths_r16(terminal, life, code):
+    screen = terminal(full_screen(life))
+    assert screen.end() == code
+    screen.assert_restored()
+    assert termios.tcgetattr(screen.slave) == screen.before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_to_the_parent_reaches_the_program_r_tui_16(terminal, number):
+    life = f"signal.signal({int(number)}, lambda *_: (os.write(1, b'<told>'), os._exit(7)))" + WAIT
+    screen = terminal(full_screen(life))
+    parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
+    os.kill(parent, number)
+    screen.until(b"<told>")
+    assert screen.end() == 7
+    screen.assert_restored()
+
+
+def test_a_program_that_ends_in_order_is_left_alone_and_its_code_passed_on(terminal):
+    screen = terminal(
+        full_screen("termios.tcsetattr(0, 0, before); return 5").replace(
+            "tty.setraw(0)", "before = termios.tcgetattr(0); tty.setraw(0)"
+        )
+    )
+    assert screen.end() == 5
+    assert b"\x1b[?1049l" not in screen.output
+    assert b"unexpectedly" not in screen.output
+
+
+def test_an_unexpected_end_says_how_to_go_on(terminal):
+    screen = terminal(full_screen("os.kill(os.getpid(), signal.SIGKILL)"))
+    screen.end()
+    assert b"SIGKILL" in screen.output
+    assert b"yourtool -c" in screen.output
+
+
+def test_the_program_ends_when_its_parent_is_killed(terminal):
+    life = "signal.signal(1, lambda *_: (os.write(1, b'<hung up>'), os._exit(0)))" + WAIT
+    screen = terminal(full_screen(life))
+    parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
+    os.kill(parent, signal.SIGKILL)
+    screen.until(b"<hung up>")
+
+
+def test_a_signal_from_the_terminal_arrives_once(terminal):
+    life = (
+        "signal.signal(2, lambda *_: os.write(1, b'<int>'));"
+        "signal.signal(15, lambda *_: os._exit(0));"
+        "os.write(1, b'<ready>')" + WAIT
+    )
+    screen = terminal(full_screen(life).replace("tty.setraw(0)", "pass"))
+    child = int(screen.until(rb"<pids (\d+) \d+>.*<ready>")[1])
+    os.write(screen.master, b"\x03")
+    screen.until(b"<int>")
+    os.kill(child, signal.SIGTERM)
+    screen.end()
+    assert screen.output.count(b"<int>") == (1 if sys.platform != "darwin" else 2)
+
+
+JOB_CONTROL = """
+import fcntl, os, signal, subprocess, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+before = termios.tcgetattr(0)
+job = subprocess.Popen([sys.executable, "-c", {program!r}], process_group=0)
+os.tcsetpgrp(0, job.pid)
+_, status = os.waitpid(job.pid, os.WUNTRACED)
+same = termios.tcgetattr(0) == before
+os.tcsetpgrp(0, os.getpgrp())
+os.write(1, b"<stopped %d %d>" % (os.WIFSTOPPED(status), same))
+os.tcsetpgrp(0, job.pid)
+os.killpg(job.pid, signal.SIGCONT)
+_, status = os.waitpid(job.pid, os.WUNTRACED)
+os.tcsetpgrp(0, os.getpgrp())
+os.write(1, b"<ended %d>" % os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGSTOP", "SIGTSTP"])
+def test_a_stopped_program_gives_the_shell_its_terminal_and_goes_on_r23(terminal, number):
+    life = (
+        f"raw = termios.tcgetattr(0); os.kill(os.getpid(), signal.{number});"
+        "exec('while termios.tcgetattr(0) != raw: time.sleep(0.001)');"
+        "os.write(1, b'<raw again>'); os._exit(9)"
+    )
+    screen = terminal(JOB_CONTROL.format(program=full_screen(life, lead=False)))
+    screen.until(b"<stopped 1 1>")
+    screen.until(b"<raw again>")
+    screen.until(b"<ended 9>")
+
+
+def test_without_a_terminal_the_program_runs_directly():
+    code = (
+        "import os; from yourtool.supervisor import supervised; me = os.getpid();"
+        "print(supervised(lambda: 0 if os.getpid() == me else 1))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
