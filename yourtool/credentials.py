@@ -1,0 +1,216 @@
+"""Keys: where they are found, where one is kept, and how they are never shown.
+
+The first source that has a key wins: the command line, an environment variable, then
+`credentials.toml` in the user's directory, which nobody else may read. Values leave this module
+only as a `Secret`.
+"""
+
+import os
+import stat
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from yourtool.errors import ConfigError, UsageError
+from yourtool.paths import Paths
+
+SCHEMA_VERSION = 1
+_MODE = 0o600
+_SHORTEST_SHOWN = 24
+
+
+class Secret:
+    """A key; printing it in any way shows only its ends."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the key itself, for the one header that carries it."""
+        return self._value
+
+    def __str__(self) -> str:
+        if len(self._value) < _SHORTEST_SHOWN:
+            return "***"
+        return f"{self._value[:8]}…{self._value[-4:]}"
+
+    def __repr__(self) -> str:
+        return f"Secret({self})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+class Found(NamedTuple):
+    """A key and where it came from."""
+
+    secret: Secret
+    source: str
+    """`command line`, the name of an environment variable, or the path of the file."""
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    api_key: str
+    origin: str | None = None
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    schema_version: int
+    providers: dict[str, _Entry] = {}
+
+
+class Credentials:
+    """Finds keys; never raises while looking, never prints one."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        environ: Mapping[str, str] = os.environ,
+        explicit: Mapping[str, str] | None = None,
+    ) -> None:
+        """`explicit`: keys given for this run alone, by provider."""
+        self.path = paths.home / "credentials.toml"
+        self._environ = environ
+        self._explicit = {name: Secret(key) for name, key in (explicit or {}).items()}
+
+    def __repr__(self) -> str:
+        return f"Credentials({str(self.path)!r})"
+
+    def get(
+        self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None
+    ) -> Secret | None:
+        """Return the key of a provider, if there is a usable one."""
+        found = self.find(provider, key_env, origin=origin)
+        return found.secret if found else None
+
+    def source(self, provider: str, key_env: tuple[str, ...] = ()) -> str | None:
+        """Return where the key of a provider comes from, if there is one."""
+        found = self.find(provider, key_env)
+        return found.source if found else None
+
+    def find(
+        self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None
+    ) -> Found | None:
+        """Return the first usable key with its source.
+
+        `origin` is where the key is about to be sent. A stored key that was entered for another
+        origin is not returned.
+        """
+        if secret := self._explicit.get(provider):
+            return Found(secret, "command line")
+        for name in key_env:
+            if (value := self._environ.get(name, "").strip()) and _sendable(value):
+                return Found(Secret(value), name)
+        entry = self._entries().get(provider)
+        if entry is None or (origin and entry.origin and entry.origin != origin):
+            return None
+        return Found(Secret(entry.api_key), str(self.path))
+
+    def problem(
+        self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None
+    ) -> str | None:
+        """Return why a key that seems to be there is not used."""
+        for name in key_env:
+            value = self._environ.get(name, "").strip()
+            if value and not _sendable(value):
+                return f"`{name}` holds blanks or characters that no key has"
+        try:
+            entry = self._read().get(provider)
+        except ConfigError as error:
+            return str(error)
+        if entry and origin and entry.origin and entry.origin != origin:
+            return f"the key in `{self.path}` was entered for `{entry.origin}`, not `{origin}`"
+        return None
+
+    def save(self, provider: str, key: str, *, origin: str | None = None) -> None:
+        """Keep a key in the file, replacing the provider's former one; atomic, mode 0600.
+
+        With `origin` it is only ever sent there.
+
+        Raises:
+            UsageError: this cannot be a key.
+            ConfigError: the file is there and unusable, or it cannot be written.
+        """
+        key = key.strip()
+        if not key or not _sendable(key):
+            raise UsageError("A key has no blanks and only ASCII characters; nothing was saved.")
+        entries = {**self._read(), provider: _Entry(key, origin)}
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _replace(self.path, _encode(entries))
+        except OSError as error:
+            raise ConfigError(f"`{self.path}` cannot be written: {error.strerror}") from error
+
+    def _entries(self) -> dict[str, _Entry]:
+        try:
+            return self._read()
+        except ConfigError:
+            return {}
+
+    def _read(self) -> dict[str, _Entry]:
+        try:
+            with self.path.open("rb") as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                if mode & 0o077:
+                    raise ConfigError(
+                        f"`{self.path}` can be read by others (mode {mode:04o}) and is not used;"
+                        f" run `chmod 600 {self.path}`"
+                    )
+                content = msgspec.convert(tomllib.load(file), _File)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise ConfigError(f"`{self.path}` cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+            # The parser quotes what it stumbled over, which may be a key.
+            raise ConfigError(f"`{self.path}` is not TOML and is not used") from None
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"`{self.path}` is not used: {error}") from error
+        if content.schema_version != SCHEMA_VERSION:
+            raise ConfigError(
+                f"`{self.path}` has `schema_version = {content.schema_version}`; this program"
+                f" reads version {SCHEMA_VERSION}"
+            )
+        return content.providers
+
+
+def _sendable(key: str) -> bool:
+    return key.isascii() and key.isprintable() and " " not in key
+
+
+def _encode(entries: Mapping[str, _Entry]) -> str:
+    lines = ["# Keys; written by `/key`. Keep this file to yourself.", "schema_version = 1"]
+    for provider, entry in sorted(entries.items()):
+        lines += ["", f"[providers.{_quoted(provider)}]", f"api_key = {_quoted(entry.api_key)}"]
+        if entry.origin is not None:
+            lines.append(f"origin = {_quoted(entry.origin)}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    # A JSON string is a TOML basic string, but for DEL, which none of these can hold.
+    return msgspec.json.encode(text).decode()
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".credentials-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), _MODE)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

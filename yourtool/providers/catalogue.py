@@ -1,0 +1,212 @@
+"""Which models exist, what they can take and what they cost: shipped tables, then the user's.
+
+The files are `models.toml` and `prices.toml`, shipped and in the user's directory. The user's
+rows are laid over the shipped ones key by key. Whatever is written wrongly is one `ConfigError`.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from yourtool.config import Config
+from yourtool.errors import ConfigError, UnknownModelError
+from yourtool.models import AdapterCapabilities, Model, ModelId, Price
+from yourtool.paths import Paths, shipped
+from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested
+
+_ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
+_RESERVED = frozenset({"show"})
+
+
+class _Row(AdapterCapabilities, frozen=True, kw_only=True):
+    wire_name: str = ""
+    aliases: tuple[str, ...] = ()
+    uses_max_completion_tokens: bool = False
+    accepts_temperature: bool = True
+
+
+class _ModelsFile(Struct, frozen=True):
+    models: dict[str, _Row] = {}
+    defaults: dict[str, _Row] = {}
+
+
+class _PricesFile(Struct, frozen=True):
+    pricing_version: str = ""
+    models: dict[str, Price] = {}
+
+
+class Catalogue:
+    """Every model that has been described, and a careful guess for any other."""
+
+    def __init__(self, models: Iterable[Model], pricing_version: str) -> None:
+        """Index `models` by id and alias.
+
+        Raises:
+            ConfigError: two models have the same alias.
+        """
+        self.pricing_version = pricing_version
+        self._models = {model.id: model for model in models}
+        self._aliases: dict[str, str] = {}
+        for model in self._models.values():
+            for alias in model.aliases:
+                if (owner := self._aliases.setdefault(alias, model.id)) != model.id:
+                    raise ConfigError(
+                        f"models.toml: `{model.id}` and `{owner}` are both called `{alias}`; take"
+                        " the alias from one of them"
+                    )
+
+    @classmethod
+    def load(cls, paths: Paths, config: Config) -> "Catalogue":
+        """Read the shipped tables and lay the user's over them.
+
+        Raises:
+            ConfigError: naming file, line, key and the nearest key, or the two models that
+                share an alias.
+        """
+        del config  # Providers of the user's own have no models until `models.toml` lists them.
+        names = [directory / "models.toml" for directory in (shipped("config"), paths.home)]
+        rows: dict[str, dict[str, Any]] = {}
+        defaults: dict[str, dict[str, Any]] = {}
+        for file in names:
+            tables = _read(file, _ModelsFile)
+            for name, row in tables.get("defaults", {}).items():
+                defaults.setdefault(name, {}).update(row)
+            for name, row in tables.get("models", {}).items():
+                _check(file, name, row)
+                rows.setdefault(name, {}).update(row)
+        prices, version = _prices(paths)
+        return cls((_model(name, row, defaults, prices) for name, row in rows.items()), version)
+
+    def get(self, model_id: str) -> Model:
+        """Return a model by its canonical id; one that nobody described is not `known`.
+
+        Raises:
+            UnknownModelError: this is not the form of an id.
+        """
+        if model := self._models.get(model_id):
+            return model
+        return Model(
+            id=model_id,
+            wire_name=ModelId.parse(model_id).name,
+            capabilities=AdapterCapabilities(),
+            known=False,
+        )
+
+    def resolve(self, name: str) -> Model:
+        """Return the model that an id, an alias or the unique tail of an id means.
+
+        Raises:
+            UnknownModelError: none is meant, or several might be.
+        """
+        name = name.strip()
+        if model := self._models.get(self._aliases.get(name, name)):
+            return model
+        tails = tuple(known for known in self._models if known.endswith((f":{name}", f"/{name}")))
+        if name and len(tails) == 1:
+            return self._models[tails[0]]
+        if name and tails:
+            choices = ", ".join(f"`{known}`" for known in tails)
+            raise UnknownModelError(f"`{name}` may mean {choices}; write one of them", tails)
+        if ":" in name:
+            return self.get(name)
+        close = nearest(name, (*self._aliases, *self._models))
+        hint = f"; did you mean `{close}`?" if close else "."
+        raise UnknownModelError(
+            f"No model is called `{name}`{hint} `/model` and `yourtool models` list them; any"
+            " other is named `<provider>:<name>`.",
+            (close,) if close else (),
+        )
+
+    def all(self) -> tuple[Model, ...]:
+        """Return every described model, in the order of the files."""
+        return tuple(self._models.values())
+
+
+def _model(
+    name: str,
+    row: Mapping[str, Any],
+    defaults: Mapping[str, Mapping[str, Any]],
+    prices: Mapping[str, Price],
+) -> Model:
+    model_id = ModelId.parse(name)
+    merged = _Row(**{**defaults.get(model_id.provider, {}), **row})
+    fields = asdict(merged)
+    return Model(
+        id=name,
+        wire_name=merged.wire_name or model_id.name,
+        capabilities=AdapterCapabilities(
+            **{field: fields[field] for field in AdapterCapabilities.__struct_fields__}
+        ),
+        aliases=merged.aliases,
+        price=prices.get(name),
+        uses_max_completion_tokens=merged.uses_max_completion_tokens,
+        accepts_temperature=merged.accepts_temperature,
+    )
+
+
+def _prices(paths: Paths) -> tuple[dict[str, Price], str]:
+    prices: dict[str, Price] = {}
+    versions: list[str] = []
+    for file in (shipped("config") / "prices.toml", paths.home / "prices.toml"):
+        tables = _read(file, _PricesFile)
+        for name, row in tables.get("models", {}).items():
+            missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()
+            if missing:
+                raise _error(file, ("models", name), f"`{min(missing)}` is missing")
+            prices[name] = Price(**row)
+        if tables.get("models"):
+            if not tables.get("pricing_version"):
+                raise _error(file, ("pricing_version",), "a date such as `2026-11-21` is missing")
+            versions.append(tables["pricing_version"])
+    return prices, "+".join(dict.fromkeys(versions))
+
+
+def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
+    key = ("models", name)
+    try:
+        ModelId.parse(name)
+    except UnknownModelError as error:
+        raise _error(file, key, str(error)) from error
+    for alias in row.get("aliases", ()):
+        if not _ALIAS.fullmatch(alias) or alias in _RESERVED:
+            raise _error(
+                file,
+                (*key, "aliases"),
+                f"`{alias}` cannot be an alias: it begins with a letter or digit, goes on with"
+                " letters, digits and any of `._+-`, and is not `show`",
+            )
+
+
+def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
+    try:
+        text = file.read_text("utf-8")
+        content = tomllib.loads(text, parse_float=Decimal)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not TOML: {error}") from error
+    values: dict[Key, Any] = {}
+    for key, value in leaves(content, kind):
+        if isinstance(value, Fault):
+            hint = f"; did you mean `{value.nearest}`?" if value.nearest else ""
+            raise _error(file, key, f"{value.message}{hint}", text)
+        values[key] = value
+    tables = nested(values)
+    for group in ("models", "defaults"):
+        # Tables without a single key count as well, and the order is the file's.
+        rows = tables.get(group, {})
+        tables[group] = {name: rows.get(name, {}) for name in content.get(group, {})}
+    return tables
+
+
+def _error(file: Path, key: Key, message: str, text: str | None = None) -> ConfigError:
+    line = line_of(file.read_text("utf-8") if text is None else text, key)
+    return ConfigError(f"{file}{f':{line}' if line else ''}: `{dotted(key)}`: {message}")

@@ -1,0 +1,179 @@
+"""Which models are out of order at the moment: the outage state machine, with an injected clock.
+
+Failures are counted once per request, however many attempts were made inside it. A cancelled, an
+invalid and a too large request say nothing about the provider and are never counted.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct, field
+
+from yourtool.errors import ErrorClass
+from yourtool.events import ProviderRecovered, ProviderUnavailable
+from yourtool.models import ModelId
+
+STRIKES = 5
+"""Failures in a row that take a model out."""
+STRIKE_WINDOW = 120.0
+MODELS_DOWN = 3
+"""Models out at the same time that take their provider out."""
+NETWORK_ERRORS = 2
+"""Network errors that take a provider out."""
+NETWORK_WINDOW = 30.0
+QUIET_AFTER = 300.0
+"""Seconds without an attempt after which an outage is forgotten."""
+
+UNCOUNTED = frozenset(
+    {ErrorClass.CANCELLED, ErrorClass.INVALID_REQUEST, ErrorClass.CONTEXT_OVERFLOW}
+)
+
+Trigger = Literal["5_consecutive_failures", "auth_error", "dns_error", "multi_model_failures"]
+
+
+class _State(Struct):
+    failures: list[float] = field(default_factory=list[float])
+    """When it failed in a row; of a provider, its network errors."""
+    down_since: float | None = None
+    trigger: Trigger = "5_consecutive_failures"
+    last_attempt: float = 0.0
+
+    def fail(self, at: float, *, within: float) -> int:
+        self.last_attempt = at
+        self.failures = [*(when for when in self.failures if at - when <= within), at]
+        return len(self.failures)
+
+
+class Availability:
+    """What has failed lately; one per process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._models: dict[str, _State] = {}
+        self._providers: dict[str, _State] = {}
+
+    def failed(self, model_id: str, error_class: ErrorClass) -> tuple[ProviderUnavailable, ...]:
+        """Count a request that failed; returns what went out because of it."""
+        if error_class in UNCOUNTED:
+            return ()
+        at, provider = self._clock(), ModelId.parse(model_id).provider
+        self._forget_quiet(at)
+        state = self._models.setdefault(model_id, _State())
+        whole = self._providers.setdefault(provider, _State())
+        whole.last_attempt = at
+        strikes = state.fail(at, within=STRIKE_WINDOW)
+        broken = error_class is ErrorClass.NETWORK
+        network_errors = whole.fail(at, within=NETWORK_WINDOW) if broken else 0
+        outages: list[ProviderUnavailable] = []
+        if strikes >= STRIKES and state.down_since is None:
+            state.down_since = at
+            outages.append(_outage(provider, (model_id,), state.trigger))
+        trigger: Trigger | None = None
+        if error_class is ErrorClass.AUTH:
+            trigger = "auth_error"
+        elif network_errors >= NETWORK_ERRORS:
+            trigger = "dns_error"
+        elif len(self._down(provider, since=at - STRIKE_WINDOW)) >= MODELS_DOWN:
+            trigger = "multi_model_failures"
+        if trigger is not None and whole.down_since is None:
+            whole.down_since, whole.trigger = at, trigger
+            outages.append(_outage(provider, self._seen(provider), trigger, whole=True))
+        return tuple(outages)
+
+    def succeeded(self, model_id: str) -> tuple[ProviderRecovered, ...]:
+        """Note a request that was answered: clears its model, its provider, and nothing else."""
+        at, provider = self._clock(), ModelId.parse(model_id).provider
+        recoveries: list[ProviderRecovered] = []
+        state = self._models.pop(model_id, None)
+        if state and state.down_since is not None:
+            recoveries.append(_recovered(provider, (model_id,), at - state.down_since))
+        whole = self._providers.pop(provider, None)
+        if whole and whole.down_since is not None:
+            models = tuple(sorted({model_id, *self._seen(provider)}))
+            recoveries.append(_recovered(provider, models, at - whole.down_since, whole=True))
+        return tuple(recoveries)
+
+    def reset(self, provider: str) -> None:
+        """Forget everything about a provider: its key or address has changed."""
+        self._providers.pop(provider, None)
+        for model_id in self._seen(provider):
+            del self._models[model_id]
+
+    def sweep(self) -> tuple[ProviderRecovered, ...]:
+        """Forget what nobody has tried for five minutes; returns what is to be tried again."""
+        return self._forget_quiet(self._clock())
+
+    def reason(self, model_id: str) -> str | None:
+        """Return why a model should not be asked at the moment."""
+        at, provider = self._clock(), ModelId.parse(model_id).provider
+        whole, state = self._providers.get(provider), self._models.get(model_id)
+        if whole and whole.down_since is not None and at - whole.last_attempt < QUIET_AFTER:
+            wait = _minutes(QUIET_AFTER - (at - whole.last_attempt))
+            return f"`{provider}` {_WORDS[whole.trigger]}; it is tried again in {wait}"
+        if state and state.down_since is not None and at - state.last_attempt < QUIET_AFTER:
+            wait = _minutes(QUIET_AFTER - (at - state.last_attempt))
+            return f"`{model_id}` {_WORDS[state.trigger]}; it is tried again in {wait}"
+        return None
+
+    def _seen(self, provider: str) -> tuple[str, ...]:
+        return tuple(sorted(name for name in self._models if name.startswith(f"{provider}:")))
+
+    def _down(self, provider: str, *, since: float) -> list[str]:
+        return [
+            name
+            for name in self._seen(provider)
+            if (when := self._models[name].down_since) is not None and when >= since
+        ]
+
+    def _forget_quiet(self, at: float) -> tuple[ProviderRecovered, ...]:
+        recoveries: list[ProviderRecovered] = []
+        for provider, state in list(self._providers.items()):
+            if at - state.last_attempt >= QUIET_AFTER:
+                del self._providers[provider]
+                if state.down_since is not None:
+                    models = self._seen(provider)
+                    recoveries.append(
+                        _recovered(provider, models, at - state.down_since, whole=True)
+                    )
+        for model_id, state in list(self._models.items()):
+            if at - state.last_attempt >= QUIET_AFTER:
+                del self._models[model_id]
+                if state.down_since is not None:
+                    provider = ModelId.parse(model_id).provider
+                    recoveries.append(_recovered(provider, (model_id,), at - state.down_since))
+        return tuple(recoveries)
+
+
+_WORDS: dict[Trigger, str] = {
+    "5_consecutive_failures": f"failed {STRIKES} times in a row",
+    "auth_error": "refused the key (enter another with `/key`)",
+    "dns_error": "could not be reached twice within half a minute",
+    "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
+}
+
+
+def _outage(
+    provider: str, models: tuple[str, ...], trigger: Trigger, *, whole: bool = False
+) -> ProviderUnavailable:
+    return ProviderUnavailable(
+        provider=provider,
+        scope="provider_wide" if whole else "model_specific",
+        models_affected=models,
+        trigger_reason=trigger,
+    )
+
+
+def _recovered(
+    provider: str, models: tuple[str, ...], downtime: float, *, whole: bool = False
+) -> ProviderRecovered:
+    return ProviderRecovered(
+        provider=provider,
+        scope="provider_wide" if whole else "model_specific",
+        models_recovered=models,
+        downtime_seconds=downtime,
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -1,0 +1,233 @@
+"""Which model takes a turn: seven slots in a fixed order, a verdict and a reason for each.
+
+Everything here is pure. The first slot whose candidate passes validation wins; the recorded chain
+ends with it. The two explicit slots never fall through: a model that the user named and that
+cannot serve refuses the turn.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from yourtool.events import PolicyEvaluation
+from yourtool.messages import RoutingMode
+from yourtool.models import Model
+
+
+class Slot(StrEnum):
+    """The places a model can come from, first to last."""
+
+    PER_MESSAGE_OVERRIDE = "per_message_override"
+    MANUAL_STICKY = "manual_sticky"
+    RULE = "rule"
+    PATTERN = "pattern"
+    DELEGATE_REQUEST = "delegate_request"
+    WORKSPACE_DEFAULT = "workspace_default"
+    GLOBAL_DEFAULT = "global_default"
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the user named the model for this very turn or session."""
+        return self in (Slot.PER_MESSAGE_OVERRIDE, Slot.MANUAL_STICKY)
+
+
+class Failure(StrEnum):
+    """Why a candidate cannot serve, in the order in which it is checked."""
+
+    NOT_CONFIGURED = "not_configured"
+    PROVIDER_UNAVAILABLE = "provider_unavailable"
+    NO_VISION_SUPPORT = "no_vision_support"
+    EXCEEDS_CONTEXT_WINDOW = "exceeds_context_window"
+    NO_TOOL_SUPPORT = "no_tool_support"
+    NO_SYSTEM_PROMPT_SUPPORT = "no_system_prompt_support"
+    NO_STRUCTURED_OUTPUT_SUPPORT = "no_structured_output_support"
+
+
+class Rejection(Struct, frozen=True):
+    """Why a candidate cannot serve."""
+
+    code: Failure
+    reason: str
+
+
+class Preferences(Struct, frozen=True, kw_only=True):
+    """The candidate of each slot that has one: canonical ids."""
+
+    override: str | None = None
+    sticky: str | None = None
+    rule: str | None = None
+    pattern: str | None = None
+    delegate: str | None = None
+    workspace_default: str | None = None
+    global_default: str | None = None
+
+
+class Needs(Struct, frozen=True, kw_only=True):
+    """What a turn asks of a model; nothing else is checked."""
+
+    images: bool = False
+    input_tokens: int = 0
+    tools: bool = False
+    system_prompt: bool = False
+    structured_output: bool = False
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    """The outcome of one decision."""
+
+    chosen: str | None
+    winner_index: int
+    """Counted from 0; -1: nothing can serve."""
+    chain: tuple[PolicyEvaluation, ...]
+    """Every slot that was asked, up to the one that decided."""
+    explicit: bool
+    """The user named the model, chosen or refused."""
+
+
+Check: TypeAlias = Callable[[str, Needs], Rejection | None]
+"""Says why a model cannot serve, if so."""
+
+_SILENT = {
+    Slot.PER_MESSAGE_OVERRIDE: "the message names no model",
+    Slot.MANUAL_STICKY: "no model was chosen for the session",
+    Slot.RULE: "there are no rules",
+    Slot.PATTERN: "learned routing is off",
+    Slot.DELEGATE_REQUEST: "this is not a delegated task",
+    Slot.WORKSPACE_DEFAULT: "this directory has no default",
+    Slot.GLOBAL_DEFAULT: "there is no default",
+}
+_CHOSE = {
+    Slot.PER_MESSAGE_OVERRIDE: "named in the message",
+    Slot.MANUAL_STICKY: "chosen by the user for the session",
+    Slot.RULE: "a rule matched",
+    Slot.PATTERN: "past turns like this one went well",
+    Slot.DELEGATE_REQUEST: "asked for by the delegating turn",
+    Slot.WORKSPACE_DEFAULT: "workspace default",
+    Slot.GLOBAL_DEFAULT: "global default",
+}
+_MODES = {
+    Slot.PER_MESSAGE_OVERRIDE: RoutingMode.OVERRIDE,
+    Slot.MANUAL_STICKY: RoutingMode.MANUAL,
+    Slot.RULE: RoutingMode.RULE,
+    Slot.PATTERN: RoutingMode.PATTERN,
+    Slot.DELEGATE_REQUEST: RoutingMode.DELEGATE,
+    Slot.WORKSPACE_DEFAULT: RoutingMode.DEFAULT,
+    Slot.GLOBAL_DEFAULT: RoutingMode.DEFAULT,
+}
+
+
+def decide(preferences: Preferences, needs: Needs, check: Check) -> Decided:
+    """Return the model of a turn; the same arguments always give the same answer."""
+    chain: list[PolicyEvaluation] = []
+    for index, (slot, candidate) in enumerate(_candidates(preferences)):
+        if candidate is None:
+            chain.append(
+                PolicyEvaluation(policy=slot, verdict="not_applicable", reason=_SILENT[slot])
+            )
+            continue
+        if (rejection := check(candidate, needs)) is None:
+            chain.append(
+                PolicyEvaluation(
+                    policy=slot, verdict="chose", candidate_model=candidate, reason=_CHOSE[slot]
+                )
+            )
+            return Decided(
+                chosen=candidate, winner_index=index, chain=tuple(chain), explicit=slot.explicit
+            )
+        chain.append(
+            PolicyEvaluation(
+                policy=slot,
+                verdict="rejected",
+                candidate_model=candidate,
+                reason=rejection.reason,
+                validation_failure=rejection.code,
+            )
+        )
+        if slot.explicit:
+            return Decided(chosen=None, winner_index=-1, chain=tuple(chain), explicit=True)
+    return Decided(chosen=None, winner_index=-1, chain=tuple(chain), explicit=False)
+
+
+def obstacle(
+    model: Model, needs: Needs, configured: str | None, unavailable: str | None
+) -> Rejection | None:
+    """Return the first reason why a model cannot serve a turn.
+
+    `configured` says why its provider cannot be used at all, `unavailable` why not at the moment;
+    None means that nothing is in the way.
+    """
+    can, name = model.capabilities, f"`{model.id}`"
+    if configured is not None:
+        return Rejection(Failure.NOT_CONFIGURED, configured)
+    if unavailable is not None:
+        return Rejection(Failure.PROVIDER_UNAVAILABLE, unavailable)
+    if needs.images and not can.supports_images:
+        return Rejection(Failure.NO_VISION_SUPPORT, f"{name} takes no images")
+    if needs.input_tokens > can.max_context_tokens:
+        return Rejection(
+            Failure.EXCEEDS_CONTEXT_WINDOW,
+            f"needs about {needs.input_tokens:,} tokens, and {name} takes"
+            f" {can.max_context_tokens:,}",
+        )
+    if needs.tools and not can.supports_tools:
+        return Rejection(Failure.NO_TOOL_SUPPORT, f"{name} cannot call tools")
+    if needs.system_prompt and not can.supports_system_prompt:
+        return Rejection(Failure.NO_SYSTEM_PROMPT_SUPPORT, f"{name} takes no system prompt")
+    if needs.structured_output and not can.supports_structured_output:
+        return Rejection(
+            Failure.NO_STRUCTURED_OUTPUT_SUPPORT, f"{name} cannot be held to a JSON schema"
+        )
+    return None
+
+
+def swap_refusal(
+    model: Model, rejection: Rejection, *, name: str | None = None, where: str | None = None
+) -> str:
+    """Return the words that refuse `/model NAME` in a session the model cannot take.
+
+    `where` tells which message stands in the way, as a whole sentence.
+    """
+    match rejection.code:
+        case Failure.NO_VISION_SUPPORT:
+            reason = "session contains images that this model can't process"
+        case Failure.EXCEEDS_CONTEXT_WINDOW:
+            reason = f"session {rejection.reason}"
+        case _:
+            reason = rejection.reason.rstrip(".")
+    refusal = f"Cannot swap to {name or model.id}: {reason}. Active model unchanged."
+    return f"{refusal} {where}" if where else refusal
+
+
+def mode_of(policy: str) -> RoutingMode:
+    """Return the coarse mode that a message records for the slot which chose its model."""
+    return _MODES[Slot(policy)]
+
+
+def explain(chain: Sequence[PolicyEvaluation]) -> list[str]:
+    """Return one line per slot: number, slot, verdict, model and reason."""
+    asked = {step.policy: step for step in chain}
+    return [_line(number, slot, asked.get(slot)) for number, slot in enumerate(Slot, start=1)]
+
+
+def _candidates(preferences: Preferences) -> Sequence[tuple[Slot, str | None]]:
+    return (
+        (Slot.PER_MESSAGE_OVERRIDE, preferences.override),
+        (Slot.MANUAL_STICKY, preferences.sticky),
+        (Slot.RULE, preferences.rule),
+        (Slot.PATTERN, preferences.pattern),
+        (Slot.DELEGATE_REQUEST, preferences.delegate),
+        (Slot.WORKSPACE_DEFAULT, preferences.workspace_default),
+        (Slot.GLOBAL_DEFAULT, preferences.global_default),
+    )
+
+
+def _line(number: int, slot: Slot, step: PolicyEvaluation | None) -> str:
+    name = slot.replace("_", " ")
+    if step is None:
+        return f"{number} {name:<20}  not asked"
+    verdict = step.verdict.replace("_", " ")
+    model = f"{step.candidate_model}: " if step.candidate_model else ""
+    code = f" ({step.validation_failure})" if step.validation_failure else ""
+    return f"{number} {name:<20}  {verdict:<14}  {model}{step.reason}{code}"
