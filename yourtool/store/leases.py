@@ -1,0 +1,78 @@
+"""Who may write a session: one process at a time, as long as it lives."""
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
+
+
+class Lease:
+    """The right to write a session; the kernel takes it back when the process dies.
+
+    The lock file holds the process id of its holder and is removed on release.
+    """
+
+    def __init__(self, directory: Path, session_id: str) -> None:
+        """Take the lease.
+
+        Raises:
+            SessionBusyError: somebody has it.
+            SessionNotFoundError: the id cannot be that of a session.
+            StoreError: the lock file cannot be made.
+        """
+        if Path(session_id).name != session_id:
+            raise SessionNotFoundError(f"There is no session `{session_id}`.")
+        self._path = directory / f"{session_id}.lock"
+        try:
+            directory.mkdir(0o700, parents=True, exist_ok=True)
+            self._handle = self._take()
+        except OSError as error:
+            raise StoreError(
+                f"The lock file `{self._path}` cannot be used: {error.strerror}"
+            ) from error
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Give the lease back; doing so twice is harmless."""
+        if self._handle >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = -1
+
+    def __enter__(self) -> "Lease":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def _take(self) -> int:
+        while True:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(handle, 20, 0).decode("ascii", "replace")
+                os.close(handle)
+                raise SessionBusyError(
+                    f"Session `{self._path.stem}` is open in another yourtool"
+                    f" (process {holder or 'unknown'}); close it there first, or begin a new"
+                    " session."
+                ) from None
+            if self._is_current(handle):
+                return handle
+            os.close(handle)
+
+    def _is_current(self, handle: int) -> bool:
+        """Tell whether the locked file is still the one at the path: a release removes it."""
+        try:
+            return os.path.samestat(os.fstat(handle), self._path.stat())
+        except FileNotFoundError:
+            return False

@@ -1,0 +1,133 @@
+"""The log of a session: facts go in one by one, and come out as they were."""
+
+from collections.abc import Iterable
+from sqlite3 import Connection
+
+from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
+from yourtool.events import AnyFact
+from yourtool.ids import is_ulid, new_id
+from yourtool.invariants import validate
+from yourtool.messages import Message
+from yourtool.store.database import Database
+from yourtool.store.projections import project
+from yourtool.store.rows import (
+    INSERT_EVENT,
+    SELECT_EVENTS,
+    SELECT_MESSAGES,
+    event_row,
+    fact_from,
+    message_from,
+    message_row,
+    scrubbed,
+)
+
+
+class Log:
+    """Facts and their projections, always together."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, *facts: AnyFact) -> None:
+        """Store facts and all that follows from them, in one transaction.
+
+        Text that UTF-8 cannot hold is stored with U+FFFD in its place.
+
+        Raises:
+            InvalidMessageError: a message breaks an invariant.
+            SessionNotFoundError: the first fact of a session is not `session.created`.
+            StoreError: a call is answered twice, or the disk refuses. In every case: nothing of
+                `facts` was stored.
+        """
+        await self._database.write(lambda connection: _append(connection, facts))
+
+    async def read(self, session_id: str) -> tuple[AnyFact, ...]:
+        """Return the facts of a session in order, with their messages.
+
+        What this version cannot read is left out, with a warning in the log file. Ids minted from
+        now on are greater than every id in the session.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            StoreError: the database cannot be read.
+        """
+        return await self._database.read(lambda connection: _read(connection, session_id))
+
+    async def tool_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
+        """Return (our id, provider, the provider's id) of the calls that a provider named."""
+        query = (
+            "SELECT id, provider, provider_id FROM tool_calls"
+            " WHERE session_id = ? AND provider_id IS NOT NULL ORDER BY id"
+        )
+        return await self._database.read(
+            lambda connection: tuple(connection.execute(query, (session_id,)))
+        )
+
+    async def unanswered(self, session_id: str) -> tuple[str, ...]:
+        """Return the ids of the calls that have no result yet."""
+        query = "SELECT id FROM tool_calls WHERE session_id = ? AND status = 'pending' ORDER BY id"
+        return await self._database.read(
+            lambda connection: tuple(row[0] for row in connection.execute(query, (session_id,)))
+        )
+
+    async def save(self, *messages: Message) -> None:
+        """Write messages over their rows, as this version's schema has them.
+
+        Reading brings older rows up to date in memory only; this makes it last.
+
+        Raises:
+            InvalidMessageError: a message breaks an invariant.
+            StoreError: a message is not stored at all. In both cases: nothing was written.
+        """
+        await self._database.write(lambda connection: _save(connection, messages))
+
+
+def _append(connection: Connection, facts: Iterable[AnyFact]) -> None:
+    for fact in facts:
+        try:
+            _record(connection, fact)
+        except UnicodeEncodeError:
+            _record(connection, scrubbed(fact))
+
+
+def _record(connection: Connection, fact: AnyFact) -> None:
+    if not is_ulid(fact.id):
+        raise StoreError(f"A `{type(fact).__name__}` was to be stored without an id.")
+    message: Message | None = getattr(fact, "message", None)
+    row = event_row(fact, message)
+    project(connection, fact, message)
+    connection.execute(INSERT_EVENT, row)
+
+
+def _read(connection: Connection, session_id: str) -> tuple[AnyFact, ...]:
+    if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
+        raise SessionNotFoundError(f"There is no session `{session_id}`.")
+    rows = connection.execute(SELECT_MESSAGES, (session_id,)).fetchall()
+    events = connection.execute(SELECT_EVENTS, (session_id,)).fetchall()
+    calls = connection.execute(
+        "SELECT max(id) FROM tool_calls WHERE session_id = ?", (session_id,)
+    ).fetchone()
+    _mint_past(row[0] for row in (*rows[-1:], *events[-1:], calls) if row[0])
+    messages = {row[0]: message for row in rows if (message := message_from(row)) is not None}
+    facts = (fact_from(row, messages) for row in events)
+    return tuple(fact for fact in facts if fact is not None)
+
+
+def _mint_past(ids: Iterable[str]) -> None:
+    for ulid in (text.removeprefix("tu_") for text in ids):
+        if is_ulid(ulid):
+            new_id.advance(ulid)
+
+
+def _save(connection: Connection, messages: Iterable[Message]) -> None:
+    for message in messages:
+        if problems := validate(message):
+            raise InvalidMessageError(f"`{message.id}` was not saved: {'; '.join(problems)}")
+        message_id, session_id, _, content, metadata, _, version = message_row(message)
+        saved = connection.execute(
+            "UPDATE messages SET content_json = ?, metadata_json = ?, schema_version = ?"
+            " WHERE id = ? AND session_id = ?",
+            (content, metadata, version, message_id, session_id),
+        )
+        if saved.rowcount == 0:
+            raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")

@@ -1,0 +1,125 @@
+"""What a fact changes in the tables beside `events`.
+
+Every function here runs inside the transaction that stores the fact, and raises to undo it.
+"""
+
+from collections.abc import Mapping
+from sqlite3 import Connection
+
+from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError, ToolFailure
+from yourtool.events import (
+    Fact,
+    LlmCallCompleted,
+    LlmCallFailed,
+    SessionCreated,
+    SessionModelSelected,
+    ToolCompleted,
+    ToolFailed,
+)
+from yourtool.invariants import validate
+from yourtool.messages import SCHEMA_VERSION, Message
+from yourtool.store.rows import INSERT_MESSAGE, message_row, microseconds
+
+
+def project(connection: Connection, fact: Fact, message: Message | None) -> None:
+    """Bring `sessions`, `messages` and `tool_calls` up to date with a fact and its message.
+
+    Raises:
+        InvalidMessageError: the message breaks an invariant, or belongs elsewhere.
+        SessionNotFoundError: the session was never created.
+        StoreError: a result for a call that is unknown, or has a result.
+    """
+    if isinstance(fact, SessionCreated):
+        _create(connection, fact)
+    else:
+        _touch(connection, fact)
+    if message is not None:
+        _check(fact, message)
+        connection.execute(INSERT_MESSAGE, message_row(message))
+    match fact:
+        case SessionModelSelected():
+            connection.execute(
+                "UPDATE sessions SET active_model = ? WHERE id = ?", (fact.model, fact.session_id)
+            )
+        case LlmCallCompleted():
+            _open_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
+        case LlmCallFailed(message=Message() as reply):
+            _open_calls(connection, reply, fact.provider, {})
+        case ToolCompleted():
+            _close_call(connection, fact, "succeeded" if fact.success else "failed")
+        case ToolFailed():
+            cancelled = fact.error_class == ToolFailure.CANCELLED
+            _close_call(connection, fact, "cancelled" if cancelled else "failed")
+        case _:
+            pass
+
+
+def _create(connection: Connection, fact: SessionCreated) -> None:
+    created = microseconds(fact.timestamp)
+    connection.execute(
+        "INSERT INTO sessions"
+        " (id, workspace_path, active_model, schema_version, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            fact.session_id,
+            fact.workspace_path,
+            fact.initial_active_model,
+            SCHEMA_VERSION,
+            created,
+            created,
+        ),
+    )
+
+
+def _touch(connection: Connection, fact: Fact) -> None:
+    touched = connection.execute(
+        "UPDATE sessions SET updated_at = max(updated_at, ?) WHERE id = ?",
+        (microseconds(fact.timestamp), fact.session_id),
+    )
+    if touched.rowcount == 0:
+        raise SessionNotFoundError(f"There is no session `{fact.session_id}`.")
+
+
+def _check(fact: Fact, message: Message) -> None:
+    problems = validate(message)
+    if message.session_id != fact.session_id:
+        problems.append(f"T2: it belongs to session `{message.session_id}`")
+    if isinstance(fact, ToolCompleted | ToolFailed) and (
+        message.result is None or message.result.tool_use_id != fact.tool_use_id
+    ):
+        problems.append(f"T2: it is not the result of `{fact.tool_use_id}`")
+    if problems:
+        raise InvalidMessageError(
+            f"The {message.role} message `{message.id}` was not stored: {'; '.join(problems)}"
+        )
+
+
+def _open_calls(
+    connection: Connection, reply: Message, provider: str, provider_ids: Mapping[str, str]
+) -> None:
+    common = (reply.session_id, reply.id, provider, microseconds(reply.created_at))
+    connection.executemany(
+        "INSERT INTO tool_calls"
+        " (id, name, provider_id, session_id, message_id, provider, created_at, status)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'pending')",
+        [(call.id, call.name, provider_ids.get(call.id), *common) for call in reply.tool_uses],
+    )
+
+
+def _close_call(connection: Connection, fact: ToolCompleted | ToolFailed, status: str) -> None:
+    closed = connection.execute(
+        "UPDATE tool_calls SET status = ?, result_message_id = ?, completed_at = ?"
+        " WHERE id = ? AND session_id = ? AND status = 'pending'",
+        (
+            status,
+            fact.message.id,
+            microseconds(fact.timestamp),
+            fact.tool_use_id,
+            fact.session_id,
+        ),
+    )
+    if closed.rowcount == 0:
+        raise StoreError(
+            f"The result of call `{fact.tool_use_id}` was not stored: in session"
+            f" `{fact.session_id}` the call has a result, or was never made."
+        )

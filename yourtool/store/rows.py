@@ -1,0 +1,184 @@
+"""Facts and messages as rows, and rows as facts and messages.
+
+Reading is tolerant: what a later version wrote is skipped with a warning and never costs the rest
+of the session. A row that an earlier version wrote is brought up to date in memory.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from yourtool.events import FACT_TYPES, AnyFact, Fact
+from yourtool.messages import (
+    SCHEMA_VERSION,
+    Message,
+    Role,
+    canonical_json,
+    decode_content,
+    decode_metadata,
+    encode_content,
+    encode_metadata,
+)
+from yourtool.text import storable
+
+_log = logging.getLogger(__name__)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_APART = frozenset(Fact.__struct_fields__) | {"message"}
+"""Fields of a fact that are no part of its payload."""
+
+INSERT_MESSAGE = """
+    INSERT INTO messages
+        (id, session_id, role, content_json, metadata_json, created_at, schema_version)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+SELECT_MESSAGES = """
+    SELECT id, session_id, role, content_json, metadata_json, created_at, schema_version
+    FROM messages WHERE session_id = ? ORDER BY id
+"""
+MessageRow: TypeAlias = tuple[str, str, str, str, str, int, int]
+
+INSERT_EVENT = """
+    INSERT INTO events
+        (id, timestamp_us, session_id, turn_id, parent_event_id, type, actor, sensitivity,
+         payload_json)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+SELECT_EVENTS = """
+    SELECT id, timestamp_us, session_id, turn_id, parent_event_id, type, actor, sensitivity,
+           payload_json
+    FROM events WHERE session_id = ? ORDER BY id
+"""
+EventRow: TypeAlias = tuple[str, int, str, str | None, str | None, str, str, str, str]
+
+Upgrade: TypeAlias = Callable[
+    [list[dict[str, Any]], dict[str, Any]], tuple[list[dict[str, Any]], dict[str, Any]]
+]
+"""Brings content and metadata, as decoded JSON, from one schema version to the next."""
+
+UPGRADES: Mapping[int, Upgrade] = {}
+"""By the version that they start from; versions without an entry changed nothing that matters."""
+
+
+def microseconds(moment: datetime) -> int:
+    """Return whole microseconds since 1970, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(microseconds: int) -> datetime:
+    """Return the UTC time that many microseconds after 1970."""
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+def event_row(fact: Fact, message: Message | None) -> EventRow:
+    """Encode a fact; of its message, only the id."""
+    kind = type(fact)
+    payload = {name: getattr(fact, name) for name in fact.__struct_fields__ if name not in _APART}
+    if message is not None:
+        payload["message_id"] = message.id
+    return (
+        fact.id,
+        microseconds(fact.timestamp),
+        fact.session_id,
+        fact.turn_id,
+        fact.parent_event_id,
+        str(kind.__struct_config__.tag),
+        kind.actor,
+        kind.sensitivity,
+        canonical_json(payload).decode(),
+    )
+
+
+def fact_from(row: EventRow, messages: Mapping[str, Message]) -> AnyFact | None:
+    """Decode a fact and give it its message back; None if this version cannot read it."""
+    event_id, timestamp_us, session_id, turn_id, parent_event_id, name, _, _, payload = row
+    if (kind := FACT_TYPES.get(name)) is None:
+        _log.warning("skipped event `%s` of unknown type %r", event_id, name)
+        return None
+    try:
+        fields = msgspec.json.decode(payload, type=dict[str, Any])
+        message_id = fields.pop("message_id", None)
+        if "message" in kind.__struct_fields__:
+            fields["message"] = messages.get(message_id)
+        fields |= {
+            "id": event_id,
+            "timestamp": moment(timestamp_us),
+            "session_id": session_id,
+            "turn_id": turn_id,
+            "parent_event_id": parent_event_id,
+        }
+        return msgspec.convert(fields, kind)
+    except msgspec.MsgspecError as error:
+        _log.warning("skipped event `%s`, a `%s`: %s", event_id, name, error)
+        return None
+
+
+def message_row(message: Message) -> MessageRow:
+    """Encode a message, as a row of the current schema version."""
+    return (
+        message.id,
+        message.session_id,
+        message.role,
+        encode_content(message.content).decode(),
+        encode_metadata(message.metadata).decode(),
+        microseconds(message.created_at),
+        SCHEMA_VERSION,
+    )
+
+
+def message_from(
+    row: MessageRow, upgrades: Mapping[int, Upgrade] = UPGRADES, version: int = SCHEMA_VERSION
+) -> Message | None:
+    """Decode a message as one of `version`; None if this version cannot read it."""
+    message_id, session_id, role, content, metadata, created_at, written = row
+    where = f"message `{message_id}`"
+    try:
+        if written < version:
+            content, metadata = _upgraded(content, metadata, range(written, version), upgrades)
+        elif written > version:
+            _log.warning("%s has the newer schema version %d", where, written)
+        return Message(
+            id=message_id,
+            session_id=session_id,
+            role=Role(role),
+            content=decode_content(content, where=where),
+            metadata=decode_metadata(metadata, where=where),
+            created_at=moment(created_at),
+            schema_version=max(written, version),
+        )
+    except (msgspec.MsgspecError, ValueError) as error:
+        _log.warning("skipped %s: %s", where, error)
+        return None
+
+
+def scrubbed(fact: AnyFact) -> AnyFact:
+    """Return the fact with every text in it made storable."""
+    return msgspec.convert(_scrub(msgspec.to_builtins(fact)), type(fact))
+
+
+def _upgraded(
+    content: str, metadata: str, versions: range, upgrades: Mapping[int, Upgrade]
+) -> tuple[str, str]:
+    blocks = msgspec.json.decode(content, type=list[dict[str, Any]])
+    fields = msgspec.json.decode(metadata, type=dict[str, Any])
+    for version in versions:
+        if (upgrade := upgrades.get(version)) is not None:
+            blocks, fields = upgrade(blocks, fields)
+    return canonical_json(blocks).decode(), canonical_json(fields).decode()
+
+
+def _scrub(value: object) -> object:
+    match value:
+        case str():
+            return storable(value)
+        case dict():
+            entries = cast("dict[object, object]", value)  # decoded JSON: any keys and values
+            return {_scrub(key): _scrub(entry) for key, entry in entries.items()}
+        case list():
+            return [_scrub(entry) for entry in cast("list[object]", value)]
+        case _:
+            return value

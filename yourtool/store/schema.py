@@ -1,0 +1,76 @@
+"""The tables, as the steps that lead to them; times are microseconds since 1970, UTC.
+
+The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them, except
+that the body of a message stands in `messages` alone. Each step brings a file from the version
+that is its index to the next; a step that has been released is never edited.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+Steps: TypeAlias = Sequence[Sequence[str]]
+"""SQL statements by step."""
+
+_FIRST = (
+    """
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        workspace_path TEXT NOT NULL,
+        active_model TEXT,
+        routing_policy_json TEXT,
+        schema_version INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE messages (
+        id TEXT PRIMARY KEY,
+        session_id TEXT NOT NULL,
+        role TEXT NOT NULL,
+        content_json TEXT NOT NULL,
+        metadata_json TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        schema_version INTEGER NOT NULL,
+        FOREIGN KEY (session_id) REFERENCES sessions(id)
+    )
+    """,
+    "CREATE INDEX idx_messages_session_created ON messages(session_id, created_at)",
+    """
+    CREATE TABLE tool_calls (
+        id TEXT PRIMARY KEY,
+        session_id TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        result_message_id TEXT,
+        name TEXT NOT NULL,
+        status TEXT NOT NULL,
+        provider_id TEXT,
+        provider TEXT,
+        created_at INTEGER NOT NULL,
+        completed_at INTEGER,
+        FOREIGN KEY (session_id) REFERENCES sessions(id),
+        FOREIGN KEY (message_id) REFERENCES messages(id),
+        FOREIGN KEY (result_message_id) REFERENCES messages(id)
+    )
+    """,
+    "CREATE INDEX idx_tool_calls_session_status ON tool_calls(session_id, status)",
+    """
+    CREATE TABLE events (
+        id TEXT PRIMARY KEY,
+        timestamp_us INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        turn_id TEXT,
+        parent_event_id TEXT,
+        type TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        sensitivity TEXT NOT NULL,
+        payload_json TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX idx_events_session ON events(session_id, id)",
+    "CREATE INDEX idx_events_type ON events(type, timestamp_us)",
+    "CREATE INDEX idx_events_turn ON events(turn_id)",
+    "CREATE INDEX idx_events_parent ON events(parent_event_id)",
+)
+
+STEPS: Steps = (_FIRST,)

@@ -1,0 +1,210 @@
+"""The stored sessions: which there are, what they cost, and who holds one."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from sqlite3 import Connection
+
+import msgspec
+from msgspec import Struct
+
+from yourtool.errors import SessionNotFoundError, StoreError
+from yourtool.messages import TextBlock, decode_content
+from yourtool.store.database import Database
+from yourtool.store.leases import Lease
+from yourtool.store.rows import microseconds, moment
+
+_TITLE_LENGTH = 120
+_CANDIDATES = 5
+
+_CALLS = """
+    SELECT json_extract(call.payload_json, '$.model'),
+           coalesce(json_extract(reply.metadata_json, '$.usage'), call.payload_json)
+    FROM events AS call
+    LEFT JOIN messages AS reply
+        ON call.type = 'llm.call_failed'
+        AND reply.id = json_extract(call.payload_json, '$.message_id')
+    WHERE call.type IN ('llm.call_completed', 'llm.call_failed')
+"""
+"""Model and usage of requests; a failed one's usage stands in the message that it left behind."""
+
+
+class SessionSummary(Struct, frozen=True, kw_only=True):
+    """A session in a list."""
+
+    id: str
+    title: str
+    """The first line of the first message; empty when nothing was said, or only shown."""
+    workspace_path: str
+    active_model: str | None
+    """The model chosen for the session, if one was."""
+    turn_count: int
+    cost_usd: Decimal
+    created_at: datetime
+    updated_at: datetime
+
+
+class ModelCost(Struct, frozen=True, kw_only=True):
+    """What one model did in a session, and for how much."""
+
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    unpriced_calls: int = 0
+    """Calls whose price nobody knows; they count as nothing in `cost_usd`."""
+
+
+class Sessions:
+    """Questions about all sessions; facts are the business of `Log`."""
+
+    def __init__(self, database: Database, locks_dir: Path) -> None:
+        self._database = database
+        self._locks_dir = locks_dir
+
+    async def list(
+        self, workspace: str | None = None, limit: int = 200
+    ) -> tuple[SessionSummary, ...]:
+        """Return the sessions of a workspace, or of all, the latest used first."""
+        return await self._database.read(lambda connection: _list(connection, workspace, limit))
+
+    async def last(self, workspace: str) -> str | None:
+        """Return the session of a workspace that was used last and in which something was said."""
+        query = (
+            "SELECT id FROM sessions WHERE workspace_path = ?"
+            " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
+            " ORDER BY updated_at DESC, id DESC LIMIT 1"
+        )
+        row = await self._database.read(
+            lambda connection: connection.execute(query, (workspace,)).fetchone()
+        )
+        return None if row is None else row[0]
+
+    async def find(self, prefix: str) -> str:
+        """Return the one session whose id is, or begins with, `prefix`; `sess_` may be left out.
+
+        Raises:
+            SessionNotFoundError: there is none.
+            StoreError: there are several; the text names some.
+        """
+        wanted = prefix.strip().removeprefix("sess_").upper()
+        found = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT id FROM sessions WHERE substr(id, 6, length(?)) = ? ORDER BY id DESC",
+                (wanted, wanted),
+            ).fetchall()
+        )
+        ids = [row[0] for row in found if wanted]
+        if not ids:
+            raise SessionNotFoundError(
+                f"There is no session `{prefix}`; `yourtool sessions list` shows those there are."
+            )
+        if len(ids) > 1:
+            some = ", ".join(f"`{session_id}`" for session_id in ids[:_CANDIDATES])
+            raise StoreError(f"`{prefix}` begins {len(ids)} session ids, such as {some}; add more.")
+        return ids[0]
+
+    async def cost_since(self, start: datetime) -> Decimal:
+        """Return what all requests since `start` cost, exactly, in US dollars."""
+        report = await self._database.read(
+            lambda connection: _report(connection, "call.timestamp_us >= ?", microseconds(start))
+        )
+        return _total(report)
+
+    async def cost_report(self, session_id: str) -> tuple[ModelCost, ...]:
+        """Return what each model of a session used, the dearest first."""
+        return await self._database.read(
+            lambda connection: _report(connection, "call.session_id = ?", session_id)
+        )
+
+    def lease(self, session_id: str) -> Lease:
+        """Take the right to write a session, until the lease is released or the process dies.
+
+        Raises:
+            SessionBusyError: another process has it; the text names that process.
+        """
+        return Lease(self._locks_dir, session_id)
+
+
+class _Used(Struct, frozen=True):
+    """The part of `llm.call_completed`, or of a message's usage, that is counted."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    pricing_version: str | None = None
+
+
+def _report(connection: Connection, which: str, value: str | int) -> tuple[ModelCost, ...]:
+    costs: dict[str, ModelCost] = {}
+    for model, usage in connection.execute(f"{_CALLS} AND {which}", (value,)):
+        used = msgspec.json.decode(usage, type=_Used)
+        costs[model] = _plus(costs.get(model) or ModelCost(model=model), used)
+    return tuple(sorted(costs.values(), key=lambda cost: -cost.cost_usd))
+
+
+def _total(report: Iterable[ModelCost]) -> Decimal:
+    return sum((cost.cost_usd for cost in report), Decimal(0))
+
+
+def _plus(cost: ModelCost, used: _Used) -> ModelCost:
+    return ModelCost(
+        model=cost.model,
+        calls=cost.calls + 1,
+        input_tokens=cost.input_tokens + used.input_tokens,
+        output_tokens=cost.output_tokens + used.output_tokens,
+        cached_input_tokens=cost.cached_input_tokens + used.cached_input_tokens,
+        cache_creation_input_tokens=(
+            cost.cache_creation_input_tokens + used.cache_creation_input_tokens
+        ),
+        cost_usd=cost.cost_usd + used.cost_usd,
+        unpriced_calls=cost.unpriced_calls + (used.pricing_version == ""),
+    )
+
+
+def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
+    sessions = connection.execute(
+        "SELECT id, workspace_path, active_model, created_at, updated_at FROM sessions"
+        " WHERE ? IS NULL OR workspace_path = ? ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (workspace, workspace, limit),
+    ).fetchall()
+    return tuple(
+        SessionSummary(
+            id=session_id,
+            title=_title(connection, session_id),
+            workspace_path=path,
+            active_model=model,
+            turn_count=_turn_count(connection, session_id),
+            cost_usd=_total(_report(connection, "call.session_id = ?", session_id)),
+            created_at=moment(created),
+            updated_at=moment(updated),
+        )
+        for session_id, path, model, created, updated in sessions
+    )
+
+
+def _title(connection: Connection, session_id: str) -> str:
+    row = connection.execute(
+        "SELECT id, content_json FROM messages WHERE session_id = ? AND role = 'user'"
+        " ORDER BY created_at, id LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return ""
+    blocks = decode_content(row[1], where=f"message `{row[0]}`")
+    lines = "\n".join(block.text for block in blocks if isinstance(block, TextBlock)).splitlines()
+    title = next((words for line in lines if (words := " ".join(line.split()))), "")
+    return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
+
+
+def _turn_count(connection: Connection, session_id: str) -> int:
+    [count] = connection.execute(
+        "SELECT count(*) FROM events WHERE session_id = ? AND +type = 'turn.started'", (session_id,)
+    ).fetchone()
+    return count
