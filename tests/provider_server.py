@@ -1,0 +1,205 @@
+"""A model provider on the loopback interface: speaks both dialects, plays a script, keeps requests.
+
+A script is a list of replies; each request takes the next one, whichever dialect it came in. What
+`recorded` returns is a real provider's response, byte for byte.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.shared import SHARED
+
+sys.path.insert(0, str(SHARED / "wire" / "tools"))
+from validate_requests import errors, validate
+
+ANTHROPIC_PATH, CHAT_PATH = "/v1/messages", "/v1/chat/completions"
+
+
+@dataclass
+class Reply:
+    """What the provider says to one request."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, dict[str, Any]]] = ()
+    status: int = 200
+    body: bytes | None = None
+    """Sent as it is, instead of a body made from `text` and `calls`."""
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+    """Close the connection before the end of the stream."""
+    pause: float = 0.0
+    """Seconds between two pieces of text."""
+    words_at_once: int = 3
+
+
+def recorded(exchange_id: str) -> Reply:
+    """Return a recorded response from the shared exchanges."""
+    exchange = json.loads((SHARED / "wire" / "exchanges" / f"{exchange_id}.json").read_text())
+    response = exchange["response"]
+    body = response["body"].encode()
+    return Reply(status=response["status"], body=body, headers=response["headers"] or {})
+
+
+class ProviderServer:
+    """Serves until closed; use it in a `with` statement."""
+
+    def __init__(self, replies: Sequence[Reply] = ()) -> None:
+        self.script = list(replies)
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        """Path and body of every request so far."""
+        self.keys: list[str] = []
+        self._lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                outer._answer(self)
+
+            def do_GET(self) -> None:
+                body = b'{"data": []}'
+                self.send_response(200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        """The root of the server; a base URL for Anthropic."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that send both providers here."""
+        return {
+            "ANTHROPIC_API_KEY": "sk-ant-test-0000000000000000",
+            "ANTHROPIC_BASE_URL": self.url,
+            "OPENAI_API_KEY": "sk-test-0000000000000000",
+            "OPENAI_BASE_URL": f"{self.url}/v1",
+        }
+
+    def problems(self) -> list[str]:
+        """Return what the request validator says against any request so far."""
+        found = list[str]()
+        for number, (path, body) in enumerate(self.requests):
+            dialect = ("anthropic", "messages") if path == ANTHROPIC_PATH else ("openai", "chat")
+            found += [f"request {number}: {e}" for e in errors(validate(*dialect, body))]
+        return found
+
+    def __enter__(self) -> "ProviderServer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _answer(self, handler: BaseHTTPRequestHandler) -> None:
+        body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
+        path = handler.path.partition("?")[0]
+        with self._lock:
+            self.requests.append((path, body))
+            auth = handler.headers.get("authorization", "").removeprefix("Bearer ")
+            self.keys.append(handler.headers.get("x-api-key") or auth)
+            reply = self.script.pop(0) if self.script else Reply("The script is over.")
+        frames = _anthropic if path == ANTHROPIC_PATH else _chat
+        pieces = [reply.body] if reply.body is not None else list(frames(reply, body["model"]))
+        if reply.cut:
+            pieces = pieces[: max(1, len(pieces) // 2)]
+        handler.close_connection = True
+        handler.send_response(reply.status)
+        kind = "text/event-stream" if reply.status == 200 else "application/json"
+        for name, value in {"content-type": kind, **reply.headers}.items():
+            handler.send_header(name, value)
+        handler.send_header("connection", "close")
+        handler.end_headers()
+        try:
+            for piece in pieces:
+                handler.wfile.write(piece)
+                handler.wfile.flush()
+                if reply.pause:
+                    time.sleep(reply.pause)
+        except OSError:
+            pass  # the client went away, as it may
+
+
+def _pieces(text: str, words_at_once: int) -> Iterator[str]:
+    words = text.split(" ")
+    for start in range(0, len(words), words_at_once):
+        end = start + words_at_once
+        yield " ".join(words[start:end]) + (" " if end < len(words) else "")
+
+
+def _anthropic(reply: Reply, model: str) -> Iterator[bytes]:
+    def event(kind: str, **payload: Any) -> bytes:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **payload})}\n\n".encode()
+
+    usage = {"input_tokens": 1200, "output_tokens": 1}
+    yield event(
+        "message_start",
+        message={"id": "msg_1", "type": "message", "role": "assistant", "model": model,
+                 "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage},
+    )  # fmt: skip
+    index = 0
+    if reply.text:
+        yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        for piece in _pieces(reply.text, reply.words_at_once):
+            delta = {"type": "text_delta", "text": piece}
+            yield event("content_block_delta", index=0, delta=delta)
+        yield event("content_block_stop", index=0)
+        index = 1
+    for offset, (name, arguments) in enumerate(reply.calls):
+        block = {"type": "tool_use", "id": f"toolu_{time.time_ns()}", "name": name, "input": {}}
+        yield event("content_block_start", index=index + offset, content_block=block)
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+        yield event("content_block_delta", index=index + offset, delta=delta)
+        yield event("content_block_stop", index=index + offset)
+    reason = "tool_use" if reply.calls else "end_turn"
+    yield event(
+        "message_delta",
+        delta={"stop_reason": reason, "stop_sequence": None},
+        usage={"output_tokens": 40},
+    )
+    yield event("message_stop")
+
+
+def _chat(reply: Reply, model: str) -> Iterator[bytes]:
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+                "model": model, "choices": [choice]}  # fmt: skip
+        return f"data: {json.dumps(body)}\n\n".encode()
+
+    yield chunk({"role": "assistant", "content": "" if reply.text else None})
+    if reply.text:
+        for piece in _pieces(reply.text, reply.words_at_once):
+            yield chunk({"content": piece})
+    for index, (name, arguments) in enumerate(reply.calls):
+        function = {"name": name, "arguments": ""}
+        call = {"index": index, "id": f"call_{time.time_ns()}", "type": "function"}
+        yield chunk({"tool_calls": [{**call, "function": function}]})
+        part = {"index": index, "function": {"arguments": json.dumps(arguments)}}
+        yield chunk({"tool_calls": [part]})
+    yield chunk({}, "tool_calls" if reply.calls else "stop")
+    usage = {"prompt_tokens": 1200, "completion_tokens": 40, "total_tokens": 1240}
+    body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model,
+            "choices": [], "usage": usage}  # fmt: skip
+    yield f"data: {json.dumps(body)}\n\n".encode()
+    yield b"data: [DONE]\n\n"

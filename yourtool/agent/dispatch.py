@@ -1,0 +1,377 @@
+"""Run the calls of one reply: look up, check, preview, ask, in order; then run together.
+
+Every call ends in exactly one `tool.completed` or `tool.failed` that carries its result message.
+The ids of those messages are minted in call order before anything runs, so the conversation has
+the order of the calls whichever finishes first. A `tool.failed` without a `tool.called` before it
+is a call that never ran.
+"""
+
+import asyncio
+import hashlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from yourtool.agent.consent import ask
+from yourtool.agent.gate import subjects_of
+from yourtool.agent.turn import Turn
+from yourtool.effects import Confirmation, Preview
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.events import (
+    Event,
+    Notice,
+    ToolCalled,
+    ToolCompleted,
+    ToolFailed,
+    ToolInputInvalid,
+    ToolOutputDelta,
+)
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupted
+from yourtool.messages import (
+    ImageBlock,
+    Message,
+    MessageMetadata,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    canonical_json,
+    now,
+)
+from yourtool.text import storable
+from yourtool.tools.base import Args, Tool, ToolContext, ToolOutput
+
+_log = logging.getLogger(__name__)
+
+CANCEL_GRACE_SECONDS = 30.0
+"""How long a stopped tool may take to clean up before it is abandoned."""
+REPEATS_BEFORE_NUDGE = 3
+_PARTIAL_KEPT = 4_000
+"""Characters of a stopped tool's output that the model is given."""
+
+
+@dataclass
+class _Call:
+    """One call on its way from the model to its result."""
+
+    block: ToolUseBlock
+    message_id: str
+    tool: Tool | None = None
+    args: Args | None = None
+    preview: Preview | None = None
+    note: str | None = None
+    parent: str = ""
+    started: float = 0.0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    printed: deque[str] = field(default_factory=lambda: deque[str](maxlen=200))
+
+
+async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[Event, None]:
+    """Answer every call and yield what happens.
+
+    Raises:
+        Interrupted: the turn was stopped; every call has its result all the same.
+    """
+    pending = deque(_Call(block, new_id(), parent=turn.parent) for block in calls)
+    turn.tool_calls += len(calls)
+    ready: deque[_Call] = deque()
+    try:
+        while pending:
+            call = pending[0]
+            async with aclosing(_admit(call, turn)) as steps:
+                admitted = True
+                async for event in steps:
+                    admitted = admitted and not isinstance(event, ToolFailed)
+                    yield event
+            pending.popleft()
+            if admitted:
+                ready.append(call)
+        async with aclosing(_run_together(ready, turn)) as events:
+            async for event in events:
+                yield event
+    except Interrupted:
+        for call in (*ready, *pending):
+            yield await _fail(call, turn, ToolFailure.CANCELLED, "Stopped before it ran.")
+        raise
+
+
+async def refuse_all(
+    calls: Sequence[ToolUseBlock], turn: Turn, reason: str
+) -> AsyncGenerator[Event, None]:
+    """Answer every call with an error, running none."""
+    for block in calls:
+        call = _Call(block, new_id(), parent=turn.parent)
+        yield await _fail(call, turn, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
+
+
+async def _admit(call: _Call, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Decide whether a call may run; a `ToolFailed` among the events says that it may not."""
+    block = call.block
+    try:
+        call.tool = _look_up(block, turn)
+        if (broken := turn.input_errors.get(block.id)) is not None:
+            cut = " The reply was cut at its length limit." if broken.truncated else ""
+            raise ToolError(
+                f"The arguments of `{block.name}` were not a complete JSON object:"
+                f" {broken.error}.{cut} Call it again with complete arguments.",
+                ToolFailure.VALIDATION_ERROR,
+            )
+        call.args = call.tool.parse(block.input)
+        subjects = await turn.interrupt.guard(
+            asyncio.to_thread(subjects_of, call.tool, call.args, turn.workspace)
+        )
+        context = _context(call, turn)
+        call.preview = await turn.interrupt.guard(call.tool.preview(call.args, context))
+        ruling = turn.gate.judge(call.tool, subjects, call.preview)
+        if ruling.verdict == "deny":
+            raise ToolError(ruling.reason, ToolFailure.PERMISSION_DENIED)
+        if ruling.verdict == "allow":
+            return
+        question = _question(call, turn, ruling.proposal)
+        async with aclosing(ask(question, block.id, turn, call.parent)) as steps:
+            async for event in steps:
+                if isinstance(event, str):
+                    call.note = event
+                else:
+                    yield event
+    except ToolError as error:
+        if error.failure is ToolFailure.VALIDATION_ERROR:
+            yield await turn.record(
+                ToolInputInvalid(
+                    tool_use_id=block.id,
+                    tool_name=block.name,
+                    validation_errors=tuple(str(error).splitlines()),
+                ),
+                parent=call.parent,
+            )
+        yield await _fail(call, turn, error.failure, str(error))
+
+
+def _question(call: _Call, turn: Turn, rule: str | None) -> Confirmation:
+    assert call.tool is not None, "a question is put about a known tool"
+    limit = timedelta(seconds=turn.budget.limits.confirmation_timeout_seconds)
+    return Confirmation(
+        id=new_id(),
+        kind="tool",
+        title=call.block.name,
+        tool_use_id=call.block.id,
+        side_effects=call.tool.definition.side_effects,
+        input=call.block.input,
+        preview=call.preview,
+        rule=rule,
+        expires_at=None if turn.interactive else now() + limit,
+    )
+
+
+def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
+    if (tool := turn.toolbox.get(block.name)) is None:
+        names = ", ".join(f"`{each.name}`" for each in turn.toolbox.definitions)
+        raise ToolError(
+            f"There is no tool `{block.name}`. The tools are {names}.", ToolFailure.NOT_FOUND
+        )
+    return tool
+
+
+def _context(call: _Call, turn: Turn, emit: Callable[[str], None] | None = None) -> ToolContext:
+    return ToolContext(
+        workspace=turn.workspace,
+        tool_use_id=call.block.id,
+        emit=emit or call.printed.append,
+        cancelled=call.cancelled,
+        spill=turn.spill,
+        reads=turn.reads,
+        approved=call.preview,
+        vision=turn.model.capabilities.supports_images,
+    )
+
+
+@dataclass
+class _Finished:
+    call: _Call
+    output: ToolOutput | None
+    failure: ToolFailure | None = None
+    words: str = ""
+
+
+async def _run_together(ready: deque[_Call], turn: Turn) -> AsyncGenerator[Event, None]:
+    """Run at most `tool_concurrency` calls at once, starting them in order; empties `ready`."""
+    happenings: asyncio.Queue[ToolOutputDelta | _Finished] = asyncio.Queue()
+    running: dict[asyncio.Task[None], _Call] = {}
+    try:
+        while ready or running:
+            while ready and len(running) < turn.budget.limits.tool_concurrency:
+                turn.interrupt.check()
+                call = ready[0]
+                called = await turn.record(_called(call), parent=call.parent)
+                ready.popleft()
+                call.parent, call.started = called.id, time.monotonic()
+                running[asyncio.create_task(_run(call, turn, happenings))] = call
+                yield called
+            happening = await turn.interrupt.guard(happenings.get())
+            if isinstance(happening, ToolOutputDelta):
+                yield happening
+                continue
+            finished = [task for task, call in running.items() if call is happening.call]
+            for task in finished:
+                del running[task]
+            async for event in _conclude(happening, turn):
+                yield event
+    except Interrupted:
+        await _stop(running)
+        for call in running.values():
+            printed = "".join(call.printed)[-_PARTIAL_KEPT:]
+            words = "Stopped by the user." + (f" It had printed:\n{printed}" if printed else "")
+            yield await _fail(call, turn, ToolFailure.CANCELLED, words)
+        running.clear()
+        raise
+    finally:
+        for task, call in running.items():
+            call.cancelled.set()
+            task.cancel()
+
+
+async def _run(
+    call: _Call, turn: Turn, happenings: asyncio.Queue[ToolOutputDelta | _Finished]
+) -> None:
+    """Run one tool; whatever happens ends up in `happenings`, but for a cancellation."""
+
+    def emit(text: str) -> None:
+        call.printed.append(text)
+        happenings.put_nowait(ToolOutputDelta(tool_use_id=call.block.id, text=storable(text)))
+
+    assert call.tool is not None and call.args is not None, "only admitted calls are run"
+    tool, name = call.tool, call.block.name
+    try:
+        async with asyncio.timeout(tool.timeout_seconds):
+            output = await tool.run(call.args, _context(call, turn, emit))
+        finished = _Finished(call, output)
+    except ToolError as error:
+        finished = _Finished(call, None, error.failure, str(error))
+    except TimeoutError:
+        call.cancelled.set()
+        words = f"`{name}` did not finish within {tool.timeout_seconds:.0f} s and was stopped."
+        finished = _Finished(call, None, ToolFailure.TIMEOUT, words)
+    except Exception:  # noqa: BLE001 - the tool boundary: a bug in a tool is an error result
+        _log.exception("tool %s failed", name)
+        words = f"`{name}` failed inside; its error is in the log. Try another way."
+        finished = _Finished(call, None, ToolFailure.EXECUTION_ERROR, words)
+    happenings.put_nowait(finished)
+
+
+async def _stop(running: dict[asyncio.Task[None], _Call]) -> None:
+    for task, call in running.items():
+        call.cancelled.set()
+        task.cancel()
+    if not running:
+        return
+    _, abandoned = await asyncio.wait(running, timeout=CANCEL_GRACE_SECONDS)
+    for task in abandoned:
+        _log.warning("abandoned tool %s, which did not stop", running[task].block.name)
+
+
+def _called(call: _Call) -> ToolCalled:
+    data = canonical_json(call.block.input)
+    assert call.tool is not None, "only admitted calls are run"
+    return ToolCalled(
+        tool_use_id=call.block.id,
+        tool_name=call.block.name,
+        input_hash=hashlib.sha256(data).hexdigest(),
+        input_size_bytes=len(data),
+        side_effects=call.tool.definition.side_effects,
+    )
+
+
+async def _conclude(finished: _Finished, turn: Turn) -> AsyncGenerator[Event, None]:
+    call, output = finished.call, finished.output
+    if output is None:
+        failure = finished.failure or ToolFailure.EXECUTION_ERROR
+        yield await _fail(call, turn, failure, finished.words)
+        return
+    nudge = _nudge(call, turn)
+    content = tuple(
+        TextBlock(storable(part.text)) if isinstance(part, TextBlock) else part
+        for part in output.content
+    )
+    content += tuple(TextBlock(words) for words in (call.note, nudge) if words)
+    fact = await turn.record(
+        ToolCompleted(
+            tool_use_id=call.block.id,
+            tool_name=call.block.name,
+            success=output.success,
+            output_size_bytes=len(canonical_json(content)),
+            latency_ms=_elapsed(call),
+            files_modified=output.files_modified,
+            command_executed=output.command_executed,
+            message=_result(call, turn, content, is_error=not output.success, output=output),
+        ),
+        parent=call.parent,
+    )
+    turn.parent = fact.id
+    yield fact
+    if nudge:
+        yield Notice(
+            level="warning",
+            text=f"The model has called {call.block.name} {REPEATS_BEFORE_NUDGE} times in a row"
+            " with the same arguments.",
+        )
+
+
+def _nudge(call: _Call, turn: Turn) -> str | None:
+    """Return words for a model that repeats itself; counts the call as a side effect."""
+    key = call.block.name + canonical_json(call.block.input).decode()
+    count = turn.repeats.get(key, 0) + 1
+    turn.repeats.clear()
+    turn.repeats[key] = count
+    if count != REPEATS_BEFORE_NUDGE:
+        return None
+    return (
+        f"Note: this is the same call for the {REPEATS_BEFORE_NUDGE}rd time in a row, with the"
+        " same result. Do something else, or say what is in the way."
+    )
+
+
+async def _fail(call: _Call, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
+    words = storable(words)
+    fact = await turn.record(
+        ToolFailed(
+            tool_use_id=call.block.id,
+            tool_name=call.block.name,
+            error_class=failure,
+            error_message=words,
+            latency_ms=_elapsed(call),
+            message=_result(call, turn, (TextBlock(words),), is_error=True),
+        ),
+        parent=call.parent,
+    )
+    turn.parent = fact.id
+    return fact
+
+
+def _result(
+    call: _Call,
+    turn: Turn,
+    content: tuple[TextBlock | ImageBlock, ...],
+    *,
+    is_error: bool,
+    output: ToolOutput | None = None,
+) -> Message:
+    return Message(
+        id=call.message_id,
+        session_id=turn.session_id,
+        role=Role.TOOL,
+        content=(ToolResultBlock(call.block.id, content, is_error),),
+        metadata=MessageMetadata(
+            parent_tool_use_id=call.block.id, details=output.details if output else None
+        ),
+        created_at=now(),
+    )
+
+
+def _elapsed(call: _Call) -> int:
+    return round((time.monotonic() - call.started) * 1000) if call.started else 0

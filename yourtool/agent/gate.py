@@ -1,0 +1,90 @@
+"""Which calls need no question, which may not happen, and what the user has granted."""
+
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from yourtool.config import Mode
+from yourtool.effects import Preview, SideEffects
+from yourtool.permissions import rules
+from yourtool.permissions.grants import Grants
+from yourtool.permissions.rules import Rule, RuleSet, Subject
+from yourtool.tools.base import Args, Tool
+from yourtool.tools.workspace import Workspace
+
+
+class Ruling(Struct, frozen=True):
+    """What the gate says about one call."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str = ""
+    """For a denial: words for the model."""
+    proposal: str | None = None
+    """For a question: the rule that a lasting grant would add."""
+
+
+ALLOW = Ruling("allow")
+
+
+class Gate:
+    """One per session. Deny rules beat everything; protected places are asked about in any mode."""
+
+    def __init__(self, rule_set: RuleSet, mode: Mode, grants: Grants | None = None) -> None:
+        """Without `grants`, what is allowed for always is allowed for this session."""
+        self.mode = mode
+        self._rules = rule_set
+        self._grants = grants
+
+    def judge(self, tool: Tool, subjects: Sequence[Subject], preview: Preview | None) -> Ruling:
+        """Rule on a call whose arguments are valid and whose paths are confined."""
+        effects = tool.definition.side_effects
+        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects}
+        if rules.Ruling.DENY in verdicts:
+            return Ruling("deny", f"A rule forbids this call of `{tool.name}`. Do without it.")
+        if self.mode is Mode.PLAN and effects.needs_consent:
+            return Ruling(
+                "deny",
+                f"Plan mode is on: `{tool.name}` may not run, only reading may. Describe what you"
+                " would do instead.",
+            )
+        if preview is not None and preview.protected:
+            return Ruling("ask")
+        if not effects.needs_consent or verdicts == {rules.Ruling.ALLOW} or self._waved(effects):
+            return ALLOW
+        proposals = [rules.propose(tool.name, subject) for subject in subjects]
+        only = proposals[0] if len(proposals) == 1 else None
+        return Ruling("ask", proposal=None if only is None else str(only))
+
+    def grant(self, rule: str, *, always: bool) -> None:
+        """Allow what `rule` covers for the session, and for good with `always`.
+
+        Raises:
+            ConfigError: it could not be stored; it holds for the session all the same.
+        """
+        parsed = Rule.parse(rule)
+        self._rules |= RuleSet(allow=(parsed,))
+        if always and self._grants is not None:
+            self._grants.add(parsed)
+
+    def _waved(self, effects: SideEffects) -> bool:
+        if self.mode is Mode.AUTO:
+            return True
+        return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+
+
+def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> tuple[Subject, ...]:
+    """Return what the rules compare: the command, the host, or where each path really leads.
+
+    Blocks on the file system. A call about nothing has the one subject None.
+
+    Raises:
+        ToolError: a path leads outside, or none can look like that.
+    """
+    tool.confine(args, workspace)
+    if (command := getattr(args, "command", None)) is not None:
+        return (command,)
+    if (url := getattr(args, "url", None)) is not None:
+        return (urlsplit(url).hostname,)
+    return tuple(workspace.locate(path) for path in tool.paths(args)) or (None,)

@@ -1,0 +1,55 @@
+"""How far a turn may go unasked: hard limits stop it, soft ones put a question."""
+
+from decimal import Decimal
+
+from yourtool.agent.turn import Turn
+from yourtool.effects import Confirmation, Verdict
+from yourtool.events import TokenUsage
+from yourtool.ids import new_id
+from yourtool.providers.prices import cost
+
+
+async def spend_allowance(turn: Turn, next_prompt_tokens: int) -> str | None:
+    """Return None if one more request may be sent, else what stands against it, in words.
+
+    A soft limit asks the user and, if allowed, grants as much again.
+
+    Raises:
+        Interrupted: the turn was stopped while the question stood.
+    """
+    if (reached := _hard_limit(turn, next_prompt_tokens)) is not None:
+        turn.budget.reached = reached
+        return reached
+    if (reached := _soft_limit(turn)) is None:
+        return None
+    question = Confirmation(id=new_id(), kind="limit", title=reached)
+    decision = await turn.interrupt.guard(turn.confirm(question))
+    if decision.verdict is not Verdict.ALLOW:
+        turn.budget.reached = reached
+        return reached
+    limits = turn.budget.limits
+    turn.allowance = turn.requests + limits.max_requests_per_turn
+    turn.cost_allowance = turn.cost + limits.max_cost_per_turn_usd
+    return None
+
+
+def _hard_limit(turn: Turn, next_prompt_tokens: int) -> str | None:
+    budget = turn.budget
+    if budget.max_requests is not None and turn.requests >= budget.max_requests:
+        return f"The limit of {budget.max_requests} model requests is reached."
+    if budget.max_cost is not None:
+        # The reply is not known yet: the prompt alone, at the full price, is the honest floor.
+        prompt = TokenUsage(input_tokens=next_prompt_tokens, output_tokens=0)
+        expected = turn.state.cost_usd + (cost(prompt, turn.model.price) or Decimal(0))
+        if expected > budget.max_cost:
+            return f"The next request would exceed the cost limit of {budget.max_cost} USD."
+    return None
+
+
+def _soft_limit(turn: Turn) -> str | None:
+    limits = turn.budget.limits
+    if turn.requests >= (turn.allowance or limits.max_requests_per_turn):
+        return f"This turn has made {turn.requests} model requests."
+    if turn.cost >= (turn.cost_allowance or limits.max_cost_per_turn_usd):
+        return f"This turn has cost {turn.cost:.2f} USD."
+    return None

@@ -1,0 +1,339 @@
+"""One turn: ask the model, run the tools it calls, ask again, until it calls none.
+
+Every way out leaves a history that any provider accepts: each call has its one result, a partial
+reply is stored without its calls, and exactly one terminal fact closes the turn.
+"""
+
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from decimal import Decimal
+
+from msgspec.structs import replace
+
+from yourtool.agent.dispatch import dispatch, refuse_all
+from yourtool.agent.limits import spend_allowance
+from yourtool.agent.turn import Turn
+from yourtool.errors import AdapterError, ErrorClass
+from yourtool.events import (
+    AttemptFailed,
+    Event,
+    LlmCallCompleted,
+    LlmCallFailed,
+    LlmCallStarted,
+    MessageComplete,
+    Notice,
+    TokenUsage,
+    TurnCancelled,
+    TurnCompleted,
+)
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupted
+from yourtool.messages import (
+    ErrorInfo,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    Usage,
+    UsageExtra,
+    now,
+)
+from yourtool.providers import hygiene
+from yourtool.providers.base import Request
+from yourtool.providers.prices import cost
+
+_log = logging.getLogger(__name__)
+
+
+async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
+    """Run a routed turn to its end and yield everything that happens.
+
+    Raises:
+        StoreError: a fact could not be stored; the turn stays open and is repaired on resume.
+    """
+    started = time.monotonic()
+    stop = StopReason.ERROR
+    try:
+        async with aclosing(_steps(turn)) as events:
+            async for event in events:
+                yield event
+                if isinstance(event, LlmCallCompleted):
+                    stop = event.stop_reason
+                elif isinstance(event, LlmCallFailed):
+                    stop = StopReason.ERROR
+        if stop is StopReason.ERROR and turn.interrupt.requested:
+            raise Interrupted
+    except Interrupted:
+        yield await turn.record(
+            TurnCancelled(
+                reason="user_cancel",
+                partial_llm_calls=turn.requests,
+                partial_tool_calls=turn.tool_calls,
+            ),
+            parent=turn.parent,
+        )
+        return
+    if stop is StopReason.MAX_TOKENS:
+        yield Notice(level="warning", text="The reply hit its length limit; /continue goes on.")
+    yield await turn.record(
+        TurnCompleted(
+            stop_reason=stop,
+            llm_call_count=turn.requests,
+            tool_call_count=turn.tool_calls,
+            total_input_tokens=turn.input_tokens,
+            total_output_tokens=turn.output_tokens,
+            total_cost_usd=turn.cost,
+            wall_time_seconds=round(time.monotonic() - started, 3),
+        ),
+        parent=turn.parent,
+    )
+
+
+async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
+    estimate = turn.adapter.estimate_input_tokens(
+        (*turn.system, *turn.state.messages), turn.toolbox.definitions
+    )
+    if (reached := await spend_allowance(turn, estimate)) is not None:
+        yield Notice(level="warning", text=reached)
+        return
+    while True:
+        reply: LlmCallCompleted | None = None
+        async with aclosing(_ask(turn, estimate)) as events:
+            async for event in events:
+                yield event
+                if isinstance(event, LlmCallCompleted):
+                    reply = event
+        if reply is None:
+            return
+        estimate = turn.state.context_tokens
+        calls = reply.message.tool_uses
+        if not calls and reply.stop_reason is not StopReason.PAUSE_TURN:
+            return
+        if (reached := await spend_allowance(turn, estimate)) is not None:
+            yield Notice(level="warning", text=reached)
+            async with aclosing(refuse_all(calls, turn, reached)) as refusals:
+                async for event in refusals:
+                    yield event
+            return
+        async with aclosing(dispatch(calls, turn)) as happenings:
+            async for event in happenings:
+                yield event
+
+
+async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
+    """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
+    request = _request(turn)
+    started = time.monotonic()
+    call = await turn.record(
+        LlmCallStarted(
+            model=turn.model.id,
+            provider=turn.model.provider,
+            estimated_input_tokens=estimate,
+            request_id=request.request_id,
+        ),
+        parent=turn.parent,
+    )
+    turn.parent = call.id
+    turn.requests += 1
+    yield call
+    failed_attempts, complete = 0, None
+    try:
+        async with aclosing(turn.adapter.stream(request)) as stream:
+            async for event in stream:
+                yield event
+                if isinstance(event, AttemptFailed):
+                    failed_attempts += 1
+                    yield await turn.record(_attempt(turn, event), parent=call.id)
+                elif isinstance(event, MessageComplete):
+                    complete = event
+    except AdapterError as error:
+        latency = _milliseconds_since(started)
+        async for event in _failed(turn, error, complete, failed_attempts, latency):
+            yield event
+        return
+    assert complete is not None, "an adapter ends its stream with message_complete or raises"
+    if complete.stop_reason is StopReason.CANCELLED:
+        error = AdapterError("stopped by the user")
+        async for event in _failed(turn, error, complete, failed_attempts, complete.latency_ms):
+            yield event
+        raise Interrupted
+    async for event in _completed(turn, complete):
+        yield event
+
+
+def _request(turn: Turn) -> Request:
+    conversation = hygiene.view(turn.state.messages, turn.model)
+    return Request(
+        request_id=new_id(),
+        session_id=turn.session_id,
+        message_id=new_id(),
+        model=turn.model,
+        messages=(*turn.system, *conversation),
+        tools=turn.toolbox.definitions if turn.model.capabilities.supports_tools else (),
+        max_output_tokens=turn.model.capabilities.max_output_tokens,
+        effort=turn.effort,
+        tool_ids=turn.tool_ids,
+        workspace_path=str(turn.workspace.root),
+        interrupt=turn.interrupt,
+    )
+
+
+async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event, None]:
+    usage, extra = _price(turn, reply.usage, reply.latency_ms)
+    content = reply.final_content or (TextBlock(""),)
+    calls = [block for block in content if isinstance(block, ToolUseBlock)]
+    fact = await turn.record(
+        LlmCallCompleted(
+            model=turn.model.id,
+            provider=turn.model.provider,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_input_tokens=usage.cached_input_tokens,
+            cache_creation_input_tokens=usage.cache_creation_input_tokens,
+            cost_usd=usage.cost_usd,
+            pricing_version=usage.pricing_version,
+            latency_ms=usage.latency_ms,
+            stop_reason=reply.stop_reason,
+            produced_tool_calls=len(calls),
+            produced_thinking_blocks=sum(isinstance(block, ThinkingBlock) for block in content),
+            provider_tool_ids={
+                call.id: wire
+                for call in calls
+                if (wire := turn.tool_ids.known_wire(turn.model.provider, call.id))
+            },
+            message=Message(
+                id=reply.message_id,
+                session_id=turn.session_id,
+                role=Role.ASSISTANT,
+                content=content,
+                metadata=MessageMetadata(
+                    model=turn.model.id,
+                    provider=turn.model.provider,
+                    routing=turn.routing,
+                    usage=usage,
+                    stop_reason=reply.stop_reason,
+                    stop_detail=reply.stop_detail,
+                    provider_raw=reply.provider_raw,
+                    tool_input_errors=reply.tool_input_errors or None,
+                    usage_extra=extra,
+                ),
+                created_at=now(),
+            ),
+        ),
+        parent=turn.parent,
+    )
+    turn.parent = fact.id
+    turn.input_tokens += usage.prompt_tokens
+    turn.output_tokens += usage.output_tokens
+    turn.cost += usage.cost_usd
+    turn.input_errors = dict(reply.tool_input_errors)
+    yield fact
+    for said in turn.on_outcome(None):
+        yield await turn.record(said, parent=fact.id)
+
+
+def _price(turn: Turn, tokens: TokenUsage, latency_ms: int) -> tuple[Usage, UsageExtra | None]:
+    price = cost(tokens, turn.model.price)
+    extra = UsageExtra(
+        estimated=tokens.estimated,
+        unpriced=price is None,
+        reasoning_tokens=tokens.reasoning_tokens,
+    )
+    usage = Usage(
+        input_tokens=tokens.input_tokens,
+        output_tokens=tokens.output_tokens,
+        cached_input_tokens=tokens.cached_input_tokens,
+        cache_creation_input_tokens=tokens.cache_creation_input_tokens,
+        cost_usd=Decimal(0) if price is None else price,
+        pricing_version="" if price is None else turn.pricing_version,
+        latency_ms=latency_ms,
+    )
+    return usage, None if extra == UsageExtra() else extra
+
+
+def _attempt(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
+    return LlmCallFailed(
+        model=turn.model.id,
+        provider=turn.model.provider,
+        error_class=attempt.error_class,
+        error_message_redacted=attempt.message,
+        provider_status=attempt.status,
+        retryable=attempt.retryable,
+        retry_count=attempt.attempt,
+        latency_ms=attempt.latency_ms,
+    )
+
+
+async def _failed(
+    turn: Turn,
+    error: AdapterError,
+    partial: MessageComplete | None,
+    retry_count: int,
+    latency_ms: int,
+) -> AsyncGenerator[Event, None]:
+    cancelled = partial is not None and partial.stop_reason is StopReason.CANCELLED
+    error_class = ErrorClass.CANCELLED if cancelled else error.error_class
+    info = ErrorInfo(
+        error_class=error_class,
+        message=error.message,
+        retryable=error.retryable,
+        http_status=error.status,
+    )
+    fact = await turn.record(
+        LlmCallFailed(
+            model=turn.model.id,
+            provider=turn.model.provider,
+            error_class=error_class,
+            error_message_redacted=error.message,
+            provider_status=error.status,
+            retryable=error.retryable,
+            retry_count=retry_count,
+            latency_ms=latency_ms,
+            message=None if partial is None else _partial(turn, partial, info),
+        ),
+        parent=turn.parent,
+    )
+    turn.parent = fact.id
+    yield fact
+    for said in turn.on_outcome(error_class):
+        yield await turn.record(said, parent=fact.id)
+
+
+def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | None:
+    """Return what had arrived, without its calls: nobody will ever answer those."""
+    content = tuple(
+        block
+        for block in reply.final_content
+        if not isinstance(block, ToolUseBlock) and block != TextBlock("")
+    )
+    if not content:
+        return None
+    cancelled = reply.stop_reason is StopReason.CANCELLED
+    usage, extra = _price(turn, reply.usage, reply.latency_ms)
+    metadata = MessageMetadata(
+        model=turn.model.id,
+        provider=turn.model.provider,
+        routing=turn.routing,
+        usage=usage,
+        status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
+        stop_reason=reply.stop_reason,
+        usage_extra=extra,
+    )
+    return Message(
+        id=reply.message_id,
+        session_id=turn.session_id,
+        role=Role.ASSISTANT,
+        content=content,
+        metadata=metadata if cancelled else replace(metadata, error=error),
+        created_at=now(),
+    )
+
+
+def _milliseconds_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

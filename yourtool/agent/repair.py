@@ -1,0 +1,59 @@
+"""Close what a dead process left open, so that the history is valid before anything is sent."""
+
+from collections.abc import AsyncGenerator
+
+from yourtool.agent.recorder import Recorder
+from yourtool.agent.state import State
+from yourtool.errors import ToolFailure
+from yourtool.events import AnyFact, ToolCalled, ToolFailed, TurnCancelled
+from yourtool.ids import new_id
+from yourtool.messages import Message, MessageMetadata, Role, TextBlock, ToolResultBlock, now
+
+
+async def close_open_turn(
+    state: State, record: Recorder, session_id: str
+) -> AsyncGenerator[AnyFact, None]:
+    """Answer every open call and end the turn that was running when the program died.
+
+    A call that had begun may have had its effect; it is never run again, and its result says that
+    nobody knows. Does nothing when the last turn ended properly.
+    """
+    if (turn := state.open_turn) is None:
+        return
+    record.turn_id = turn.turn_id
+    begun = {fact.tool_use_id: fact.id for fact in state.facts if isinstance(fact, ToolCalled)}
+    parent = state.facts[-1].id
+    answered = 0
+    for call_id, reply in list(state.open_calls.items()):
+        [block] = [use for use in reply.message.tool_uses if use.id == call_id]
+        words = (
+            "The program ended while this ran. Whether it had its effect is unknown: look before"
+            " doing it again."
+            if call_id in begun
+            else "The program ended before this ran. It had no effect."
+        )
+        failed = await record(
+            ToolFailed(
+                tool_use_id=call_id,
+                tool_name=block.name,
+                error_class=ToolFailure.CANCELLED,
+                error_message=words,
+                latency_ms=0,
+                message=Message(
+                    id=new_id(),
+                    session_id=session_id,
+                    role=Role.TOOL,
+                    content=(ToolResultBlock(call_id, (TextBlock(words),), is_error=True),),
+                    metadata=MessageMetadata(parent_tool_use_id=call_id, origin="resume_repair"),
+                    created_at=now(),
+                ),
+            ),
+            parent=begun.get(call_id, reply.id),
+        )
+        parent, answered = failed.id, answered + 1
+        yield failed
+    yield await record(
+        TurnCancelled(reason="client_disconnect", partial_llm_calls=0, partial_tool_calls=answered),
+        parent=parent,
+    )
+    record.turn_id = None

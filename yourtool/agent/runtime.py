@@ -1,0 +1,261 @@
+"""Everything a run needs, opened once, and the sessions made of it."""
+
+import asyncio
+import hashlib
+import shutil
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from msgspec import Struct
+
+from yourtool.agent.gate import Gate
+from yourtool.agent.recorder import Recorder
+from yourtool.agent.repair import close_open_turn
+from yourtool.agent.routes import Routes
+from yourtool.agent.scratch import make_scratch_copy
+from yourtool.agent.session import Session, Surroundings
+from yourtool.agent.state import State
+from yourtool.agent.turn import Budget
+from yourtool.config import Config, Mode, load_config
+from yourtool.credentials import Credentials
+from yourtool.effects import Confirm
+from yourtool.errors import ConfigError, SessionNotFoundError, UsageError
+from yourtool.events import RouteDecided, SessionCreated, SessionModelSelected, SessionResumed
+from yourtool.ids import new_id, new_session_id
+from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.models import Model
+from yourtool.paths import Paths
+from yourtool.permissions.grants import Grants
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.registry import Registry
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.routing.availability import Availability
+from yourtool.store.database import Database
+from yourtool.store.leases import Lease
+from yourtool.store.log import Log
+from yourtool.store.sessions import Sessions
+from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.workspace import Workspace
+
+DEMO = "demo"
+"""The provider whose sessions work in a scratch copy."""
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """What the command line says about a run."""
+
+    workspace: Path
+    model: str | None = None
+    mode: Mode | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    add_dirs: tuple[Path, ...] = ()
+    max_turns: int | None = None
+    max_cost: Decimal | None = None
+    effort: str | None = None
+    interactive: bool = True
+
+
+class Runtime:
+    """Opened after the first paint; shared by every session of the process."""
+
+    def __init__(self, paths: Paths, options: RunOptions, config: Config) -> None:
+        self.paths = paths
+        self.options = options
+        self.config = config
+        self.credentials = Credentials(paths)
+        self.catalogue = Catalogue.load(paths, config)
+        self.registry = Registry(config, self.credentials)
+        self.toolbox = default_toolbox()
+        self.availability = Availability()
+        self.database = Database(paths.database)
+        self.log = Log(self.database)
+        self.sessions = Sessions(self.database, paths.state / "locks")
+        self.warnings: list[str] = []
+        """What the user should know that did not stop the program."""
+
+    @classmethod
+    async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
+        """Load the settings and open the store, off the event loop.
+
+        Raises:
+            ConfigError: a file of the user cannot be used.
+            StoreError: the database cannot be opened.
+        """
+        return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths)))
+
+    async def close(self) -> None:
+        """Let go of connections and of the store; idempotent."""
+        await self.registry.close()
+        await self.database.close()
+
+    # ── sessions ────────────────────────────────────────────────────────────────────────────────
+
+    async def new_session(self, confirm: Confirm) -> Session:
+        """Begin a session in the run's workspace, or for the demo in a scratch copy of it.
+
+        Raises:
+            UnknownModelError: `--model` names none, or several.
+            UsageError: `--model` names one that is not configured.
+        """
+        session_id = new_session_id()
+        chosen = self._explicit_model()
+        workspace = self.options.workspace
+        if self._first_model(chosen).provider == DEMO:
+            scratch = self.paths.cache / "scratch"
+            workspace = await asyncio.to_thread(make_scratch_copy, workspace, scratch)
+        lease = self.sessions.lease(session_id)
+        state = State()
+        record = Recorder(self.log, session_id, state)
+        await record(
+            SessionCreated(
+                workspace_path=str(workspace),
+                workspace_hash=_hash(workspace),
+                initial_active_model=chosen.id if chosen else None,
+            )
+        )
+        if chosen is not None:
+            await record(SessionModelSelected(model=chosen.id))
+        around = await self._surroundings(session_id, workspace, confirm, ToolIdMap())
+        return Session(session_id, state, record, lease, around)
+
+    async def resume(self, session_id: str, confirm: Confirm) -> Session:
+        """Open a stored session and close what a dead process left open in it.
+
+        Raises:
+            SessionNotFoundError: there is none of this id.
+            SessionBusyError: another process writes it.
+            UsageError: its directory is gone.
+        """
+        lease = self.sessions.lease(session_id)
+        try:
+            return await self._resume(session_id, confirm, lease)
+        except BaseException:
+            lease.release()
+            raise
+
+    async def _resume(self, session_id: str, confirm: Confirm, lease: Lease) -> Session:
+        state = State()
+        for fact in await self.log.read(session_id):
+            state.apply(fact)
+        if not state.facts:
+            raise SessionNotFoundError(
+                f"There is no session `{session_id}`;"
+                " `yourtool sessions list` shows those there are."
+            )
+        workspace = Path(state.workspace_path)
+        if not await asyncio.to_thread(workspace.is_dir):
+            raise UsageError(
+                f"Session `{session_id}` works in `{workspace}`, which does not exist any more."
+                " Put the directory back, or read it with `yourtool sessions show`."
+            )
+        last = state.facts[-1].id
+        record = Recorder(self.log, session_id, state)
+        async for _ in close_open_turn(state, record, session_id):
+            pass
+        await record(SessionResumed(workspace_hash=_hash(workspace), last_event_id_at_resume=last))
+        if (chosen := self._explicit_model()) is not None:
+            await record(SessionModelSelected(model=chosen.id))
+        known = ToolIdMap(await self.log.tool_ids(session_id))
+        around = await self._surroundings(session_id, workspace, confirm, known)
+        return Session(session_id, state, record, lease, around)
+
+    async def route(self, prompt: str) -> RouteDecided:
+        """Say where a prompt would go in a new session, without sending or storing anything."""
+        state = State()
+        said = Message(
+            id=new_id(),
+            session_id="",
+            role=Role.USER,
+            content=(TextBlock(prompt),),
+            created_at=now(),
+        )
+        state.messages.append(said)
+        chosen = self._explicit_model()
+        state.model = chosen.id if chosen else None
+        return self.routes(self.options.workspace).decide(None, state)
+
+    def routes(self, workspace: Path) -> Routes:
+        """Return the routing of a workspace."""
+        here = self.config.workspaces.get(str(workspace))
+        return Routes(
+            self.catalogue,
+            self.registry,
+            self.availability,
+            self.toolbox.definitions,
+            self.catalogue.resolve(here.model).id if here and here.model else None,
+            self._global_default(),
+        )
+
+    def forget_scratch(self, workspace: Path) -> None:
+        """Delete a scratch copy; any other directory is left alone."""
+        scratch = self.paths.cache / "scratch"
+        if workspace.is_relative_to(scratch) and workspace != scratch:
+            shutil.rmtree(workspace, ignore_errors=True)
+
+    async def cost_today(self) -> Decimal:
+        """Return what all sessions have cost since midnight UTC, in US dollars."""
+        midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        return await self.sessions.cost_since(midnight)
+
+    def _gate(self, workspace: Path) -> Gate:
+        options = self.options
+        grants = Grants(self.paths.home / "permissions.toml", workspace)
+        rule_set = RuleSet(
+            tuple(map(Rule.parse, options.allow)), tuple(map(Rule.parse, options.deny))
+        )
+        try:
+            rule_set |= grants.load()
+        except ConfigError as error:
+            self.warnings.append(str(error))
+        return Gate(rule_set, options.mode or self.config.mode, grants)
+
+    def _explicit_model(self) -> Model | None:
+        """Return the model of `--model`.
+
+        Raises:
+            UnknownModelError: it names none, or several.
+            UsageError: its provider is not configured.
+        """
+        if self.options.model is None:
+            return None
+        model = self.catalogue.resolve(self.options.model)
+        if (why := self.registry.why_not(model.provider)) is not None:
+            raise UsageError(f"`{model.id}` cannot be used: {why}")
+        return model
+
+    def _first_model(self, chosen: Model | None) -> Model:
+        here = self.config.workspaces.get(str(self.options.workspace))
+        default = here.model if here and here.model else self._global_default()
+        return chosen or self.catalogue.resolve(default)
+
+    def _global_default(self) -> str:
+        named = self.config.model
+        return self.catalogue.resolve(named).id if named else self.registry.default_model()
+
+    async def _surroundings(
+        self, session_id: str, workspace: Path, confirm: Confirm, tool_ids: ToolIdMap
+    ) -> Surroundings:
+        options, limits = self.options, self.config.limits
+        spill = self.paths.state / "spill" / session_id
+        await asyncio.to_thread(lambda: spill.mkdir(mode=0o700, parents=True, exist_ok=True))
+        return Surroundings(
+            workspace=Workspace(workspace, (*options.add_dirs, spill)),
+            registry=self.registry,
+            routes=self.routes(workspace),
+            toolbox=self.toolbox,
+            gate=self._gate(workspace),
+            confirm=confirm,
+            budget=Budget(limits=limits, max_requests=options.max_turns, max_cost=options.max_cost),
+            spill=spill,
+            pricing_version=self.catalogue.pricing_version,
+            effort=options.effort or self.config.effort,
+            interactive=options.interactive,
+            tool_ids=tool_ids,
+        )
+
+
+def _hash(workspace: Path) -> str:
+    return hashlib.sha256(str(workspace).encode(errors="surrogateescape")).hexdigest()

@@ -1,0 +1,320 @@
+"""A session: a log, the state folded from it, and the verbs that change both.
+
+Every verb that changes something returns the events of the change, so that whoever iterates sees
+all of it and nothing else need be told.
+"""
+
+import hashlib
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from yourtool.agent.addressing import Addressed, address
+from yourtool.agent.gate import Gate
+from yourtool.agent.loop import run_turn
+from yourtool.agent.prompt import system_messages
+from yourtool.agent.recorder import Recorder
+from yourtool.agent.repair import close_open_turn
+from yourtool.agent.routes import Routes, record_of
+from yourtool.agent.state import State
+from yourtool.agent.turn import Budget, Turn
+from yourtool.config import Mode
+from yourtool.effects import Confirm
+from yourtool.errors import UsageError
+from yourtool.events import (
+    Event,
+    Notice,
+    RouteDecided,
+    SessionEnded,
+    SessionModelSelected,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupt
+from yourtool.messages import (
+    ContentBlock,
+    ImageBlock,
+    Message,
+    Role,
+    StopReason,
+    TextBlock,
+    now,
+)
+from yourtool.models import Model
+from yourtool.providers.estimate import estimate_tokens
+from yourtool.providers.registry import Registry
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.store.leases import Lease
+from yourtool.text import storable
+from yourtool.tools.base import Toolbox
+from yourtool.tools.workspace import FileReads, Workspace
+
+
+@dataclass(kw_only=True)
+class Surroundings:
+    """What a session is given by whoever opens it."""
+
+    workspace: Workspace
+    registry: Registry
+    routes: Routes
+    toolbox: Toolbox
+    gate: Gate
+    confirm: Confirm
+    budget: Budget
+    spill: Path
+    pricing_version: str
+    effort: str | None = None
+    interactive: bool = True
+    tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
+
+
+class Session:
+    """One conversation; runs one turn at a time."""
+
+    def __init__(
+        self, session_id: str, state: State, record: Recorder, lease: Lease, around: Surroundings
+    ) -> None:
+        self.id = session_id
+        self.state = state
+        self._record = record
+        self._lease = lease
+        self._around = around
+        self._reads = FileReads()
+        self._interrupt: Interrupt | None = None
+        self._opened = time.monotonic()
+        self._closed = False
+
+    # ── what front ends read ────────────────────────────────────────────────────────────────────
+
+    @property
+    def workspace(self) -> Path:
+        """The directory that the tools work in."""
+        return self._around.workspace.root
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is running."""
+        return self._interrupt is not None
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the run, and the one that stopped it."""
+        return self._around.budget
+
+    @property
+    def mode(self) -> Mode:
+        """How much is asked before tools run."""
+        return self._around.gate.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._around.gate.mode = mode
+
+    @property
+    def model(self) -> Model:
+        """The model that the next turn would go to, if it can take it."""
+        return self._around.routes.expected(self.state)
+
+    def explain(self) -> list[str]:
+        """Say in at most twelve lines which model answers and why the last turn went where."""
+        return self._around.routes.explain(self.state)
+
+    def context(self) -> list[tuple[str, int]]:
+        """Return what the next request would hold, part by part, in estimated tokens."""
+        system = system_messages(self.workspace, self.id)
+        by_role: dict[str, list[Message]] = {}
+        for message in self.state.messages:
+            by_role.setdefault(message.role, []).append(message)
+        return [
+            ("system prompt", estimate_tokens(system, ())),
+            ("tools", estimate_tokens((), self._around.toolbox.definitions)),
+            *((f"{role} messages", estimate_tokens(said, ())) for role, said in by_role.items()),
+        ]
+
+    # ── verbs ───────────────────────────────────────────────────────────────────────────────────
+
+    async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
+        """Say something and run the turn that it starts.
+
+        A text may begin with `@alias`: that model takes this turn alone.
+
+        Raises:
+            UsageError: a turn is running, or the alias cannot be obeyed; nothing was stored.
+        """
+        self._must_be_idle()
+        addressed = address(content, self._around.routes.catalogue, self.workspace)
+        message = Message(
+            id=new_id(),
+            session_id=self.id,
+            role=Role.USER,
+            content=tuple(
+                TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
+                for block in addressed.content
+            ),
+            created_at=now(),
+        )
+        async with aclosing(self._run(message, addressed)) as events:
+            async for event in events:
+                yield event
+
+    async def retry(self) -> AsyncGenerator[Event, None]:
+        """Run the last turn again over the user message that is stored already.
+
+        Raises:
+            UsageError: a turn is running, or there is nothing to try again.
+        """
+        self._must_be_idle()
+        if not any(message.role is Role.USER for message in self.state.messages):
+            raise UsageError("There is no turn to try again yet.")
+        async with aclosing(self._run(None, Addressed(()))) as events:
+            async for event in events:
+                yield event
+
+    async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
+        """Choose the model of the session by id or alias; None gives the choice back.
+
+        During a turn the choice waits for its end; of several, the last holds.
+
+        Raises:
+            UnknownModelError: no model, or several, have this name.
+            UsageError: the model cannot take the session; the active model did not change.
+        """
+        model_id = None
+        if name is not None:
+            model_id = self._around.routes.swap_target(name, self.state).id
+        if self.busy:
+            self.state.pending_model = model_id or ""
+            what = f"Swap to {model_id}" if model_id else "Giving the choice back"
+            yield Notice(level="info", text=f"{what} is pending; it applies to the next turn.")
+            return
+        async with aclosing(self._choose(model_id)) as events:
+            async for event in events:
+                yield event
+
+    def cancel(self) -> bool:
+        """Stop the running turn; False if none runs or it is being stopped already."""
+        return self._interrupt is not None and self._interrupt.request()
+
+    async def close(self) -> None:
+        """Write the end down and let go of the session; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self.state.turn_count:
+                await self._record(
+                    SessionEnded(
+                        disposition="completed",
+                        turn_count=self.state.turn_count,
+                        total_cost_usd=self.state.cost_usd,
+                        duration_seconds=round(time.monotonic() - self._opened, 3),
+                    )
+                )
+        finally:
+            self._lease.release()
+
+    # ── the turn ────────────────────────────────────────────────────────────────────────────────
+
+    def _must_be_idle(self) -> None:
+        if self.busy:
+            raise UsageError("A turn is running; wait for its end or stop it.")
+
+    async def _run(
+        self, message: Message | None, addressed: Addressed
+    ) -> AsyncGenerator[Event, None]:
+        interrupt = self._interrupt = Interrupt()
+        record = self._record
+        try:
+            async for fact in close_open_turn(self.state, record, self.id):
+                yield fact
+            record.turn_id = new_id()
+            started = await record(self._started(message))
+            yield started
+            decided = self._around.routes.decide(addressed.override, self.state)
+            route = await record(decided, parent=started.id)
+            yield route
+            if route.chosen_model is None:
+                for line in self._around.routes.why_none(route):
+                    yield Notice(level="error", text=line)
+                yield await record(_nothing_ran(), parent=route.id)
+            else:
+                turn = self._turn(interrupt, started, route)
+                async with aclosing(run_turn(turn)) as events:
+                    async for event in events:
+                        if isinstance(event, TurnCompleted | TurnCancelled):
+                            self._interrupt = None
+                        yield event
+        finally:
+            self._interrupt = None
+            record.turn_id = None
+        if (pending := self.state.pending_model) is not None:
+            self.state.pending_model = None
+            async with aclosing(self._choose(pending or None)) as events:
+                async for event in events:
+                    yield event
+
+    def _started(self, message: Message | None) -> TurnStarted:
+        text = message.text if message is not None else ""
+        history = self.state.messages
+        said = [message] if message is not None else []
+        return TurnStarted(
+            user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
+            estimated_input_tokens=self._around.routes.estimate([*history, *said]),
+            has_images=any(isinstance(b, ImageBlock) for m in said for b in m.content),
+            has_tool_calls_in_history=any(each.tool_uses for each in history),
+            message=message,
+        )
+
+    def _turn(self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided) -> Turn:
+        around = self._around
+        assert route.chosen_model is not None, "only a routed turn is run"
+        model = around.routes.catalogue.get(route.chosen_model)
+        return Turn(
+            session_id=self.id,
+            state=self.state,
+            record=self._record,
+            interrupt=interrupt,
+            model=model,
+            adapter=around.registry.adapter(model),
+            routing=record_of(route),
+            pricing_version=around.pricing_version,
+            system=system_messages(self.workspace, self.id),
+            toolbox=around.toolbox,
+            tool_ids=around.tool_ids,
+            gate=around.gate,
+            confirm=around.confirm,
+            workspace=around.workspace,
+            reads=self._reads,
+            spill=around.spill,
+            budget=around.budget,
+            effort=around.effort,
+            interactive=around.interactive,
+            on_outcome=lambda error: around.routes.outcome(model, error),
+            root=started.id,
+            parent=started.id,
+        )
+
+    async def _choose(self, model_id: str | None) -> AsyncGenerator[Event, None]:
+        yield await self._record(SessionModelSelected(model=model_id))
+        if model_id is not None:
+            yield Notice(level="info", text=f"The model is {model_id} from now on.")
+        else:
+            back = self._around.routes.expected(self.state).id
+            yield Notice(level="info", text=f"No explicit choice any more; {back} answers next.")
+
+
+def _nothing_ran() -> TurnCompleted:
+    return TurnCompleted(
+        stop_reason=StopReason.ERROR,
+        llm_call_count=0,
+        tool_call_count=0,
+        total_input_tokens=0,
+        total_output_tokens=0,
+        total_cost_usd=Decimal(0),
+        wall_time_seconds=0,
+    )

@@ -1,0 +1,96 @@
+"""What a session is at a moment: a fold over its facts, so that resuming is replaying."""
+
+import bisect
+from decimal import Decimal
+
+from yourtool.events import (
+    AnyFact,
+    LlmCallCompleted,
+    LlmCallFailed,
+    RouteDecided,
+    SessionCreated,
+    SessionModelSelected,
+    ToolCompleted,
+    ToolFailed,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.messages import Message
+
+
+class State:
+    """Changed by `apply` alone, but for `pending_model`, which no fact knows until it holds."""
+
+    def __init__(self) -> None:
+        self.facts: list[AnyFact] = []
+        self.messages: list[Message] = []
+        """In the order of their ids, which for tool results is the order of the calls."""
+        self.workspace_path = ""
+        self.model: str | None = None
+        """The explicit choice of the session (`/model X`)."""
+        self.pending_model: str | None = None
+        """A choice made during a turn, for the next one; empty: the choice is given back."""
+        self.last_route: RouteDecided | None = None
+        self.last_error: LlmCallFailed | None = None
+        """Why the last turn failed; None after a turn that did not."""
+        self.cost_usd = Decimal(0)
+        self.unpriced = False
+        """Some request of the session has no known price, so `cost_usd` is too low."""
+        self.turn_count = 0
+        self.context_tokens = 0
+        """Size of the conversation at the end of the last request."""
+        self.open_turn: TurnStarted | None = None
+        """The turn that has no terminal fact yet."""
+        self.open_calls: dict[str, LlmCallCompleted] = {}
+        """Calls without a result, by tool_use id, with the fact that brought them."""
+
+    @property
+    def current_model(self) -> str | None:
+        """The model of the last turn."""
+        return self.last_route.chosen_model if self.last_route else None
+
+    def apply(self, fact: AnyFact) -> None:
+        """Take one more fact into account; facts come in the order they were recorded."""
+        self.facts.append(fact)
+        match fact:
+            case SessionCreated(workspace_path=path):
+                self.workspace_path = path
+            case SessionModelSelected(model=model):
+                self.model = model
+            case TurnStarted(message=message):
+                self.open_turn, self.last_error = fact, None
+                self.turn_count += 1
+                self._add(message)
+            case RouteDecided():
+                self.last_route = fact
+            case LlmCallCompleted():
+                self._book(fact)
+            case LlmCallFailed(message=message):
+                self.last_error = fact
+                self._add(message)
+            case ToolCompleted(message=message) | ToolFailed(message=message):
+                self.open_calls.pop(fact.tool_use_id, None)
+                self._add(message)
+            case TurnCompleted() | TurnCancelled():
+                self.open_turn = None
+            case _:
+                pass
+
+    def _book(self, fact: LlmCallCompleted) -> None:
+        self.last_error = None
+        self.cost_usd += fact.cost_usd
+        extra = fact.message.metadata.usage_extra
+        self.unpriced = self.unpriced or bool(extra and extra.unpriced)
+        self.context_tokens = (
+            fact.input_tokens
+            + fact.cached_input_tokens
+            + fact.cache_creation_input_tokens
+            + fact.output_tokens
+        )
+        self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
+        self._add(fact.message)
+
+    def _add(self, message: Message | None) -> None:
+        if message is not None:
+            bisect.insort(self.messages, message, key=lambda each: each.id)

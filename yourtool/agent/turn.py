@@ -1,0 +1,80 @@
+"""What the loop and the dispatcher share during one turn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from yourtool.agent.gate import Gate
+from yourtool.agent.recorder import Recorder
+from yourtool.agent.state import State
+from yourtool.config import Limits
+from yourtool.effects import Confirm
+from yourtool.events import ProviderRecovered, ProviderUnavailable
+from yourtool.interrupt import Interrupt
+from yourtool.messages import Message, RoutingDecisionRecord, ToolInputError
+from yourtool.models import Model
+from yourtool.providers.base import Adapter
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.tools.base import Toolbox, Workspace
+from yourtool.tools.workspace import FileReads
+
+
+@dataclass(kw_only=True)
+class Budget:
+    """How far a turn may go before the user is asked; hard limits stop it instead."""
+
+    limits: Limits
+    max_requests: int | None = None
+    """Of the whole run (`--max-turns`)."""
+    max_cost: Decimal | None = None
+    """Of the whole session, in US dollars (`--max-cost`)."""
+    reached: str | None = None
+    """The hard limit that stopped the run, in words."""
+
+
+@dataclass(kw_only=True)
+class Turn:
+    """One turn: its model is fixed from the first request to the last."""
+
+    session_id: str
+    state: State
+    record: Recorder
+    interrupt: Interrupt
+    model: Model
+    adapter: Adapter
+    routing: RoutingDecisionRecord
+    pricing_version: str
+    system: Sequence[Message]
+    toolbox: Toolbox
+    tool_ids: ToolIdMap
+    gate: Gate
+    confirm: Confirm
+    workspace: Workspace
+    reads: FileReads
+    spill: Path
+    budget: Budget
+    effort: str | None
+    interactive: bool
+    on_outcome: Callable[[str | None], Sequence[ProviderUnavailable | ProviderRecovered]]
+    """Told the error class of each finished request (None: success); returns what routing has
+    to say about it."""
+    root: str
+    """Event id of `turn.started`."""
+
+    parent: str = ""
+    """The event that the next request is caused by."""
+    requests: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Decimal = Decimal(0)
+    allowance: int = 0
+    """Requests until the user is asked again."""
+    cost_allowance: Decimal = Decimal(0)
+    repeats: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    """How often the same call came in a row."""
+    input_errors: dict[str, ToolInputError] = field(
+        default_factory=lambda: dict[str, ToolInputError]()
+    )
+    """Calls of the last reply whose arguments were not usable."""
