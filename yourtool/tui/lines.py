@@ -109,7 +109,7 @@ def _narrow_breaks(text: str, width: int, words: bool) -> list[tuple[int, int]]:
             cut -= 1
         pieces.append((start, cut))
         start = following
-    return [*pieces, (start, length)]
+    return pieces if pieces and start == length else [*pieces, (start, length)]
 
 
 def wrap(spans: Sequence[Span], width: int, *, words: bool = True) -> list[tuple[Span, ...]]:

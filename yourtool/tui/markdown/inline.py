@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _OPEN_LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\([^\s()]*$")
-_TRAILING_RUN = re.compile(r"(?:\*+|_+|~+|(?<!`)`{1,2})$")
+_TRAILING_RUN = re.compile(r"(?:\*+|_+|~+)$")
 
 
 @dataclass(slots=True)
@@ -67,16 +67,15 @@ def _pieces(text: str, growing: bool) -> list[_Piece]:
         if match.start() > last:
             pieces.append(_Piece(text[last : match.start()]))
         last = match.end()
-        kind = match.lastgroup or ""
         if match["ticks_alone"] and growing:
-            pieces.append(_Piece(text[match.end() :], "code"))
+            pieces.append(_Piece(text[match.end() :].rstrip("`"), "code"))
             return pieces
-        pieces += _piece(match, kind)
+        pieces += _piece(match)
     pieces.append(_Piece(text[last:]))
     return pieces
 
 
-def _piece(match: re.Match[str], kind: str) -> list[_Piece]:
+def _piece(match: re.Match[str]) -> list[_Piece]:
     token = match.group()
     if match["escape"]:
         return [_Piece(token[1])]

@@ -1,0 +1,82 @@
+"""A Markdown text that grows, as lines that mostly stay.
+
+Whole source lines are settled: their rows never change and are never made again. Only the open
+block, the line that is still arriving included, is drawn afresh. The rows at the end are the same
+however the text was cut.
+"""
+
+from yourtool.text import printable
+from yourtool.tui.lines import Line
+from yourtool.tui.markdown.blocks import UNIT, Blocks, Highlight
+
+
+class MarkdownStream:
+    """Rows of `width` cells of a text that is fed to it piece by piece."""
+
+    def __init__(self, width: int, highlight: Highlight | None = None) -> None:
+        self.settled: list[Line] = []
+        self.tail: list[Line] = []
+        """Rows after the settled ones; may change with every piece."""
+        self._blocks = Blocks(width, highlight)
+        self._partial = ""
+        self._extends = False  # the line that is arriving has a beginning that is settled
+
+    def feed(self, text: str) -> None:
+        """Take more of the text."""
+        lines = (self._partial + text).split("\n")
+        self._partial = lines.pop()
+        for line in lines:
+            self._line(line)
+        self._partial = self._settle_beginning(self._partial)
+        self._draw_tail()
+
+    def finish(self) -> None:
+        """The text is complete."""
+        if self._partial or self._extends:
+            self._line(self._partial)
+            self._partial = ""
+        self.settled += self._blocks.close()
+        self.tail = []
+
+    @property
+    def rows(self) -> list[Line]:
+        """All rows, as of now."""
+        return self.settled + self.tail
+
+    def _line(self, line: str) -> None:
+        rest = self._settle_beginning(line)
+        self.settled += self._push(self._blocks, rest)
+        self._extends = False
+
+    def _settle_beginning(self, line: str) -> str:
+        """Settle what a long line begins with, cut at spaces, and return the rest of it.
+
+        The cuts depend on the line alone: each comes at the first space after `UNIT` characters.
+        """
+        while (cut := line.find(" ", UNIT)) >= 0:
+            if not self._extends and not self._blocks.flows(printable(line[:cut])):
+                return line
+            self.settled += self._push(self._blocks, line[:cut], more=True)
+            self._extends, line = True, line[cut + 1 :]
+        return line
+
+    def _push(self, blocks: Blocks, line: str, *, more: bool = False) -> list[Line]:
+        shown = printable(line.removesuffix("\r"))
+        return blocks.extend(shown, more=more) if self._extends else blocks.push(shown, more=more)
+
+    def _draw_tail(self) -> None:
+        line = self._partial
+        if not line or (not self._extends and self._blocks.undecided(printable(line))):
+            self.tail = self._blocks.tail()
+            return
+        trial = self._blocks.fork()
+        rows = self._push(trial, line)
+        self.tail = rows + trial.tail()
+
+
+def markdown(text: str, width: int, highlight: Highlight | None = None) -> list[Line]:
+    """Return the rows of a complete text."""
+    stream = MarkdownStream(width, highlight)
+    stream.feed(text)
+    stream.finish()
+    return stream.settled
