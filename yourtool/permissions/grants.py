@@ -1,0 +1,124 @@
+"""The permissions a person gave: `permissions.toml`, outside every workspace.
+
+    schema_version = 1
+    deny = ["shell(git push*)"]           # in every workspace
+    [[workspace]]
+    path = "/home/me/project"             # the real path; tables of the same path add up
+    allow = ["shell(make test)", "edit_file(src/**)"]
+
+A file that cannot be read as this grants nothing.
+"""
+
+import os
+import tempfile
+import tomllib
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from yourtool.errors import ConfigError, UsageError
+from yourtool.permissions.rules import Rule, RuleSet
+
+SCHEMA_VERSION = 1
+
+
+class _Lists(Struct, frozen=True, forbid_unknown_fields=True):
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def rules(self) -> RuleSet:
+        return RuleSet(tuple(map(Rule.parse, self.allow)), tuple(map(Rule.parse, self.deny)))
+
+
+class _Workspace(_Lists, frozen=True, kw_only=True):
+    path: str
+
+
+class _File(_Lists, frozen=True):
+    schema_version: int = SCHEMA_VERSION
+    workspace: tuple[_Workspace, ...] = ()
+
+
+class Grants:
+    """The permissions of one workspace."""
+
+    def __init__(self, file: Path, workspace: Path) -> None:
+        self._file = file
+        self._workspace = str(workspace.resolve())
+
+    def load(self) -> RuleSet:
+        """Return the rules in force here; none where there is no file.
+
+        Raises:
+            ConfigError: the file cannot be used. Go on without grants, and show the text.
+        """
+        return self._parse(self._text())
+
+    def add(self, rule: Rule) -> None:
+        """Allow something in this workspace from now on; what the file says already stays.
+
+        Raises:
+            ConfigError: the file cannot be used, or not be written.
+        """
+        text = self._text()
+        if rule in self._parse(text).allow:
+            return
+        if not text:
+            text = f"schema_version = {SCHEMA_VERSION}\n"
+        text += (
+            f"\n[[workspace]]\npath = {_quoted(self._workspace)}\nallow = [{_quoted(str(rule))}]\n"
+        )
+        if rule not in self._parse(text).allow:
+            raise self._unusable(f"`{rule}` could not be stored in it")
+        try:
+            _replace(self._file, text)
+        except OSError as error:
+            raise ConfigError(
+                f"the permission could not be stored in `{self._file}`: {error.strerror}"
+            ) from error
+
+    def _text(self) -> str:
+        try:
+            return self._file.read_text("utf-8")
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise self._unusable(str(error)) from error
+
+    def _parse(self, text: str) -> RuleSet:
+        try:
+            file = msgspec.convert(tomllib.loads(text), _File)
+            rules = file.rules()
+            for part in file.workspace:
+                if part.path == self._workspace:
+                    rules |= part.rules()
+        except (tomllib.TOMLDecodeError, msgspec.ValidationError, UsageError) as error:
+            raise self._unusable(str(error)) from error
+        if file.schema_version != SCHEMA_VERSION:
+            raise self._unusable(f"its `schema_version` is {file.schema_version}, not 1")
+        return rules
+
+    def _unusable(self, reason: str) -> ConfigError:
+        return ConfigError(
+            f"`{self._file}` grants nothing, because it cannot be used: {reason}."
+            " Correct it or delete it."
+        )
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=".permissions-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as writer:
+            writer.write(text)
+            writer.flush()
+            os.fsync(writer.fileno())
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
