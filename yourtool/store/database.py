@@ -46,6 +46,7 @@ class Database:
         self._thread = ThreadPoolExecutor(1, "store")
         self._connection: sqlite3.Connection | None = None
         self._lock = -1
+        self._closed = False
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in a transaction of its own; durable on return, undone if it raises.
@@ -66,9 +67,11 @@ class Database:
         return await self._run(lambda: self._read(work))
 
     async def close(self) -> None:
-        """Let go of the file, for good."""
-        await self._run(self._disconnect)
-        self._thread.shutdown()
+        """Let go of the file, for good; doing so twice is harmless."""
+        if not self._closed:
+            self._closed = True
+            await self._run(self._disconnect)
+            self._thread.shutdown()
 
     async def _run(self, function: Callable[[], T]) -> T:
         future = asyncio.wrap_future(self._thread.submit(function))

@@ -42,7 +42,7 @@ class Log:
         await self._database.write(lambda connection: _append(connection, facts))
 
     async def read(self, session_id: str) -> tuple[AnyFact, ...]:
-        """Return the facts of a session in order, with their messages.
+        """Return the facts of a session in the order of their ids, with their messages.
 
         What this version cannot read is left out, with a warning in the log file. Ids minted from
         now on are greater than every id in the session.

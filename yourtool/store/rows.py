@@ -176,9 +176,9 @@ def _scrub(value: object) -> object:
         case str():
             return storable(value)
         case dict():
-            entries = cast("dict[object, object]", value)  # decoded JSON: any keys and values
+            entries = cast("dict[object, object]", value)  # builtins only, any of them
             return {_scrub(key): _scrub(entry) for key, entry in entries.items()}
-        case list():
+        case list() | tuple():
             return [_scrub(entry) for entry in cast("list[object]", value)]
         case _:
             return value

@@ -69,20 +69,16 @@ class Sessions:
     async def list(
         self, workspace: str | None = None, limit: int = 200
     ) -> tuple[SessionSummary, ...]:
-        """Return the sessions of a workspace, or of all, the latest used first."""
+        """Return the sessions of a workspace, or of all, the latest used first.
+
+        Sessions in which nothing was ever said are left out.
+        """
         return await self._database.read(lambda connection: _list(connection, workspace, limit))
 
     async def last(self, workspace: str) -> str | None:
-        """Return the session of a workspace that was used last and in which something was said."""
-        query = (
-            "SELECT id FROM sessions WHERE workspace_path = ?"
-            " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
-            " ORDER BY updated_at DESC, id DESC LIMIT 1"
-        )
-        row = await self._database.read(
-            lambda connection: connection.execute(query, (workspace,)).fetchone()
-        )
-        return None if row is None else row[0]
+        """Return the session that `list` shows first for a workspace."""
+        latest = await self._database.read(lambda connection: _used(connection, workspace, 1))
+        return latest[0][0] if latest else None
 
     async def find(self, prefix: str) -> str:
         """Return the one session whose id is, or begins with, `prefix`; `sess_` may be left out.
@@ -168,12 +164,19 @@ def _plus(cost: ModelCost, used: _Used) -> ModelCost:
     )
 
 
-def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
-    sessions = connection.execute(
+def _used(
+    connection: Connection, workspace: str | None, limit: int
+) -> list[tuple[str, str, str | None, int, int]]:
+    return connection.execute(
         "SELECT id, workspace_path, active_model, created_at, updated_at FROM sessions"
-        " WHERE ? IS NULL OR workspace_path = ? ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (workspace, workspace, limit),
+        " WHERE (?1 IS NULL OR workspace_path = ?1)"
+        " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
+        " ORDER BY updated_at DESC, id DESC LIMIT ?2",
+        (workspace, limit),
     ).fetchall()
+
+
+def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
     return tuple(
         SessionSummary(
             id=session_id,
@@ -185,7 +188,7 @@ def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[Se
             created_at=moment(created),
             updated_at=moment(updated),
         )
-        for session_id, path, model, created, updated in sessions
+        for session_id, path, model, created, updated in _used(connection, workspace, limit)
     )
 
 

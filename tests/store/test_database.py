@@ -1,0 +1,213 @@
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.store.turns import Story
+from yourtool.errors import StoreError
+from yourtool.store.database import Database
+from yourtool.store.log import Log
+from yourtool.store.schema import STEPS
+
+LATER = (*STEPS, ("ALTER TABLE sessions ADD COLUMN mood TEXT", "CREATE TABLE extra (id TEXT)"))
+
+
+async def pragma(database: Database, name: str) -> object:
+    return await database.read(
+        lambda connection: connection.execute(f"PRAGMA {name}").fetchone()[0]
+    )
+
+
+async def test_r_per_01_tables_have_the_columns_and_indexes_of_the_contract(database, log, rows):
+    await log.append(Story().created())
+    columns = {
+        table: " ".join(row[1] for row in rows(f"PRAGMA table_info({table})"))
+        for table in ("sessions", "messages", "tool_calls", "events")
+    }
+    assert columns == {
+        "sessions": "id workspace_path active_model routing_policy_json schema_version created_at"
+        " updated_at",
+        "messages": "id session_id role content_json metadata_json created_at schema_version",
+        "tool_calls": "id session_id message_id result_message_id name status provider_id provider"
+        " created_at completed_at",
+        "events": "id timestamp_us session_id turn_id parent_event_id type actor sensitivity"
+        " payload_json",
+    }
+    indexes = {
+        (table, tuple(row[2] for row in rows(f"PRAGMA index_info({index})")))
+        for index, table in rows(
+            "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        )
+    }
+    assert indexes == {
+        ("messages", ("session_id", "created_at")),
+        ("tool_calls", ("session_id", "status")),
+        ("events", ("session_id", "id")),
+        ("events", ("type", "timestamp_us")),
+        ("events", ("turn_id",)),
+        ("events", ("parent_event_id",)),
+    }
+
+
+async def test_r_per_01_commits_are_durable_and_foreign_keys_are_enforced(database):
+    assert await pragma(database, "journal_mode") == "wal"
+    assert await pragma(database, "synchronous") == 2
+    assert await pragma(database, "foreign_keys") == 1
+    assert await pragma(database, "fullfsync") == 1
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        await database.write(
+            lambda connection: connection.execute(
+                "INSERT INTO messages VALUES ('m', 'nobody', 'user', '[]', '{}', 0, 1)"
+            )
+        )
+
+
+async def test_files_are_for_their_owner_alone(database, log, path):
+    before = os.umask(0)
+    try:
+        await log.append(Story().created())
+    finally:
+        os.umask(before)
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes.keys() == {"sessions.db", "sessions.db-wal", "sessions.db-shm", "sessions.db.lock"}
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+async def test_a_database_that_others_could_read_is_closed_to_them(path):
+    path.parent.mkdir()
+    sqlite3.connect(path).close()
+    path.touch()
+    path.chmod(0o644)
+    database = Database(path)
+    await pragma(database, "user_version")
+    await database.close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_nothing_is_made_before_the_first_use(path):
+    database = Database(path)
+    await database.close()
+    assert not path.parent.exists()
+
+
+async def test_a_change_that_raises_is_undone(database, rows):
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO sessions VALUES ('s', '/w', NULL, NULL, 1, 0, 0)")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await database.write(work)
+    assert rows("SELECT * FROM sessions") == []
+
+
+async def test_a_cancelled_append_has_ended_when_the_cancellation_arrives(log, database, rows):
+    story = Story()
+    await log.append(story.created())
+    task = asyncio.create_task(log.append(story.asked()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert rows("SELECT count(*) FROM messages") == [(1,)]
+
+
+async def test_a_newer_file_is_refused_and_left_as_it_is(path):
+    later = Database(path, LATER)
+    await pragma(later, "user_version")
+    await later.close()
+    before = path.read_bytes()
+    database = Database(path)
+    with pytest.raises(StoreError, match=r"newer version of yourtool \(format 2, this one knows 1"):
+        await database.read(lambda connection: connection)
+    await database.close()
+    assert path.read_bytes() == before
+
+
+async def test_an_upgrade_keeps_everything_and_a_backup_of_the_file_before(path, tmp_path):
+    story = Story()
+    first = Database(path)
+    await Log(first).append(story.created(), *story.turn())
+    facts = await Log(first).read(story.session_id)
+    await first.close()
+
+    later = Database(path, LATER)
+    assert await pragma(later, "user_version") == 2
+    assert await Log(later).read(story.session_id) == facts
+    await later.close()
+
+    backup = path.with_name("sessions.db.v1")
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    restored = Database(backup)
+    assert await pragma(restored, "user_version") == 1
+    assert await Log(restored).read(story.session_id) == facts
+    await restored.close()
+
+
+async def test_an_upgrade_that_fails_changes_nothing(path):
+    first = Database(path)
+    await Log(first).append(Story().created())
+    await first.close()
+    broken = Database(path, (*STEPS, ("CREATE TABLE extra (id TEXT)", "nonsense")))
+    with pytest.raises(StoreError, match="syntax error"):
+        await pragma(broken, "user_version")
+    await broken.close()
+    again = Database(path)
+    assert await pragma(again, "user_version") == 1
+    assert not await again.read(
+        lambda connection: connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'extra'"
+        ).fetchone()
+    )
+    await again.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"not a database, but long enough to be taken for one" * 20, "is not a database")],
+)
+async def test_a_file_that_is_no_database_is_named_and_left_alone(path, content, words):
+    path.parent.mkdir()
+    path.write_bytes(content)
+    database = Database(path)
+    with pytest.raises(StoreError, match=words) as caught:
+        await pragma(database, "user_version")
+    await database.close()
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == content
+
+
+async def test_the_database_of_another_program_is_refused(path):
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (id TEXT)")
+    connection.close()
+    database = Database(path)
+    with pytest.raises(StoreError, match="of another program"):
+        await pragma(database, "user_version")
+    await database.close()
+
+
+async def test_a_place_where_nothing_can_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    database = Database(tmp_path / "file" / "sessions.db")
+    with pytest.raises(StoreError, match="cannot be used: Not a directory"):
+        await pragma(database, "user_version")
+    await database.close()
+
+
+def test_importing_the_store_loads_no_network_and_no_screen():
+    code = "import sys, yourtool.store.log, yourtool.store.sessions; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert {"textual", "rich", "httpx", "anthropic", "openai"}.isdisjoint(loaded.stdout.split())

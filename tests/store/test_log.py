@@ -1,0 +1,417 @@
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.store.turns import MODEL, PROMPT, Story, call, changed
+from tests.strategies import histories
+from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
+from yourtool.events import (
+    FACT_TYPES,
+    LlmCallCompleted,
+    LlmCallFailed,
+    SessionModelSelected,
+    ToolFailed,
+    TurnStarted,
+    lineage,
+)
+from yourtool.ids import is_ulid, new_id
+from yourtool.invariants import validate_session
+from yourtool.messages import MessageMetadata, MessageStatus, Role, TextBlock
+from yourtool.store.database import Database
+from yourtool.store.log import Log
+
+
+async def test_r_per_04_what_was_appended_is_read_back_equal_by_another_process(path, log):
+    story = Story()
+    facts = (story.created(), *story.turn(), *story.turn())
+    for fact in facts:
+        await log.append(fact)
+    await log._database.close()
+    again = Database(path)
+    assert await Log(again).read(story.session_id) == facts
+    await again.close()
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None)
+@given(history=histories())
+async def test_r_can_01_m4_any_legal_conversation_comes_back_equal_and_in_order(
+    tmp_path_factory, history
+):
+    database = Database(tmp_path_factory.mktemp("db") / "sessions.db")
+    log, story = Log(database), Story(history[0].session_id)
+    await log.append(story.created())
+    for message in history:
+        await log.append(_bringing(story, message))
+    read = [fact.message for fact in await log.read(story.session_id) if hasattr(fact, "message")]
+    assert tuple(read) == history
+    assert [message.metadata.provider_raw for message in read] == [
+        message.metadata.provider_raw for message in history
+    ]
+    assert validate_session(read) == []
+    assert await log.unanswered(story.session_id) == ()
+    await database.close()
+
+
+def _bringing(story, message):
+    """Return the fact that brings a message into a session."""
+    match message.role:
+        case Role.USER:
+            return changed(story.asked(), message=message)
+        case Role.ASSISTANT:
+            return changed(story.answered(), message=message)
+        case _:
+            use = call()
+            done = story.completed(use)
+            return changed(done, tool_use_id=message.result.tool_use_id, message=message)
+
+
+def _broken(story):
+    """One invalid complete message for each rule that a single message can break."""
+    said, use = story.answered(TextBlock("hello")), call()
+    metadata = said.message.metadata
+
+    def reply(**fields):
+        lacking = changed(metadata, **fields)
+        return changed(said, message=changed(said.message, metadata=lacking))
+
+    asked = story.asked()
+    result = story.completed(use)
+    return {
+        "M1": changed(asked, message=changed(asked.message, content=())),
+        "M3": changed(asked, message=changed(asked.message, content=(use,))),
+        "D1": reply(provider=None),
+        "D2": reply(routing=None),
+        "D3": reply(usage=None),
+        "D4": changed(result, message=changed(result.message, metadata=MessageMetadata())),
+        "T2": changed(asked, message=changed(asked.message, session_id="sess_other")),
+    }
+
+
+@pytest.mark.parametrize("code", ["M1", "M3", "D1", "D2", "D3", "D4", "T2"])
+async def test_r_can_04_an_invalid_complete_message_is_refused_and_nothing_is_written(
+    log, rows, code
+):
+    story = Story()
+    await log.append(story.created())
+    before = rows("SELECT * FROM sessions"), rows("SELECT * FROM events")
+    with pytest.raises(InvalidMessageError, match=code):
+        await log.append(story.routed(), _broken(story)[code])
+    assert (rows("SELECT * FROM sessions"), rows("SELECT * FROM events")) == before
+    assert rows("SELECT count(*) FROM messages") == [(0,)]
+
+
+async def test_r_can_04_a_partial_message_may_be_anything(log, rows):
+    story = Story()
+    asked = story.asked()
+    empty = changed(
+        asked.message, content=(), metadata=MessageMetadata(status=MessageStatus.PARTIAL)
+    )
+    await log.append(story.created(), changed(asked, message=empty))
+    assert rows("SELECT count(*) FROM messages") == [(1,)]
+
+
+async def test_the_result_of_another_call_is_refused(log):
+    story, first, second = Story(), call(), call()
+    await log.append(story.created(), story.asked(), story.answered(first, second))
+    swapped = changed(story.completed(first), message=story.result(second, "fine"))
+    with pytest.raises(InvalidMessageError, match=f"not the result of `{first.id}`"):
+        await log.append(swapped)
+
+
+async def test_r_per_03_a_call_is_pending_until_its_one_result(log, rows):
+    story = Story()
+    uses = [call("shell"), call("read_file"), call("edit_file"), call("glob"), call("grep")]
+    good, bad, failing, stopped, open_ = uses
+    reply = story.answered(*uses)
+    await log.append(story.created(), story.asked(), reply)
+    assert rows("SELECT DISTINCT status, completed_at, result_message_id FROM tool_calls") == [
+        ("pending", None, None)
+    ]
+    results = (
+        story.completed(good),
+        story.completed(bad, success=False),
+        story.failed(failing),
+        story.failed(stopped, "cancelled"),
+    )
+    await log.append(*results)
+    assert rows("SELECT name, status, result_message_id FROM tool_calls ORDER BY id") == [
+        ("shell", "succeeded", results[0].message.id),
+        ("read_file", "failed", results[1].message.id),
+        ("edit_file", "failed", results[2].message.id),
+        ("glob", "cancelled", results[3].message.id),
+        ("grep", "pending", None),
+    ]
+    assert rows("SELECT DISTINCT message_id FROM tool_calls") == [(reply.message.id,)]
+    assert await log.unanswered(story.session_id) == (open_.id,)
+
+
+@pytest.mark.parametrize("again", ["completed", "failed"])
+async def test_r_per_03_a_second_result_is_an_error_and_nothing_is_written(log, rows, again):
+    story, use = Story(), call()
+    await log.append(story.created(), story.asked(), story.answered(use), story.completed(use))
+    tables = ("events", "messages", "tool_calls", "sessions")
+    before = [rows(f"SELECT * FROM {table}") for table in tables]
+    with pytest.raises(StoreError, match=f"`{use.id}` was not stored"):
+        await log.append(story.routed(), getattr(story, again)(use))
+    assert [rows(f"SELECT * FROM {table}") for table in tables] == before
+
+
+async def test_r_per_03_nobody_answers_the_call_of_another_session(log):
+    mine, theirs, use = Story(), Story(), call()
+    await log.append(mine.created(), theirs.created(), theirs.asked(), theirs.answered(use))
+    with pytest.raises(StoreError, match="was not stored"):
+        await log.append(mine.completed(use))
+
+
+async def test_a_failed_request_leaves_what_had_arrived(log, rows):
+    story, use = Story(), call()
+    begin = story.created(), story.asked()
+    message = story.message(
+        Role.ASSISTANT, (TextBlock("half a"), use), MessageMetadata(status=MessageStatus.CANCELLED)
+    )
+    fact = story._fact(
+        LlmCallFailed,
+        model=MODEL,
+        provider="anthropic",
+        error_class="cancelled",
+        error_message_redacted="stopped",
+        retry_count=0,
+        latency_ms=3,
+        message=message,
+    )
+    await log.append(*begin, fact)
+    assert (await log.read(story.session_id))[-1] == fact
+    assert await log.unanswered(story.session_id) == (use.id,)
+
+
+async def test_the_ids_that_providers_gave_are_kept(log):
+    story, named, unnamed = Story(), call(), call()
+    await log.append(
+        story.created(),
+        story.asked(),
+        story.answered(named),
+        story.completed(named),
+        story.answered(unnamed, wire_ids=False),
+    )
+    assert await log.tool_ids(story.session_id) == (
+        (named.id, "anthropic", f"toolu_{named.id[-6:]}"),
+    )
+
+
+async def test_the_chosen_model_is_that_of_the_last_choice(log, rows):
+    story = Story()
+    await log.append(changed(story.created(), initial_active_model="demo:tour"))
+    for model in ("openai:gpt-5", None, MODEL):
+        await log.append(story._fact(SessionModelSelected, model=model))
+        assert rows("SELECT active_model FROM sessions") == [(model,)]
+
+
+async def test_a_session_that_was_never_created_takes_no_facts(log, rows):
+    with pytest.raises(SessionNotFoundError, match="no session `sess_"):
+        await log.append(Story().asked())
+    assert rows("SELECT count(*) FROM messages") == [(0,)]
+
+
+async def test_an_unknown_session_cannot_be_read(log):
+    with pytest.raises(SessionNotFoundError, match="`sess_nobody`"):
+        await log.read("sess_nobody")
+
+
+async def test_a_fact_that_nobody_stamped_is_refused(log):
+    with pytest.raises(StoreError, match="without an id"):
+        await log.append(changed(Story().created(), id=""))
+
+
+async def test_one_id_names_one_fact(log):
+    story = Story()
+    created = story.created()
+    await log.append(created)
+    with pytest.raises(StoreError, match=r"UNIQUE constraint failed: events\.id"):
+        await log.append(changed(story.routed(), id=created.id))
+
+
+async def test_content_stands_once_and_never_in_an_event(log, rows):
+    story = Story()
+    await log.append(story.created(), *story.turn(output="contents of a file"))
+    payloads = [row[0] for row in rows("SELECT payload_json FROM events")]
+    for text in (PROMPT, "let me see", "contents of a file", "done"):
+        assert not any(text in payload for payload in payloads)
+        assert rows("SELECT count(*) FROM messages WHERE instr(content_json, ?)", text) == [(1,)]
+    stored = {row[0] for row in rows("SELECT id FROM messages")}
+    named = {json.loads(payload).get("message_id") for payload in payloads} - {None}
+    assert named == stored
+
+
+async def test_r_evt_04_every_event_is_recorded_as_private_as_its_type(log, rows):
+    story, use = Story(), call()
+    other = call()
+    await log.append(story.created(), *story.turn(), story.asked(), story.answered(use, other))
+    await log.append(story.started(use), story.failed(use), story.failed(other))
+    recorded = rows("SELECT DISTINCT type, actor, sensitivity FROM events")
+    assert len(recorded) > 8
+    for name, actor, sensitivity in recorded:
+        assert (actor, sensitivity) == (FACT_TYPES[name].actor, FACT_TYPES[name].sensitivity)
+
+
+async def test_r_evt_02_parents_lead_from_every_event_to_the_start_of_its_turn(log):
+    story = Story()
+    await log.append(story.created(), *story.turn(), *story.turn())
+    facts = {fact.id: fact for fact in await log.read(story.session_id)}
+    turns = [fact for fact in facts.values() if fact.turn_id is not None]
+    for fact in turns:
+        root = lineage(fact, facts)[-1]
+        assert isinstance(root, TurnStarted)
+        assert root.turn_id == fact.turn_id
+
+
+async def test_r_evt_02_a_circle_of_parents_has_an_end():
+    story = Story()
+    first, second = story.asked(), story.routed()
+    circle = {first.id: changed(first, parent_event_id=second.id), second.id: second}
+    assert [fact.id for fact in lineage(second, circle)] == [second.id, first.id]
+
+
+async def test_r_can_11_what_a_later_version_wrote_costs_nothing_else(log, rows, caplog):
+    story = Story()
+    await log.append(story.created(), story.asked())
+    answered = story.answered(TextBlock("hello"))
+    await log.append(answered, story.ended())
+    content = [{"type": "hologram", "data": 1}, {"type": "text", "text": "hello"}]
+    rows(
+        "UPDATE messages SET content_json = ?, metadata_json = json_set(metadata_json,"
+        " '$.mood', 'blue', '$.stop_reason', 'bored') WHERE id = ?",
+        json.dumps(content),
+        answered.message.id,
+    )
+    caplog.clear()
+    facts = await log.read(story.session_id)
+    assert [type(fact).__name__ for fact in facts] == [
+        "SessionCreated",
+        "TurnStarted",
+        "LlmCallCompleted",
+        "TurnCompleted",
+    ]
+    assert facts[2].message.content == (TextBlock("hello"),)
+    assert facts[2].message.metadata == changed(answered.message.metadata, stop_reason=None)
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 2, "one for the block, one for the fields"
+    assert "hologram" in caplog.text
+    assert "['mood', 'stop_reason']" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE events SET type = 'skill.loaded' WHERE type = 'route.decided'",
+        "UPDATE events SET payload_json = '{}' WHERE type = 'route.decided'",
+        "UPDATE events SET payload_json = '[' WHERE type = 'route.decided'",
+    ],
+)
+async def test_r_can_11_an_unknown_event_is_skipped_with_one_warning(log, rows, caplog, damage):
+    story = Story()
+    facts = (story.created(), *story.turn())
+    await log.append(*facts)
+    rows(damage)
+    assert await log.read(story.session_id) == tuple(
+        fact for fact in facts if type(fact).__name__ != "RouteDecided"
+    )
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    "damage", ["role = 'narrator'", 'content_json = \'[{"type": "text"}]\'', "content_json = '{'"]
+)
+async def test_r_can_11_an_unreadable_message_costs_only_itself(log, rows, caplog, damage):
+    story = Story()
+    await log.append(story.created(), *story.turn())
+    [last] = rows("SELECT max(id) FROM messages")
+    rows(f"UPDATE messages SET {damage} WHERE id = ?", *last)
+    facts = await log.read(story.session_id)
+    assert len(facts) == 9
+    assert sum(isinstance(fact, LlmCallCompleted) for fact in facts) == 1
+    assert "skipped message" in caplog.text
+
+
+async def test_r_can_12_an_old_row_is_rewritten_on_an_explicit_save_only(log, rows):
+    story = Story()
+    created, asked = story.created(), story.asked()
+    await log.append(created, asked)
+    rows("UPDATE messages SET schema_version = 0")
+    message = (await log.read(story.session_id))[-1].message
+    assert message == asked.message
+    assert message.schema_version == 1
+    assert rows("SELECT schema_version FROM messages") == [(0,)]
+    await log.save(message)
+    assert rows("SELECT schema_version FROM messages") == [(1,)]
+
+
+async def test_saving_is_as_strict_as_appending(log, rows):
+    story = Story()
+    asked = story.asked()
+    await log.append(story.created(), asked)
+    before = rows("SELECT * FROM messages")
+    with pytest.raises(InvalidMessageError, match="M1"):
+        await log.save(changed(asked.message, content=()))
+    with pytest.raises(StoreError, match="no message"):
+        await log.save(asked.message, story.message(Role.USER, (TextBlock("new"),)))
+    assert rows("SELECT * FROM messages") == before
+
+
+async def test_text_that_utf_8_cannot_hold_loses_only_that(log):
+    story = Story()
+    use = call("shell", command="ls \udcff", flags={"\ud800": ["a\udfffb", 2**70]})
+    await log.append(story.created(), story.asked("caf\udce9 \0 \N{SNOWMAN}"), story.answered(use))
+    await log.append(story.completed(use, "out \ud83d put", files_modified=("a\udcffb",)))
+    _, asked, answered, done = await log.read(story.session_id)
+    assert asked.message.text == "caf\N{REPLACEMENT CHARACTER}  \N{SNOWMAN}"
+    assert answered.message.tool_uses[0].input == {
+        "command": "ls \N{REPLACEMENT CHARACTER}",
+        "flags": {"\N{REPLACEMENT CHARACTER}": ["a\N{REPLACEMENT CHARACTER}b", 2**70]},
+    }
+    assert done.files_modified == ("a\N{REPLACEMENT CHARACTER}b",)
+    assert done.message.result.content == (TextBlock("out \N{REPLACEMENT CHARACTER} put"),)
+
+
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
+@given(text=st.text(min_size=1))
+async def test_any_text_at_all_can_be_stored(log, text):
+    story = Story()
+    await log.append(story.created(), story.asked(text))
+    [_, asked] = await log.read(story.session_id)
+    safe = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+    assert asked.message.text.replace("\0", "") == safe.replace("\0", "")
+
+
+async def test_ids_after_a_resume_are_greater_than_all_in_the_session(log):
+    ahead = datetime.now(UTC) + timedelta(minutes=1)
+    alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    clock = int(ahead.timestamp() * 1000)
+    future = "".join(alphabet[clock >> shift & 31] for shift in range(45, -1, -5)) + "0" * 16
+    assert is_ulid(future)
+    story = Story()
+    await log.append(story.created(), changed(story.routed(), id=future))
+    assert new_id() < future
+    await log.read(story.session_id)
+    assert new_id() > future
+
+
+async def test_r_per_06_facts_of_two_sessions_do_not_mix(log):
+    first, second = Story(), Story()
+    one, two = (first.created(), *first.turn()), (second.created(), *second.turn())
+    for pair in zip(one, two, strict=True):
+        await log.append(*pair)
+    assert await log.read(first.session_id) == one
+    assert await log.read(second.session_id) == two
+
+
+async def test_a_call_that_never_ran_has_a_result_too(log):
+    story, use = Story(), call()
+    await log.append(
+        story.created(), story.asked(), story.answered(use), story.failed(use, "user_denied")
+    )
+    assert isinstance((await log.read(story.session_id))[-1], ToolFailed)
+    assert await log.unanswered(story.session_id) == ()

@@ -1,0 +1,205 @@
+"""Facts of whole turns, for the tests of the store; not for anybody's screen."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from tests.strategies import reply_metadata
+from yourtool.effects import SideEffects
+from yourtool.events import (
+    AnyFact,
+    LlmCallCompleted,
+    LlmCallStarted,
+    RouteDecided,
+    SessionCreated,
+    ToolCalled,
+    ToolCompleted,
+    ToolFailed,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.ids import new_id, new_session_id, new_tool_use_id
+from yourtool.messages import (
+    Message,
+    MessageMetadata,
+    Role,
+    StopReason,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+MODEL = "anthropic:claude-sonnet-4-6"
+PROMPT = "please read the secret plan"
+
+
+class Story:
+    """Writes facts in the order in which a session makes them, with growing ids."""
+
+    def __init__(self, session_id: str = "", workspace: str = "/work") -> None:
+        self.session_id = session_id or new_session_id()
+        self._workspace = workspace
+        self._turn: str | None = None
+        self._parent: str | None = None
+
+    def created(self) -> SessionCreated:
+        """The session begins."""
+        return self._fact(SessionCreated, workspace_path=self._workspace, workspace_hash="h")
+
+    def asked(self, text: str = PROMPT) -> TurnStarted:
+        """The user says something."""
+        self._turn, self._parent = new_id(), None
+        return self._fact(
+            TurnStarted,
+            user_message_hash="h",
+            estimated_input_tokens=1,
+            has_images=False,
+            has_tool_calls_in_history=False,
+            message=self.message(Role.USER, (TextBlock(text),)),
+        )
+
+    def routed(self) -> RouteDecided:
+        """A model is chosen; nothing follows from it."""
+        fact = self._fact(
+            RouteDecided, chosen_model=MODEL, winner_index=6, elapsed_ms=0.1, chain=()
+        )
+        self._parent = fact.parent_event_id
+        return fact
+
+    def calling(self) -> LlmCallStarted:
+        """A request goes out."""
+        return self._fact(
+            LlmCallStarted,
+            model=MODEL,
+            provider="anthropic",
+            estimated_input_tokens=1,
+            request_id="r",
+        )
+
+    def answered(
+        self, *blocks: TextBlock | ToolUseBlock, cost: str = "0.01", wire_ids: bool = True
+    ) -> LlmCallCompleted:
+        """The model replies."""
+        message = self.message(Role.ASSISTANT, blocks, reply_metadata(MODEL, cost))
+        calls = message.tool_uses
+        return self._fact(
+            LlmCallCompleted,
+            model=MODEL,
+            provider="anthropic",
+            input_tokens=100,
+            output_tokens=10,
+            cached_input_tokens=0,
+            cache_creation_input_tokens=0,
+            cost_usd=Decimal(cost),
+            pricing_version="2026-05-08",
+            latency_ms=900,
+            stop_reason=StopReason.TOOL_USE if calls else StopReason.END_TURN,
+            produced_tool_calls=len(calls),
+            produced_thinking_blocks=0,
+            provider_tool_ids={call.id: f"toolu_{call.id[-6:]}" for call in calls if wire_ids},
+            message=message,
+        )
+
+    def started(self, call: ToolUseBlock) -> ToolCalled:
+        """A tool begins."""
+        return self._fact(
+            ToolCalled,
+            tool_use_id=call.id,
+            tool_name=call.name,
+            input_hash="h",
+            input_size_bytes=2,
+            side_effects=SideEffects.READ,
+        )
+
+    def completed(self, call: ToolUseBlock, output: str = "fine", **fields: Any) -> ToolCompleted:
+        """A tool ends."""
+        return self._fact(
+            ToolCompleted,
+            **{"tool_use_id": call.id, "tool_name": call.name, "success": True} | fields,
+            output_size_bytes=len(output),
+            latency_ms=5,
+            message=self.result(call, output),
+        )
+
+    def failed(self, call: ToolUseBlock, error_class: str = "execution_error") -> ToolFailed:
+        """A tool has an error for a result."""
+        return self._fact(
+            ToolFailed,
+            tool_use_id=call.id,
+            tool_name=call.name,
+            error_class=error_class,
+            error_message="no",
+            latency_ms=5,
+            message=self.result(call, "no"),
+        )
+
+    def ended(self) -> TurnCompleted:
+        """The turn is over."""
+        return self._fact(
+            TurnCompleted,
+            stop_reason=StopReason.END_TURN,
+            llm_call_count=2,
+            tool_call_count=1,
+            total_input_tokens=200,
+            total_output_tokens=20,
+            total_cost_usd=Decimal("0.02"),
+            wall_time_seconds=2.5,
+        )
+
+    def turn(self, output: str = "fine") -> tuple[AnyFact, ...]:
+        """A whole turn with one tool call."""
+        use = call()
+        return (
+            self.asked(),
+            self.routed(),
+            self.calling(),
+            self.answered(TextBlock("let me see"), use),
+            self.started(use),
+            self.completed(use, output),
+            self.calling(),
+            self.answered(TextBlock("done")),
+            self.ended(),
+        )
+
+    def message(
+        self, role: Role, content: Iterable[Any], metadata: MessageMetadata | None = None
+    ) -> Message:
+        """A message of this session."""
+        return Message(
+            id=new_id(),
+            session_id=self.session_id,
+            role=role,
+            content=tuple(content),
+            metadata=metadata or MessageMetadata(),
+            created_at=datetime.now(UTC),
+        )
+
+    def result(self, call: ToolUseBlock, text: str) -> Message:
+        """What a tool answered."""
+        block = ToolResultBlock(call.id, (TextBlock(text),))
+        return self.message(Role.TOOL, (block,), MessageMetadata(parent_tool_use_id=call.id))
+
+    def _fact(self, kind: type, **fields: Any) -> Any:
+        fact = kind(
+            id=new_id(),
+            timestamp=datetime.now(UTC),
+            session_id=self.session_id,
+            turn_id=self._turn,
+            parent_event_id=self._parent,
+            **fields,
+        )
+        self._parent = fact.id
+        return fact
+
+
+def call(name: str = "read_file", **arguments: Any) -> ToolUseBlock:
+    """A call with an id of ours."""
+    return ToolUseBlock(new_tool_use_id(), name, arguments)
+
+
+def changed(fact: Any, **fields: Any) -> Any:
+    """A fact, but for some fields."""
+    return msgspec.structs.replace(fact, **fields)
