@@ -1,43 +1,61 @@
 """The two names of a tool call: ours, and the one a provider gave it or was told."""
 
+import re
 from collections.abc import Iterable
 
 from yourtool.ids import new_tool_use_id
+
+_OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
+
+ANY_ID = re.compile(r".+", re.DOTALL)
+_MINTED_TAIL = 9
 
 
 class ToolIdMap:
     """Per session, both ways and per provider; rebuilt from the `tool_calls` table on resume."""
 
     def __init__(self, known: Iterable[tuple[str, str, str]] = ()) -> None:
-        """`known`: (canonical id, provider, provider's id)."""
+        """`known`: (canonical id, provider, provider's id), in the order of the calls."""
         self._wire: dict[tuple[str, str], str] = {}
-        self._canonical: dict[tuple[str, str], str] = {}
+        self._owner: dict[tuple[str, str], str] = {}
         for canonical, provider, wire in known:
             self._remember(canonical, provider, wire)
 
     def canonical(self, provider: str, wire: str | None) -> str:
         """Return our id for a call the provider just issued, minting one.
 
-        A provider may issue the same id again in a later turn: a new call is a new id of ours,
-        and results are answered under the newest. `wire` None or empty: it sent no id at all.
+        Some servers issue the same id in every turn. The first call keeps it, and later ones get
+        one of ours on the wire too, so that what was sent once is sent again byte by byte. `wire`
+        None or empty: the provider sent no id at all.
         """
         canonical = new_tool_use_id()
         if wire:
             self._remember(canonical, provider, wire)
         return canonical
 
-    def wire(self, provider: str, canonical: str) -> str:
-        """Return the provider's id for our call, minting one that every provider accepts.
+    def wire(self, provider: str, canonical: str, accepted: re.Pattern[str] = ANY_ID) -> str:
+        """Return the provider's id for our call, or mint one if there is none it would accept.
 
-        Minted ids are a function of ours: `call_` and the 26 characters of its ULID, so that the
-        same history always serialises to the same bytes.
+        Minted ids are a function of ours, so that the same history always serialises to the same
+        bytes: `call_` and the 26 characters of its ULID, or only the last of those for servers
+        that insist on a length of nine.
         """
-        return self._wire.get((provider, canonical)) or f"call_{canonical.removeprefix('tu_')}"
+        known = self._wire.get((provider, canonical))
+        if known is not None and accepted.fullmatch(known):
+            return known
+        minted = f"call_{canonical.removeprefix('tu_')}"
+        return minted if accepted.fullmatch(minted) else minted[-_MINTED_TAIL:]
 
     def known_wire(self, provider: str, canonical: str) -> str | None:
         """Return the id the provider itself issued for our call, if it was the one who called."""
         return self._wire.get((provider, canonical))
 
     def _remember(self, canonical: str, provider: str, wire: str) -> None:
-        self._wire[provider, canonical] = wire
-        self._canonical[provider, wire] = canonical
+        if self._owner.setdefault((provider, wire), canonical) == canonical:
+            self._wire[provider, canonical] = wire
+
+
+def tool_name(name: str) -> str:
+    """Return `name` as every provider takes it back, also where a model invented it."""
+    return _OUTSIDE_NAMES.sub("_", name)[:_LONGEST_NAME] or "unknown"

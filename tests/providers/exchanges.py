@@ -1,0 +1,208 @@
+"""Recorded exchanges, and a transport that plays them back in pieces of any size."""
+
+import importlib.util
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from typing import Any
+
+from tests.shared import SHARED
+from yourtool.effects import SideEffects, ToolDefinition
+from yourtool.errors import AdapterError
+from yourtool.events import MessageComplete, StreamEvent
+from yourtool.interrupt import Interrupt
+from yourtool.messages import Message
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.base import Request, WireReply
+from yourtool.providers.openai_chat import ChatCompletions
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Dialect, Patience, WireAdapter
+
+WIRE = SHARED / "wire"
+OURS = {
+    ("anthropic", "messages"): Anthropic,
+    ("openai", "chat"): ChatCompletions,
+    ("openai-compat", "chat"): ChatCompletions,
+    ("openrouter", "chat"): ChatCompletions,
+}
+NAMES = [
+    row["id"]
+    for row in json.loads((WIRE / "index.json").read_text("utf-8"))
+    if (row["provider"], row["api"]) in OURS
+]
+READ = ToolDefinition(
+    name="read_file",
+    description="Read a file.",
+    input_schema={
+        "type": "object",
+        "properties": {"path": {"type": "string"}},
+        "required": ["path"],
+    },
+    side_effects=SideEffects.READ,
+)
+
+
+@cache
+def exchange(name: str) -> dict[str, Any]:
+    return json.loads((WIRE / "exchanges" / f"{name}.json").read_text("utf-8"))
+
+
+@cache
+def expected(name: str) -> dict[str, Any]:
+    return json.loads((WIRE / "expected" / f"{name}.json").read_text("utf-8"))
+
+
+def dialect_of(name: str) -> Dialect:
+    recorded = exchange(name)
+    return OURS[recorded["provider"], recorded["api"]]()
+
+
+def model(provider: str, name: str = "some-model", **changes: Any) -> Model:
+    capabilities = AdapterCapabilities(
+        supports_thinking=True,
+        supports_images=True,
+        supports_prompt_caching=True,
+        accepted_image_media_types=("image/png", "image/jpeg", "image/gif", "image/webp"),
+    )
+    fields = {"id": f"{provider}:{name}", "wire_name": name, "capabilities": capabilities}
+    return Model(**{**fields, **changes})
+
+
+def request(
+    model: Model,
+    messages: Iterable[Message] = (),
+    tools: tuple[ToolDefinition, ...] = (),
+    **changes: Any,
+) -> Request:
+    fields: dict[str, Any] = {
+        "request_id": "01R",
+        "session_id": "sess_01",
+        "message_id": "01M",
+        "model": model,
+        "messages": tuple(messages),
+        "tools": tools,
+        "max_output_tokens": 4096,
+        "tool_ids": ToolIdMap(),
+        "interrupt": Interrupt(),
+    }
+    return Request(**{**fields, **changes})
+
+
+class Playback:
+    """A transport that answers every post with the same bytes; records what was posted."""
+
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        failure: Exception | None = None,
+        pause: Any = None,
+    ) -> None:
+        self._chunks = tuple(chunks)
+        self._status = status
+        self._headers = dict(headers or {})
+        self._failure = failure
+        self._pause = pause
+        self.posted: list[tuple[str, bytes, Mapping[str, str]]] = []
+        self.open = 0
+        self.closed = False
+
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[WireReply]:
+        self.posted.append((path, body, headers))
+        return self._reply()
+
+    @asynccontextmanager
+    async def _reply(self) -> AsyncGenerator[WireReply, None]:
+        self.open += 1
+        try:
+            yield _Played(self._status, self._headers, self._body)
+        finally:
+            self.open -= 1
+
+    async def _body(self) -> AsyncGenerator[bytes, None]:
+        for chunk in self._chunks:
+            yield chunk
+        if self._failure is not None:
+            raise self._failure
+        if self._pause is not None:
+            await self._pause()
+
+    async def get(self, path: str) -> Any:
+        raise AssertionError(path)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class _Played:
+    def __init__(self, status: int, headers: Mapping[str, str], body: Any) -> None:
+        self.status = status
+        self.headers = headers
+        self._body = body
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._body()
+
+    async def read(self) -> bytes:
+        return b"".join([chunk async for chunk in self._body()])
+
+
+def pieces(body: bytes, size: int) -> list[bytes]:
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def adapter(name: str, transport: Playback, **options: Any) -> WireAdapter:
+    options.setdefault("patience", Patience(linger=0.001))
+    return WireAdapter(dialect_of(name), transport, exchange(name)["provider"], **options)
+
+
+async def play(
+    name: str, chunks: Iterable[bytes] | None = None, asked: Request | None = None
+) -> tuple[list[StreamEvent], AdapterError | None]:
+    """Return the events of a recorded exchange and the error that ended it."""
+    response = exchange(name)["response"]
+    body = response["body"].encode()
+    transport = Playback(
+        pieces(body, 4096) if chunks is None else chunks, response["status"], response["headers"]
+    )
+    asked = asked or request(model(exchange(name)["provider"]))
+    return await events_of(adapter(name, transport), asked)
+
+
+async def events_of(
+    speaker: WireAdapter, asked: Request
+) -> tuple[list[StreamEvent], AdapterError | None]:
+    events: list[StreamEvent] = []
+    try:
+        async for event in speaker.stream(asked):
+            events.append(event)
+    except AdapterError as error:
+        return events, error
+    return events, None
+
+
+def complete(events: Iterable[StreamEvent]) -> MessageComplete:
+    [event] = [event for event in events if isinstance(event, MessageComplete)]
+    return event
+
+
+@cache
+def validator() -> Any:
+    """The shared validator of request bodies, as a module."""
+    path = WIRE / "tools" / "validate_requests.py"
+    spec = importlib.util.spec_from_file_location("validate_requests", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def problems(provider: str, api: str, body: bytes) -> list[dict[str, Any]]:
+    """What the provider would refuse the body for."""
+    check = validator()
+    return check.errors(check.validate(provider, api, json.loads(body)))

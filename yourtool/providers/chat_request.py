@@ -1,0 +1,202 @@
+"""The request body of Chat Completions, and the ways in which servers differ about it."""
+
+import re
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from yourtool.messages import (
+    ImageBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    canonical_json,
+)
+from yourtool.providers.base import Request
+from yourtool.providers.images import sendable
+from yourtool.providers.loss import dropped
+from yourtool.providers.tool_ids import tool_name
+
+_IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
+_ERROR = "Error: "
+_NOTHING = "(no output)"
+
+
+class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a server differs from OpenAI's own."""
+
+    stream_usage: bool = True
+    """Takes `stream_options.include_usage`."""
+    system_role: Literal["system", "developer"] = "system"
+    images_in_tool_results: bool = False
+    """Takes pictures in tool messages; else they follow in a user message."""
+    short_tool_ids: bool = False
+    """Insists on tool ids of nine letters and digits, as Mistral does."""
+    effort: Literal["reasoning_effort", "reasoning", "none"] = "reasoning_effort"
+    """Where it takes the thinking level: a word of its own, OpenRouter's object, nowhere."""
+
+
+def body(request: Request, quirks: Quirks) -> dict[str, Any]:
+    """Return the request as the server takes it."""
+    model = request.model
+    wire: dict[str, Any] = {
+        "model": model.wire_name,
+        "messages": _messages(request, quirks),
+        "stream": True,
+    }
+    if quirks.stream_usage:
+        wire["stream_options"] = {"include_usage": True}
+    limit = "max_completion_tokens" if model.uses_max_completion_tokens else "max_tokens"
+    wire[limit] = request.max_output_tokens
+    if request.tools:
+        wire["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                },
+            }
+            for tool in request.tools
+        ]
+    if request.stop_sequences and not model.uses_max_completion_tokens:
+        wire["stop"] = list(request.stop_sequences)
+    if request.temperature is not None and model.accepts_temperature:
+        wire["temperature"] = request.temperature
+    if request.effort and model.capabilities.supports_thinking:
+        if quirks.effort == "reasoning":
+            wire["reasoning"] = {"effort": request.effort}
+        elif quirks.effort == "reasoning_effort":
+            wire["reasoning_effort"] = request.effort
+    return wire
+
+
+def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    pictures: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
+    system = "\n\n".join(
+        message.text
+        for message in request.messages
+        if message.role is Role.SYSTEM and message.text.strip()
+    )
+    if system:
+        messages.append({"role": quirks.system_role, "content": system})
+    for message in request.messages:
+        if message.role is not Role.TOOL and pictures:
+            messages.append(_shown(pictures))
+            pictures = []
+        match message.role:
+            case Role.USER:
+                messages += _user(message, request)
+            case Role.ASSISTANT:
+                messages += _assistant(message, request, quirks)
+            case Role.TOOL:
+                messages += _answers(message, request, quirks, pictures)
+            case Role.SYSTEM:
+                pass
+    if pictures:
+        messages.append(_shown(pictures))
+    return messages
+
+
+def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
+    label = {"type": "text", "text": "The images that the tools returned:"}
+    return {"role": "user", "content": [label, *pictures]}
+
+
+def _user(message: Message, request: Request) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for block in message.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, ImageBlock):
+            parts += _image(block, message, request)
+    if not parts:
+        return []
+    if len(parts) == 1 and "text" in parts[0]:
+        return [{"role": "user", "content": parts[0]["text"]}]
+    return [{"role": "user", "content": parts}]
+
+
+def _image(block: ImageBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+    picture = sendable(block, message, request)
+    if picture is None:
+        return []
+    url = picture.url or f"data:{picture.media_type};base64,{picture.data}"
+    return [{"type": "image_url", "image_url": {"url": url}}]
+
+
+def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+    for block in message.content:
+        if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            dropped(block, message, request.model.provider, "this dialect has no place for it")
+    wire: dict[str, Any] = {"role": "assistant"}
+    if message.text.strip():
+        wire["content"] = message.text
+    calls = [
+        {
+            "id": _wire_id(block.id, request, quirks),
+            "type": "function",
+            "function": {
+                "name": tool_name(block.name),
+                "arguments": canonical_json(block.input).decode(),
+            },
+        }
+        for block in message.tool_uses
+    ]
+    if calls:
+        wire.setdefault("content", None)
+        wire["tool_calls"] = calls
+    return [wire] if "content" in wire else []
+
+
+def _answers(
+    message: Message, request: Request, quirks: Quirks, pictures: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    return [
+        _answer(block, message, request, quirks, pictures)
+        for block in message.content
+        if isinstance(block, ToolResultBlock)
+    ]
+
+
+def _answer(
+    result: ToolResultBlock,
+    message: Message,
+    request: Request,
+    quirks: Quirks,
+    pictures: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return a tool message; that it is an error is said in its words."""
+    texts = [part.text for part in result.content if isinstance(part, TextBlock)]
+    own: list[dict[str, Any]] = []
+    for part in result.content:
+        if isinstance(part, ImageBlock):
+            own += _image(part, message, request)
+    said = "\n".join(text for text in texts if text.strip())
+    if own and not quirks.images_in_tool_results:
+        pictures += own
+        said = said or "(see the images below)"
+        own = []
+    said = said or ("" if own else _NOTHING)
+    if result.is_error:
+        said = f"{_ERROR}{said}"
+    content: Any = said
+    if own:
+        content = [{"type": "text", "text": said}] if said else []
+        content += own
+    return {
+        "role": "tool",
+        "tool_call_id": _wire_id(result.tool_use_id, request, quirks),
+        "content": content,
+    }
+
+
+def _wire_id(canonical: str, request: Request, quirks: Quirks) -> str:
+    accepted = _SHORT_IDS if quirks.short_tool_ids else _IDS
+    return request.tool_ids.wire(request.model.provider, canonical, accepted)

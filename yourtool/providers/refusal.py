@@ -1,0 +1,167 @@
+"""What a provider's refusal means: a status, a body of any shape, and headers become one error.
+
+Sources: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/guides/error-codes,
+https://openrouter.ai/docs/api-reference/errors. Bodies differ: `error` is an object or a string,
+codes are numbers or words, some servers say `detail` or `message`, proxies answer in HTML, and an
+error may come under status 200, inside a stream or instead of it.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+
+from msgspec import Struct
+
+from yourtool.errors import (
+    AdapterError,
+    AuthError,
+    ContextOverflowError,
+    InvalidRequestError,
+    NetworkError,
+    OtherAdapterError,
+    RateLimitError,
+    ServerError,
+)
+from yourtool.providers.shapes import decode, mapping
+from yourtool.text import storable
+
+MESSAGE_LIMIT = 600
+"""Characters of a provider's own words that are kept."""
+
+_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
+_TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_OVERFLOW = re.compile(
+    r"prompt is too long|context (?:length|window|size)|context_length|too many (?:input )?tokens"
+    r"|(?:input|prompt|request) (?:is )?too (?:long|large)|tokens? .{0,40}exceed"
+    r"|exceeds? .{0,60}tokens?|reduce the length",
+    re.IGNORECASE | re.DOTALL,
+)
+_NEVER_AGAIN = frozenset({"insufficient_quota", "enforced_spend_limit_reached", "billing_error"})
+_RATE = frozenset({"rate_limit_error", "overloaded_error", "rate_limit_exceeded"}) | _NEVER_AGAIN
+_AUTH = frozenset({"authentication_error", "permission_error", "invalid_api_key"})
+_SERVER = frozenset({"api_error", "server_error", "timeout_error", "internal_server_error"})
+_OVERFLOWED = frozenset({"context_length_exceeded", "request_too_large"})
+_INVALID = frozenset(
+    {"invalid_request_error", "not_found_error", "model_not_found", "content_filter"}
+)
+_PLEAS: dict[type[AdapterError], str] = {
+    AuthError: "does not accept the key",
+    RateLimitError: "asks to slow down",
+    ServerError: "failed",
+    NetworkError: "took too long",
+    ContextOverflowError: "cannot take a conversation this long",
+    InvalidRequestError: "refused the request",
+    OtherAdapterError: "answered with an error",
+}
+
+
+class _Report(Struct, frozen=True):
+    """The parts of an error body that matter, whatever its shape."""
+
+    words: frozenset[str]
+    """Types and codes, as far as they are words."""
+    number: int
+    """The HTTP status that the body itself gives; 0 where it gives none."""
+    message: str
+    request_id: str | None
+
+
+def refusal(
+    provider: str, status: int, body: bytes, headers: Mapping[str, str] | None = None
+) -> AdapterError:
+    """Return the error that a response stands for; `status` 200: the body alone tells."""
+    headers = headers or {}
+    report = _report(body)
+    kind = _classify(status, report)
+    plea = _PLEAS[kind]
+    number = status if status != HTTPStatus.OK else report.number
+    shown = f" ({number})" if number else ""
+    error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status)
+    if report.words & _NEVER_AGAIN:
+        error.retryable = False
+    elif kind is not ContextOverflowError and (told := headers.get("x-should-retry")):
+        error.retryable = told.strip().lower() == "true"
+    if isinstance(error, RateLimitError | ServerError):
+        error.retry_after = retry_after(headers)
+    error.request_id = headers.get("request-id") or headers.get("x-request-id") or report.request_id
+    return error
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return how many seconds the provider asks to wait: milliseconds, seconds, or a date."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    except (KeyError, ValueError):
+        value = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _classify(status: int, report: _Report) -> type[AdapterError]:
+    number = status if status != HTTPStatus.OK else report.number
+    words = report.words
+    if number in (401, 403) or (words & _AUTH and number < 500):
+        return AuthError
+    if number in (429, 529) or words & _RATE:
+        return RateLimitError
+    if number == 413 or words & _OVERFLOWED:
+        return ContextOverflowError
+    if number == 408:
+        return NetworkError
+    if number >= 500 or (words & _SERVER and not 400 <= number < 500):
+        return ServerError
+    if _OVERFLOW.search(report.message):
+        return ContextOverflowError
+    if 400 <= number < 500 or words & _INVALID:
+        return InvalidRequestError
+    return OtherAdapterError
+
+
+def _report(body: bytes) -> _Report:
+    try:
+        whole = mapping(decode(body))
+    except ValueError:
+        whole = {}
+    error = whole.get("error", whole)
+    fields = mapping(error)
+    values = [fields.get(name) for name in ("type", "code", "status", "status_code")]
+    details = mapping(fields.get("details"))
+    values.append(details.get("error_code"))
+    words = {value.lower() for value in values if isinstance(value, str)}
+    numbers = [_status(value) for value in values]
+    request_id = whole.get("request_id")
+    return _Report(
+        words=frozenset(words),
+        number=next((number for number in numbers if number), 0),
+        message=_message(error, fields, whole, body),
+        request_id=request_id if isinstance(request_id, str) else None,
+    )
+
+
+def _status(value: Any) -> int:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value[:4])
+    return value if isinstance(value, int) and 400 <= value < 600 else 0
+
+
+def _message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: bytes) -> str:
+    candidates = (error, fields.get("message"), fields.get("detail"), whole.get("message"))
+    text = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
+    raw = mapping(fields.get("metadata")).get("raw")
+    if text and isinstance(raw, str):
+        text = f"{text}: {raw}"
+    if not text:
+        text = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
+    text = " ".join(storable(_KEY.sub("[key]", text)).split())
+    if not text:
+        return "the answer has no text"
+    return text if len(text) <= MESSAGE_LIMIT else f"{text[:MESSAGE_LIMIT]}…"

@@ -1,0 +1,66 @@
+"""Look into JSON from a server without trusting its shape."""
+
+import json
+from typing import Any, cast
+
+import msgspec
+
+from yourtool.errors import NetworkError
+
+_decoder = msgspec.json.Decoder()
+
+
+def decode(data: bytes) -> Any:
+    """Decode JSON; bytes that are not UTF-8 and escapes of half a character are replaced.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        return _decoder.decode(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except (
+        ValueError
+    ):  # msgspec's errors are; the tolerant decoder takes what servers get away with
+        try:
+            return json.loads(data.decode("utf-8", "replace"))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def decode_frame(data: bytes) -> dict[str, Any]:
+    """Decode one event of a stream, which is an object; anything else is empty.
+
+    Raises:
+        NetworkError: it is not JSON, so bytes were lost or the server is broken.
+    """
+    try:
+        return mapping(decode(data))
+    except ValueError as error:
+        raise NetworkError("the stream holds an event that is not JSON") from error
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return `value` if it is an object, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}  # JSON keys are text
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in `value` if it is an array, else none."""
+    if not isinstance(value, list):
+        return []
+    items = cast("list[Any]", value)  # of anything
+    return [item for item in items if isinstance(item, dict)]
+
+
+def text(value: Any) -> str:
+    """Return `value` if it is text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Any) -> int | None:
+    """Return `value` if it is a number of tokens, else None: the server did not say."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return max(0, int(value)) if value == value and abs(value) < 2**53 else None

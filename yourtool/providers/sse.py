@@ -1,0 +1,157 @@
+"""Split the bytes of a response into server-sent events, or see that they are one JSON document.
+
+The event stream format is https://html.spec.whatwg.org/multipage/server-sent-events.html: lines
+end in `\\n`, `\\r\\n` or `\\r` and in nothing else, so U+2028 or a form feed inside a JSON string
+never ends one. Bytes are cut at line ends only, so no character is ever cut. Differing from it, an
+event at the very end counts without the blank line that should follow.
+"""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from yourtool.errors import NetworkError
+
+LINE_LIMIT = 8 * 1024 * 1024
+"""Bytes in one event; more is taken for a broken server."""
+DOCUMENT_LIMIT = 64 * 1024 * 1024
+"""Bytes in a response that is one JSON document."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent(NamedTuple):
+    """One event with data; `event` is empty where the server did not name it."""
+
+    event: str
+    data: bytes
+
+
+class SseDecoder:
+    """Takes chunks of any size and returns the events that are complete."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []  # an unfinished line, joined once its end is here
+        self._held = 0
+        self._after_cr = False
+        self._name = ""
+        self._data: list[bytes] = []
+        self._size = 0
+        self._began = False
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Return the events that `chunk` completes.
+
+        Raises:
+            NetworkError: an event is larger than `LINE_LIMIT`.
+        """
+        if self._after_cr and chunk:
+            chunk, self._after_cr = chunk.removeprefix(b"\n"), False
+        self._pieces.append(chunk)
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._held += len(chunk)
+            self._check_size()
+            return []
+        lines = b"".join(self._pieces).splitlines()
+        self._pieces = [] if chunk[-1] in b"\r\n" else [lines.pop()]
+        self._held = sum(map(len, self._pieces))
+        self._after_cr = chunk.endswith(b"\r")
+        events = [event for line in lines if (event := self._line(line)) is not None]
+        self._check_size()
+        return events
+
+    def end(self) -> list[SseEvent]:
+        """Return what the last lines held, now that no more will come."""
+        line, self._pieces = b"".join(self._pieces), []
+        events = [self._line(line)] if line else []
+        events.append(self._line(b""))
+        return [event for event in events if event is not None]
+
+    def _line(self, line: bytes) -> SseEvent | None:
+        if not self._began:
+            self._began = True
+            line = line.removeprefix(_BOM)
+        if not line:
+            if not self._data:
+                self._name = ""
+                return None
+            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+            event = SseEvent(self._name, data)
+            self._name, self._data, self._size = "", [], 0
+            return event
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+            self._size += len(value)
+        elif field == b"event":
+            self._name = value.decode("utf-8", "replace")
+        return None
+
+    def _check_size(self) -> None:
+        if self._held + self._size > LINE_LIMIT:
+            raise NetworkError(
+                f"the stream holds an event of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
+                retryable=False,
+            )
+
+
+class Framing:
+    """Decides by the first visible byte whether a body is a stream or one JSON document.
+
+    Content types do not tell: proxies lose them, some servers pad JSON with blank lines while they
+    wait, and a server that cannot stream answers with a document to a request for a stream.
+    """
+
+    def __init__(self) -> None:
+        self._sse = SseDecoder()
+        self._document: list[bytes] | None = None
+        self._size = 0
+        self._undecided = True
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Return the events that `chunk` completes; none while a document arrives.
+
+        Raises:
+            NetworkError: the body is larger than anything a model says.
+        """
+        if self._undecided:
+            visible = chunk.lstrip(b" \t\r\n")
+            if not visible:
+                return []
+            self._undecided = False
+            if visible[:1] in (b"{", b"["):
+                self._document, chunk = [], visible
+        if self._document is None:
+            return self._sse.feed(chunk)
+        self._document.append(chunk)
+        self._size += len(chunk)
+        if self._size > DOCUMENT_LIMIT:
+            raise NetworkError(
+                f"the response is larger than {DOCUMENT_LIMIT // 2**20} MiB; it was cut off",
+                retryable=False,
+            )
+        return []
+
+    def end(self) -> list[SseEvent]:
+        """Return the events in what is left, now that no more will come."""
+        return self._sse.end()
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the body is one JSON document, as far as it is here."""
+        return self._document is not None
+
+    @property
+    def document(self) -> bytes:
+        """The JSON document received so far."""
+        return b"".join(self._document or ())
+
+
+async def sse(chunks: AsyncIterator[bytes]) -> AsyncIterator[SseEvent]:
+    """Yield the events of a body that is known to be an event stream."""
+    decoder = SseDecoder()
+    async for chunk in chunks:
+        for event in decoder.feed(chunk):
+            yield event
+    for event in decoder.end():
+        yield event

@@ -1,0 +1,242 @@
+"""An adapter out of a dialect and a transport: sends one request and tells the reply as it comes.
+
+Waits count against the provider's silence only while nothing but pings arrives; time that the
+reader of the events takes is not the provider's. A body that ends without the dialect's end mark is
+an error, however complete it looks.
+"""
+
+import asyncio
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AsyncExitStack, aclosing
+from http import HTTPStatus
+from typing import Protocol, TypeVar
+
+import httpx
+from msgspec import Struct
+
+from yourtool.effects import ToolDefinition
+from yourtool.errors import AdapterError, NetworkError
+from yourtool.events import StreamEvent
+from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.messages import Message
+from yourtool.providers.base import Request, Transport
+from yourtool.providers.estimate import estimate_tokens
+from yourtool.providers.refusal import refusal
+from yourtool.providers.reply import Reply
+from yourtool.providers.sse import Framing, SseEvent
+
+T = TypeVar("T")
+
+_BROKEN = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
+"""What a transport may raise by mistake instead of a `NetworkError`."""
+
+
+class WireRequest(Struct, frozen=True):
+    """What is posted."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Dialect(Protocol):
+    """One wire format as pure functions."""
+
+    def to_wire(self, request: Request) -> WireRequest:
+        """Write the request; equal requests have equal bytes."""
+        ...
+
+    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
+        """Read one event of a stream into `reply`; what is unknown is skipped.
+
+        Raises:
+            NetworkError: the event is not JSON.
+        """
+        ...
+
+    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+        """Read a reply that came as one JSON document.
+
+        Raises:
+            NetworkError: it is not JSON.
+        """
+        ...
+
+    def may_end(self, reply: Reply) -> bool:
+        """Whether a stream that ends here is whole, though the dialect's last word is missing."""
+        ...
+
+
+class Patience(Struct, frozen=True):
+    """How many seconds of silence are borne."""
+
+    first_event: float = 60
+    """From sending the request to the first event."""
+    content: float = 90
+    """Between two pieces of content; pings and comments are none."""
+    linger: float = 0.25
+    """After the reply's end, for the end of the body, so that the connection can be used again."""
+
+
+class WireAdapter:
+    """Speaks `dialect` over `transport` to `provider`."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        transport: Transport,
+        provider: str,
+        *,
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._dialect = dialect
+        self._transport = transport
+        self._provider = provider
+        self._patience = patience or Patience()
+        self._clock = clock
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        """Send the request and yield the reply; see `Adapter.stream`.
+
+        Raises:
+            AdapterError: the request failed.
+        """
+        reply = Reply(request, self._clock)
+        try:
+            async with aclosing(self._pieces(request, reply)) as pieces:
+                async for events in pieces:
+                    for event in events:
+                        yield event
+            if reply.error is not None:
+                raise reply.error
+            request.interrupt.check()
+        except Interrupted:
+            ending = reply.cancelled()
+        except AdapterError as error:
+            for event in reply.broken(error):
+                yield event
+            raise
+        else:
+            ending = reply.finish()
+        for event in ending:
+            yield event
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
+    ) -> int:
+        """Guess the prompt's size without the network."""
+        return estimate_tokens(messages, tools)
+
+    async def close(self) -> None:
+        """Let go of connections; idempotent."""
+        await self._transport.close()
+
+    async def _pieces(
+        self, request: Request, reply: Reply
+    ) -> AsyncGenerator[list[StreamEvent], None]:
+        """Yield the events of each frame together: a reply is never left within a frame."""
+        wire_request = self._dialect.to_wire(request)
+        wait = _Wait(request.interrupt, self._provider, self._patience)
+        async with AsyncExitStack() as stack:
+            post = self._transport.post(wire_request.path, wire_request.body, wire_request.headers)
+            wire = await wait.for_(stack.enter_async_context(post))
+            if not HTTPStatus.OK <= wire.status < HTTPStatus.MULTIPLE_CHOICES:
+                body = await wait.for_(wire.read())
+                raise refusal(self._provider, wire.status, body, wire.headers)
+            chunks = aiter(wire.chunks())
+            stack.push_async_callback(_let_go, chunks)
+            framing = Framing()
+            while (chunk := await self._chunk(chunks, reply, wait)) is not None:
+                for frame in framing.feed(chunk):
+                    yield self._events(frame, reply, wait)
+                    request.interrupt.check()
+                if framing.is_document and chunk.strip():
+                    wait.heard(is_content=True)
+            for frame in framing.end():
+                yield self._events(frame, reply, wait)
+                request.interrupt.check()
+            if framing.is_document:
+                yield list(self._dialect.whole(framing.document, reply))
+            if not (reply.done or reply.error or self._dialect.may_end(reply)):
+                raise NetworkError(
+                    f"`{self._provider}` closed the stream before the reply was complete"
+                )
+
+    def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> list[StreamEvent]:
+        before = reply.activity
+        events = list(self._dialect.translate(frame, reply))
+        wait.heard(is_content=reply.activity != before)
+        return events
+
+    async def _chunk(
+        self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_Wait"
+    ) -> bytes | None:
+        """Return the next bytes; None at the end, or when nothing that matters can follow."""
+        is_over = reply.done or reply.error is not None
+        try:
+            return await wait.for_(
+                _next(chunks), at_most=self._patience.linger if is_over else None
+            )
+        except NetworkError:
+            if is_over or self._dialect.may_end(reply):
+                return None
+            raise
+
+
+async def _let_go(chunks: object) -> None:
+    if isinstance(chunks, AsyncGenerator):
+        await chunks.aclose()
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)
+
+
+class _Wait:
+    """Waits for the network as long as silence may still last."""
+
+    def __init__(self, interrupt: Interrupt, provider: str, patience: Patience) -> None:
+        self._interrupt = interrupt
+        self._provider = provider
+        self._patience = patience
+        self._limit = self._left = patience.first_event
+        self._began = False
+
+    def heard(self, *, is_content: bool) -> None:
+        """Note an event; one without content ends only the wait for the first one."""
+        if is_content or not self._began:
+            self._began = True
+            self._limit = self._left = self._patience.content
+
+    async def for_(self, awaitable: Awaitable[T], at_most: float | None = None) -> T:
+        """Await, unless the turn is stopped or patience runs out.
+
+        Raises:
+            Interrupted: the turn was stopped.
+            NetworkError: there was silence for too long, or the connection broke.
+        """
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        timer = asyncio.timeout(self._left if at_most is None else at_most)
+        try:
+            async with timer:
+                return await self._interrupt.guard(awaitable)
+        except _BROKEN as error:
+            self._interrupt.check()
+            if timer.expired():
+                silence = f"`{self._provider}` sent nothing for {self._limit:g} seconds"
+                raise NetworkError(silence) from error
+            reason = str(error) or type(error).__name__
+            raise NetworkError(f"the connection to `{self._provider}` broke: {reason}") from error
+        finally:
+            self._left -= loop.time() - began_at
