@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 from hypothesis import strategies as st
 
@@ -215,24 +214,3 @@ def _calls(draw: st.DrawFn, writer: Writer) -> list[ToolUseBlock]:
 def _answer(draw: st.DrawFn, writer: Writer, call: ToolUseBlock) -> Message:
     result = ToolResultBlock(call.id, draw(result_contents), draw(st.booleans()))
     return writer.message(Role.TOOL, [result], MessageMetadata(parent_tool_use_id=call.id))
-
-
-def reply_metadata(
-    model: str = "anthropic:claude-sonnet-4-6", cost: str = "0.01"
-) -> MessageMetadata:
-    """Metadata of a complete assistant message, for examples."""
-    return MessageMetadata(
-        model=model,
-        provider=model.partition(":")[0],
-        routing=RoutingDecisionRecord(
-            mode=RoutingMode.DEFAULT, chosen_model=model, reason="global default"
-        ),
-        usage=Usage(
-            input_tokens=100,
-            output_tokens=10,
-            cost_usd=Decimal(cost),
-            pricing_version="2026-05-08",
-            latency_ms=900,
-        ),
-        stop_reason=StopReason.END_TURN,
-    )

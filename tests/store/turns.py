@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from tests.strategies import reply_metadata
 from yourtool.effects import SideEffects
 from yourtool.events import (
     AnyFact,
@@ -26,10 +25,13 @@ from yourtool.messages import (
     Message,
     MessageMetadata,
     Role,
+    RoutingDecisionRecord,
+    RoutingMode,
     StopReason,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
+    Usage,
 )
 
 MODEL = "anthropic:claude-sonnet-4-6"
@@ -203,3 +205,22 @@ def call(name: str = "read_file", **arguments: Any) -> ToolUseBlock:
 def changed(fact: Any, **fields: Any) -> Any:
     """A fact, but for some fields."""
     return msgspec.structs.replace(fact, **fields)
+
+
+def reply_metadata(model: str = MODEL, cost: str = "0.01") -> MessageMetadata:
+    """Metadata of a complete assistant message, for examples."""
+    return MessageMetadata(
+        model=model,
+        provider=model.partition(":")[0],
+        routing=RoutingDecisionRecord(
+            mode=RoutingMode.DEFAULT, chosen_model=model, reason="global default"
+        ),
+        usage=Usage(
+            input_tokens=100,
+            output_tokens=10,
+            cost_usd=Decimal(cost),
+            pricing_version="2026-05-08",
+            latency_ms=900,
+        ),
+        stop_reason=StopReason.END_TURN,
+    )

@@ -1,0 +1,203 @@
+import asyncio
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.store.turns import Story
+from tests.store.writer import LATER
+from yourtool.errors import SessionBusyError, StoreError
+from yourtool.invariants import validate_session
+from yourtool.store.database import Database
+from yourtool.store.leases import Lease
+from yourtool.store.log import Log
+
+ROOT = Path(__file__).parents[2]
+
+
+def writer(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.store.writer", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+async def sound(database: Database) -> None:
+    """Check what must hold in every database, whatever happened to it."""
+
+    def work(connection):
+        return (
+            connection.execute("PRAGMA integrity_check").fetchall(),
+            connection.execute("PRAGMA foreign_key_check").fetchall(),
+            connection.execute(
+                "SELECT count(*) FROM messages WHERE id NOT IN"
+                " (SELECT json_extract(payload_json, '$.message_id') FROM events"
+                "  WHERE json_extract(payload_json, '$.message_id') IS NOT NULL)"
+            ).fetchone(),
+        )
+
+    assert await database.read(work) == ([("ok",)], [], (0,))
+
+
+async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
+    """Check that a session holds what was acknowledged, and at most one fact more."""
+    facts = await log.read(session_id)
+    ids = [fact.id for fact in facts]
+    assert ids[: len(acknowledged)] == acknowledged
+    assert len(ids) <= len(acknowledged) + 1
+    messages = [fact.message for fact in facts if getattr(fact, "message", None) is not None]
+    problems = validate_session(messages)
+    assert all(problem.startswith("unanswered") for problem in problems)
+    open_calls = [
+        f"unanswered: `{call}` has no result" for call in await log.unanswered(session_id)
+    ]
+    assert open_calls == problems
+
+
+async def test_r_per_02_dying_before_any_statement_of_a_turn_loses_nothing_acknowledged(tmp_path):
+    with writer("sweep", tmp_path) as process:
+        lines, _ = process.communicate()
+    acknowledged: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for line in lines.splitlines():
+        statement, session_id, event_id = line.split()
+        acknowledged[statement].append((session_id, event_id))
+    directories = sorted(tmp_path.iterdir(), key=lambda directory: int(directory.name))
+    assert len(directories) > 50
+    assert len(acknowledged[directories[-1].name]) == 10, "the last one was not killed"
+    for directory in directories:
+        database = Database(directory / "sessions.db")
+        await sound(database)
+        if said := acknowledged[directory.name]:
+            await has(Log(database), said[0][0], [event_id for _, event_id in said])
+        await database.close()
+
+
+async def test_r_per_02_dying_at_random_loses_nothing_acknowledged(path):
+    chance = random.Random(11)
+    for _ in range(5):
+        process = writer("forever", path)
+        lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
+        process.kill()
+        lines += process.stdout.readlines()
+        process.communicate()
+        whole = [line.split() for line in lines if line.endswith("\n")]
+        database = Database(path)
+        await sound(database)
+        await has(Log(database), whole[0][0], [event_id for _, event_id in whole])
+        await database.close()
+
+
+async def test_dying_before_any_statement_of_an_upgrade_leaves_one_version_or_the_other(tmp_path):
+    template, story = tmp_path / "template.db", Story()
+    database = Database(template)
+    await Log(database).append(story.created(), *story.turn())
+    facts = await Log(database).read(story.session_id)
+    await database.close()
+    with writer("sweep-upgrade", template, tmp_path / "swept") as process:
+        process.communicate()
+    directories = list((tmp_path / "swept").iterdir())
+    assert len(directories) > 10
+    for directory in directories:
+        database = Database(directory / "sessions.db", LATER)
+        await sound(database)
+        assert await Log(database).read(story.session_id) == facts
+        moods = await database.read(
+            lambda connection: connection.execute("SELECT mood FROM sessions").fetchall()
+        )
+        assert moods == [("calm",)]
+        await database.close()
+
+
+async def test_r_per_06_processes_write_their_sessions_side_by_side(path):
+    database = Database(path)
+    await Log(database).append(Story().created())
+    processes = [writer("turns", path, 15) for _ in range(3)]
+    while any(process.poll() is None for process in processes):
+        await sound(database)
+        await asyncio.sleep(0.02)
+    sessions = [process.communicate()[0].strip() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    for session_id in sessions:
+        assert len(await Log(database).read(session_id)) == 1 + 15 * 9
+        assert await Log(database).unanswered(session_id) == ()
+    await sound(database)
+    await database.close()
+
+
+def test_r_per_06_a_second_process_is_told_who_writes_the_session(tmp_path):
+    process = writer("hold", tmp_path, "sess_1")
+    assert process.stdout.readline() == "held\n"
+    with pytest.raises(SessionBusyError, match=rf"process {process.pid}\); close it there first"):
+        Lease(tmp_path, "sess_1")
+    process.kill()
+    process.communicate()
+    Lease(tmp_path, "sess_1").release()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    mounted = tmp_path / "disk"
+    mounted.mkdir()
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    if os.geteuid() != 0 or mount is None or umount is None:
+        pytest.skip("a small disk can only be mounted by root")
+    made = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted], capture_output=True, text=True
+    )
+    if made.returncode != 0:
+        pytest.skip(f"a small disk cannot be mounted here: {made.stderr.strip()}")
+    yield mounted
+    subprocess.run([umount, "-l", mounted], check=True)
+
+
+def fill(directory: Path, leave: int) -> Path:
+    """Take all space but `leave` bytes."""
+    ballast = directory / "ballast"
+    ballast.write_bytes(bytes(max(shutil.disk_usage(directory).free - leave, 0)))
+    return ballast
+
+
+async def test_a_full_disk_is_said_and_costs_nothing_that_was_stored(small_disk):
+    failures = 0
+    for pages in range(0, 48, 3):
+        directory = small_disk / str(pages)
+        database, story = Database(directory / "sessions.db"), Story()
+        log = Log(database)
+        await log.append(story.created())
+        ballast, stored, facts = fill(small_disk, pages * 4096), 1, story.turn("x" * 9000)
+        try:
+            for fact in facts:
+                await log.append(fact)
+                stored += 1
+        except StoreError as error:
+            failures += 1
+            assert "the disk is full" in str(error)
+        assert len(await log.read(story.session_id)) == stored
+        ballast.unlink()
+        await log.append(*facts[stored - 1 :])
+        assert len(await log.read(story.session_id)) == 1 + len(facts)
+        await sound(database)
+        await database.close()
+        shutil.rmtree(directory)
+    assert failures > 5
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2, 5, 9, 14])
+async def test_no_room_for_a_new_database_is_said_and_can_be_mended(small_disk, pages):
+    ballast = fill(small_disk, pages * 4096)
+    database, story = Database(small_disk / "sessions.db"), Story()
+    with pytest.raises(StoreError, match=r"disk|space"):
+        await Log(database).append(story.created())
+    ballast.unlink()
+    await Log(database).append(story.created())
+    await sound(database)
+    await database.close()
