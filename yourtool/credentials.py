@@ -151,6 +151,10 @@ class Credentials:
         except OSError as error:
             raise ConfigError(f"`{self.path}` cannot be written: {error.strerror}") from error
 
+    def stored(self) -> set[str]:
+        """Return every key in the file, for the sinks that must never let one through."""
+        return {entry.api_key for entry in self._entries().values()}
+
     def _entries(self) -> dict[str, _Entry]:
         try:
             return self._read()

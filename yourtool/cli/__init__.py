@@ -1,0 +1,124 @@
+"""The composition root: reads the command line and hands over to what was asked for.
+
+Front ends and commands are imported when they are chosen, so that none pays for another.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from yourtool.cli.arguments import Arguments, read_arguments
+from yourtool.cli.logfile import log_to_file
+from yourtool.config import install_defaults, load_config
+from yourtool.errors import UsageError, YourtoolError
+from yourtool.outcome import Exit, exit_of
+from yourtool.paths import Paths, resolve_paths
+from yourtool.text import printable
+
+_log = logging.getLogger(__name__)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Obey a command line and return the exit code; what goes wrong is told in a line or two."""
+    paths: Paths | None = None
+    try:
+        arguments = read_arguments(argv)
+        paths = resolve_paths(arguments.session_dir)
+        log_to_file(paths)
+        return _obey(arguments, paths)
+    except YourtoolError as error:
+        _complain(str(error))
+        return exit_of(error)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads the output; Python would flush it once more on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.ANSWERED
+    except Exception:  # noqa: BLE001 - the top level: told in one line, and in full in the log
+        _log.exception("the program failed")
+        where = f"; `{paths.log_file}` says why" if paths else ""
+        _complain(f"internal error{where}")
+        return Exit.FAILED
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"yourtool: {printable(message)}\n")
+
+
+def _obey(arguments: Arguments, paths: Paths) -> int:
+    if arguments.no_color:
+        os.environ["NO_COLOR"] = "1"
+    if arguments.command:
+        return import_module(f"yourtool.cli.{arguments.command}").run(paths, arguments)
+    install_defaults(paths)
+    if arguments.prompt is not None:
+        return _answer(arguments, arguments.prompt, paths)
+    return _open_interface(arguments, paths)
+
+
+def _answer(arguments: Arguments, prompt: str, paths: Paths) -> int:
+    whole = "\n\n".join(part for part in (prompt, _standard_input()) if part.strip())
+    if not whole:
+        raise UsageError("there is no prompt: give one after `-p`, or on standard input")
+    headless = import_module("yourtool.headless")
+    task = headless.Task(
+        prompt=whole,
+        attachments=arguments.attachments,
+        output=arguments.output_format,
+        session="" if arguments.proceed else arguments.resume,
+    )
+    return headless.run(paths, _run_options(arguments, interactive=False), task)
+
+
+def _standard_input() -> str:
+    if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None when closed
+        return ""
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def _open_interface(arguments: Arguments, paths: Paths) -> int:
+    if not (os.isatty(0) and os.isatty(1)):
+        raise UsageError(
+            "the interface needs a terminal on standard input and output;"
+            ' without one, use `yourtool -p "PROMPT"`'
+        )
+    config = load_config(paths)
+    app = import_module("yourtool.tui.app").YourtoolApp(
+        _runtime_opener(arguments, paths),
+        theme=config.theme,
+        resume=arguments.resume or None,
+        continue_last=arguments.proceed,
+        pick_session=arguments.resume == "",
+    )
+    app.run()
+    return app.return_code or Exit.ANSWERED
+
+
+def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitable[Any]]:
+    """Return what the interface calls after its first paint, for the imports take a while."""
+
+    async def open_runtime() -> Any:
+        options = await asyncio.to_thread(_run_options, arguments, interactive=True)
+        return await import_module("yourtool.agent.runtime").Runtime.open(paths, options)
+
+    return open_runtime
+
+
+def _run_options(arguments: Arguments, *, interactive: bool) -> Any:
+    return import_module("yourtool.agent.runtime").RunOptions(
+        workspace=arguments.workspace,
+        model=arguments.model,
+        mode=arguments.mode,
+        allow=arguments.allow,
+        deny=arguments.deny,
+        add_dirs=arguments.add_dirs,
+        max_turns=arguments.max_turns,
+        max_cost=arguments.max_cost,
+        effort=arguments.effort,
+        interactive=interactive,
+    )

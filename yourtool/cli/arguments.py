@@ -1,0 +1,239 @@
+"""The command line as a table: options of a run, and the commands there are."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Never
+
+from msgspec import Struct
+
+from yourtool import __version__
+from yourtool.config import Mode
+from yourtool.errors import UsageError
+
+COMMANDS = ("sessions", "models", "route", "config", "doctor")
+FORMATS = ("text", "json", "stream-json")
+
+
+class Arguments(Struct, frozen=True, kw_only=True):
+    """What was asked for; defaults are those of an empty command line."""
+
+    command: str = ""
+    """Empty: a run, in the interface or with `-p`."""
+    action: str = ""
+    """`list` of `sessions list`."""
+    json: bool = False
+    id: str = ""
+    prompt: str | None = None
+    """Of `-p` (None: the interface; empty: only standard input) and of `route`."""
+    proceed: bool = False
+    """`--continue`."""
+    resume: str | None = None
+    """Of `--resume`; empty: pick one."""
+    model: str | None = None
+    mode: Mode | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    workspace: Path
+    add_dirs: tuple[Path, ...] = ()
+    output_format: str = "text"
+    max_turns: int | None = None
+    max_cost: Decimal | None = None
+    attachments: tuple[Path, ...] = ()
+    effort: str | None = None
+    session_dir: str | None = None
+    no_color: bool = False
+
+
+def read_arguments(argv: Sequence[str]) -> Arguments:
+    """Read a command line; `--help` and `--version` print and leave.
+
+    Raises:
+        UsageError: it cannot be obeyed.
+    """
+    given = vars(_parser().parse_args(argv))
+    arguments = Arguments(
+        command=given.get("command") or "",
+        action=given.get("action", ""),
+        json=given.get("json", False),
+        id=given.get("id", ""),
+        prompt=given.get("route_prompt", given["prompt"]),
+        proceed=given["proceed"],
+        resume=given["resume"],
+        model=given["model"],
+        mode=Mode(given["mode"]) if given["mode"] else None,
+        allow=tuple(given["allow"]),
+        deny=tuple(given["deny"]),
+        workspace=given["cwd"],
+        add_dirs=tuple(given["add_dir"]),
+        output_format=given["output_format"] or "text",
+        max_turns=given["max_turns"],
+        max_cost=given["max_cost"],
+        attachments=tuple(given["attach"]),
+        effort=given["effort"],
+        session_dir=given["session_dir"],
+        no_color=given["no_color"],
+    )
+    _check(arguments, formatted=given["output_format"] is not None)
+    return arguments
+
+
+def _check(arguments: Arguments, *, formatted: bool) -> None:
+    is_run = not arguments.command
+    if arguments.proceed and arguments.resume is not None:
+        raise UsageError("`--continue` and `--resume` cannot be combined; `--resume ID` is enough")
+    if is_run and arguments.prompt is None and formatted:
+        raise UsageError("`--output-format` needs `-p`: the interface has no format")
+    if is_run and arguments.prompt is None and arguments.attachments:
+        raise UsageError("`--attach` needs `-p`")
+    if is_run and arguments.prompt is not None and arguments.resume == "":
+        raise UsageError("`--resume` needs an id with `-p`; `yourtool sessions list` shows them")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in two lines and never with the whole usage."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+    def error(self, message: str) -> Never:
+        """Raise instead of leaving.
+
+        Raises:
+            UsageError: always.
+        """
+        if wrong := re.search(r"argument COMMAND: invalid choice: '(.*)' \(", message, re.DOTALL):
+            message = _no_command(wrong[1])
+        raise UsageError(f"{message}\n`{self.prog} --help` shows what there is.")
+
+
+def _no_command(word: str) -> str:
+    if near := get_close_matches(word, COMMANDS, n=1):
+        return f"there is no command `{word}`; did you mean `{near[0]}`?"
+    return f"there is no command `{word}`; a prompt is given with `-p`"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="yourtool",
+        description="An interactive coding agent for the terminal. Without a command it opens the"
+        " interface in the current directory.",
+        epilog="exit codes: 0 answered, 1 failure, 2 usage, 3 consent denied, 4 no model or key,"
+        " 5 limit reached, 75 try again later, 130 interrupted",
+    )
+    parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
+    _add_session_options(parser)
+    _add_consent_options(parser)
+    _add_answer_options(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    sessions = commands.add_parser("sessions", help="list and read stored sessions")
+    actions = sessions.add_subparsers(dest="action", required=True, metavar="list|show")
+    _add_json(actions.add_parser("list", help="the sessions of every directory, newest first"))
+    show = actions.add_parser("show", help="one session as text")
+    show.add_argument("id", metavar="ID", help="a session id, or the beginning of one")
+    _add_json(show)
+    _add_json(commands.add_parser("models", help="the models, and what each one needs"))
+    route = commands.add_parser("route", help="say which model would take a prompt, and why")
+    route.add_argument("route_prompt", metavar="PROMPT", help="`-`: JSON lines from standard input")
+    _add_json(route)
+    config = commands.add_parser("config", help="the settings and where they come from")
+    config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
+    _add_json(config)
+    _add_json(commands.add_parser("doctor", help="look at settings, keys, terminal and store"))
+    return parser
+
+
+def _add_session_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("session").add_argument
+    add(
+        "-c",
+        "--continue",
+        dest="proceed",
+        action="store_true",
+        help="go on with the last session of this directory",
+    )
+    add(
+        "-r",
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="go on with that session; without an id, pick one",
+    )
+    add("-m", "--model", metavar="ID", help="the model, by id or alias")
+    add("--effort", metavar="LEVEL", help="how long to think, where the model has levels")
+    add("--cwd", type=_directory, default=".", metavar="DIR", help="the workspace")
+    add("--session-dir", metavar="DIR", help="where sessions are stored")
+    add("--no-color", action="store_true", help="plain output, as with NO_COLOR")
+
+
+def _add_consent_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("consent and limits").add_argument
+    add(
+        "--mode",
+        choices=tuple(mode.value for mode in Mode),
+        help="what needs consent before it is done",
+    )
+    add("--allow", action="append", default=[], metavar="RULE", help="do it without asking")
+    add("--deny", action="append", default=[], metavar="RULE", help="never do it; beats --allow")
+    add(
+        "--add-dir",
+        type=_directory,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="another directory that may be read",
+    )
+    add("--max-turns", type=_count, metavar="N", help="stop after N model requests")
+    add("--max-cost", type=_dollars, metavar="USD", help="stop before it costs more")
+
+
+def _add_answer_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("without the interface").add_argument
+    add(
+        "-p",
+        "--prompt",
+        nargs="?",
+        const="",
+        metavar="PROMPT",
+        help="answer one prompt; standard input is appended to it",
+    )
+    add("--output-format", choices=FORMATS, help="how the answer is written; default: text")
+    add(
+        "--attach",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="an image that goes with the prompt; may be repeated",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _directory(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"`{text}` is not a directory")
+    return path.resolve()
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number above 0")
+    return int(text)
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        raise argparse.ArgumentTypeError(f"`{text}` is not an amount such as `0.50`")
+    return amount

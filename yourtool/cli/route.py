@@ -1,0 +1,62 @@
+"""`yourtool route`: which model a prompt would go to, and what every slot of the chain says."""
+
+import asyncio
+import sys
+from typing import Any
+
+import msgspec
+from msgspec import Struct, to_builtins
+
+from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.cli.arguments import Arguments
+from yourtool.cli.output import print_json, print_lines
+from yourtool.errors import UsageError
+from yourtool.events import Fact, RouteDecided
+from yourtool.outcome import Exit
+from yourtool.paths import Paths
+from yourtool.routing.router import explain
+
+
+class _Line(Struct):
+    prompt: str
+
+
+def run(paths: Paths, arguments: Arguments) -> int:
+    """Route one prompt, or with `-` one of each line of standard input; nothing is sent."""
+    return asyncio.run(_run(paths, arguments))
+
+
+async def _run(paths: Paths, arguments: Arguments) -> int:
+    options = RunOptions(
+        workspace=arguments.workspace, model=arguments.model, mode=None, interactive=False
+    )
+    runtime = await Runtime.open(paths, options)
+    try:
+        if arguments.prompt == "-":
+            return await _route_lines(runtime)
+        decided = await runtime.route(arguments.prompt or "")
+    finally:
+        await runtime.close()
+    if arguments.json:
+        print_json(_payload(decided))
+    else:
+        print_lines(f"Model: {decided.chosen_model or 'none'}", *explain(decided.chain))
+    return Exit.ANSWERED if decided.chosen_model else Exit.NO_MODEL
+
+
+async def _route_lines(runtime: Runtime) -> int:
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            prompt = msgspec.json.decode(line, type=_Line).prompt
+        except msgspec.DecodeError as error:
+            raise UsageError(
+                f'line {number} of standard input is not `{{"prompt": "…"}}`: {error}'
+            ) from error
+        print_json(_payload(await runtime.route(prompt)))
+        sys.stdout.flush()
+    return Exit.ANSWERED
+
+
+def _payload(decided: RouteDecided) -> dict[str, Any]:
+    envelope = {"type", *Fact.__struct_fields__}
+    return {name: value for name, value in to_builtins(decided).items() if name not in envelope}

@@ -1,0 +1,241 @@
+"""One prompt in; text, one JSON object or a line per event out; and an exit code.
+
+The answer goes to standard output and everything else to standard error. Nothing ever asks: what
+would need consent is denied at once and listed.
+"""
+
+import asyncio
+import base64
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Literal, Protocol, TextIO, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from yourtool.agent.runtime import DEMO, RunOptions, Runtime
+from yourtool.agent.session import Session
+from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.errors import UsageError, YourtoolError
+from yourtool.events import Event, Notice
+from yourtool.messages import ContentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.outcome import NoModelError, Outcome, Result, failed_before
+from yourtool.paths import Paths
+from yourtool.providers.images import IMAGE_LIMIT, MEDIA_TYPES, sniff
+from yourtool.text import printable, storable
+
+Format: TypeAlias = Literal["text", "json", "stream-json"]
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What is to be answered, and how the answer is written."""
+
+    prompt: str
+    attachments: tuple[Path, ...] = ()
+    output: Format = "text"
+    session: str | None = None
+    """The beginning of a session id; empty: the last session of the directory."""
+
+
+class Budget(Protocol):
+    """What headless reads of a session's limits."""
+
+    reached: str | None
+
+
+class Conversation(Protocol):
+    """What headless needs of a session."""
+
+    id: str
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the run."""
+        ...
+
+    def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
+        """Run a turn."""
+        ...
+
+    def cancel(self) -> bool:
+        """Stop the turn."""
+        ...
+
+
+class Printer:
+    """Writes the answer in one of the three formats; a reader who left stops nothing else."""
+
+    def __init__(self, output: Format, out: TextIO, err: TextIO) -> None:
+        self._output = output
+        self._out = out
+        self._err = err
+        self.abandoned = False
+        """Nobody reads standard output any more."""
+
+    def show(self, event: Event) -> None:
+        """Write one event where the format has a line for each; notices go to standard error."""
+        if isinstance(event, Notice) and event.level != "info":
+            self.say(event.text)
+        if self._output == "stream-json":
+            self._write(_line(event))
+
+    def finish(self, result: Result) -> None:
+        """Write the answer, and what the user should know beside it."""
+        if self._output != "text":
+            self._write(_line(result))
+        elif result.result:
+            self._write(result.result.removesuffix("\n") + "\n")
+        for denial in result.permission_denials:
+            self.say(
+                f"denied `{denial.tool_name}` {denial.input_summary};"
+                " `--allow RULE` or `--mode` permits it"
+            )
+        if result.error is not None and not result.permission_denials:
+            self.say(result.error.message)
+
+    def say(self, text: str) -> None:
+        """Write to standard error."""
+        self._err.write(f"yourtool: {printable(text)}\n")
+
+    def _write(self, text: str) -> None:
+        if self.abandoned:
+            return
+        try:
+            self._out.write(printable(text) if self._out.isatty() else storable(text))
+            self._out.flush()
+        except BrokenPipeError:
+            self.abandoned = True
+
+
+def run(paths: Paths, options: RunOptions, task: Task) -> int:
+    """Answer the task's prompt and return the exit code."""
+    printer = Printer(task.output, sys.stdout, sys.stderr)
+    try:
+        result = asyncio.run(_answer(paths, options, task, printer))
+    except YourtoolError as error:
+        result = failed_before(error)
+    printer.finish(result)
+    if printer.abandoned:
+        # Python flushes standard output once more on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return result.exit_code
+
+
+async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
+    content = await asyncio.to_thread(_content, task)
+    runtime = await Runtime.open(paths, options)
+    try:
+        for warning in runtime.warnings:
+            printer.say(warning)
+        session = await _open(runtime, task)
+        try:
+            return await turn(session, content, printer)
+        finally:
+            await session.close()
+    finally:
+        await runtime.close()
+
+
+async def turn(
+    session: Conversation, content: str | tuple[ContentBlock, ...], printer: Printer
+) -> Result:
+    """Run one turn to its end, showing every event; SIGINT and SIGTERM stop it in order."""
+    outcome = Outcome()
+    with _stopped_by_signals(session):
+        async with aclosing(session.send(content)) as events:
+            async for event in events:
+                outcome.take(event)
+                printer.show(event)
+                if printer.abandoned:
+                    session.cancel()
+    return outcome.result(session.id, session.budget.reached)
+
+
+@contextmanager
+def _stopped_by_signals(session: Conversation) -> Generator[None, None, None]:
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, session.cancel)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+async def deny(confirmation: Confirmation) -> Decision:
+    """Answer every question with no; nobody is there."""
+    return Decision(
+        verdict=Verdict.DENY, note=f"no one is there to be asked about `{confirmation.title}`"
+    )
+
+
+async def _open(runtime: Runtime, task: Task) -> Session:
+    if task.session is None:
+        _require_model(runtime)
+        return await runtime.new_session(deny)
+    session = await runtime.resume(await _stored(runtime, task.session), deny)
+    if session.state.model is None:
+        _require_model(runtime)
+    return session
+
+
+async def _stored(runtime: Runtime, prefix: str) -> str:
+    if prefix:
+        return await runtime.sessions.find(prefix)
+    workspace = runtime.options.workspace
+    if (last := await runtime.sessions.last(str(workspace))) is None:
+        raise UsageError(f"There is no session in `{workspace}` to continue yet.")
+    return last
+
+
+def _require_model(runtime: Runtime) -> None:
+    """Refuse to answer with the demo's script unless the user chose it.
+
+    Raises:
+        NoModelError: the chosen model has no key, or nothing has one.
+    """
+    if runtime.options.model is not None:
+        model = runtime.catalogue.resolve(runtime.options.model)
+        if (why := runtime.registry.why_not(model.provider)) is not None:
+            raise NoModelError(f"`{model.id}` cannot be used: {why}")
+        return
+    here = runtime.config.workspaces.get(str(runtime.options.workspace))
+    if runtime.config.model or (here is not None and here.model):
+        return
+    if runtime.registry.default_model().startswith(f"{DEMO}:"):
+        names = [row.key_env[0] for row in runtime.registry.providers() if row.key_env]
+        raise NoModelError(
+            f"no provider has a key; set {', '.join(f'`{name}`' for name in names)},"
+            " or run `yourtool` and enter one with `/key`; `-m demo:tour` shows a script"
+        )
+
+
+def _content(task: Task) -> str | tuple[ContentBlock, ...]:
+    if not task.attachments:
+        return task.prompt
+    return (TextBlock(task.prompt), *(_image(path) for path in task.attachments))
+
+
+def _image(path: Path) -> ImageBlock:
+    try:
+        with path.open("rb") as file:
+            content = file.read(IMAGE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be attached: {error.strerror}") from error
+    if len(content) > IMAGE_LIMIT:
+        raise UsageError(f"`{path}` is larger than {IMAGE_LIMIT // 2**20} MiB; make it smaller")
+    if (media_type := sniff(content)) not in MEDIA_TYPES:
+        kinds = ", ".join(kind.removeprefix("image/") for kind in MEDIA_TYPES)
+        raise UsageError(f"`{path}` is not an image; {kinds} files can be attached")
+    data = base64.b64encode(content).decode("ascii")
+    return ImageBlock(ImageSource("base64", data), media_type)
+
+
+def _line(value: Event | Result) -> str:
+    return msgspec.json.encode(value).decode() + "\n"

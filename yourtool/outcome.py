@@ -1,0 +1,249 @@
+"""What a turn comes to: one result object and one exit code, folded from its events."""
+
+import time
+from decimal import Decimal
+from enum import IntEnum
+
+from msgspec import Struct, field
+
+from yourtool.errors import (
+    AdapterError,
+    ConfigError,
+    ErrorClass,
+    SessionNotFoundError,
+    UnknownModelError,
+    UsageError,
+    YourtoolError,
+)
+from yourtool.events import (
+    Event,
+    LlmCallCompleted,
+    LlmCallFailed,
+    LlmCallStarted,
+    Notice,
+    RouteDecided,
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.messages import RoutingDecisionRecord, StopReason
+
+
+class Exit(IntEnum):
+    """What the program's exit code says; 75 is `EX_TEMPFAIL` of sysexits."""
+
+    ANSWERED = 0
+    FAILED = 1
+    USAGE = 2
+    DENIED = 3
+    NO_MODEL = 4
+    LIMIT = 5
+    RETRYABLE = 75
+    INTERRUPTED = 130
+
+
+class NoModelError(YourtoolError):
+    """Nothing can answer: no key, or no model that can take the turn."""
+
+
+class TokenCounts(Struct, frozen=True, kw_only=True):
+    """Tokens of all requests of the turn, in disjoint buckets."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why the exit code is not 0."""
+
+    error_class: str = field(name="class")
+    status: int | None = None
+    """The HTTP status, where there was one."""
+    message: str
+    retryable: bool = False
+
+
+class Denial(Struct, frozen=True, kw_only=True):
+    """A call that needed consent and had none."""
+
+    tool_name: str
+    tool_use_id: str
+    input_summary: str
+
+
+class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
+    """The object that `--output-format json` prints; fields are only ever added."""
+
+    session_id: str | None = None
+    turn_id: str | None = None
+    result: str = ""
+    stop_reason: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    routing: RoutingDecisionRecord | None = None
+    usage: TokenCounts = TokenCounts()
+    cost_usd: Decimal = Decimal(0)
+    pricing_version: str = ""
+    num_requests: int = 0
+    duration_ms: int = 0
+    is_error: bool
+    error: Failure | None
+    permission_denials: tuple[Denial, ...] = ()
+    exit_code: Exit
+
+
+class Outcome:
+    """Fed every event of one turn, in order."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._turn_id: str | None = None
+        self._text = ""
+        self._stop: StopReason | None = None
+        self._last: LlmCallCompleted | None = None
+        self._failed: LlmCallFailed | None = None
+        self._unrouted = False
+        self._complaints: list[str] = []
+        self._asked: dict[str, ToolConfirmationRequested] = {}
+        self._denials: list[Denial] = []
+        self._usage = TokenCounts()
+        self._cost = Decimal(0)
+        self._requests = 0
+
+    def take(self, event: Event) -> None:
+        """Take one more event into account."""
+        match event:
+            case TurnStarted():
+                self._turn_id = event.turn_id
+            case RouteDecided():
+                self._unrouted = event.chosen_model is None
+            case LlmCallStarted():
+                self._requests += 1
+            case LlmCallCompleted():
+                self._answered(event)
+            case LlmCallFailed(message=message):
+                self._failed = event
+                self._text = message.text if message is not None else self._text
+            case ToolConfirmationRequested():
+                self._asked[event.confirmation_request_id] = event
+            case ToolConfirmationResolved(decision="deny" | "timeout"):
+                self._denied(event.confirmation_request_id)
+            case TurnCompleted(stop_reason=reason):
+                self._stop = reason
+            case TurnCancelled():
+                self._stop = StopReason.CANCELLED
+            case Notice(level="error", text=text):
+                self._complaints.append(text)
+            case _:
+                pass
+
+    def result(self, session_id: str, limit: str | None = None) -> Result:
+        """Return what the turn came to; `limit`: the hard limit that stopped it, in words."""
+        code, error = self._verdict(limit)
+        metadata = self._last.message.metadata if self._last is not None else None
+        return Result(
+            session_id=session_id,
+            turn_id=self._turn_id,
+            result=self._text,
+            stop_reason=self._stop,
+            model=metadata.model if metadata else None,
+            provider=metadata.provider if metadata else None,
+            routing=metadata.routing if metadata else None,
+            usage=self._usage,
+            cost_usd=self._cost,
+            pricing_version=self._last.pricing_version if self._last else "",
+            num_requests=self._requests,
+            duration_ms=round((time.monotonic() - self._began) * 1000),
+            is_error=code is not Exit.ANSWERED,
+            error=error,
+            permission_denials=tuple(self._denials),
+            exit_code=code,
+        )
+
+    def _answered(self, fact: LlmCallCompleted) -> None:
+        self._last, self._failed, self._text = fact, None, fact.message.text
+        self._cost += fact.cost_usd
+        self._usage = TokenCounts(
+            **{
+                name: getattr(self._usage, name) + getattr(fact, name)
+                for name in TokenCounts.__struct_fields__
+            }
+        )
+
+    def _denied(self, question: str) -> None:
+        if (asked := self._asked.get(question)) is not None:
+            self._denials.append(
+                Denial(
+                    tool_name=asked.tool_name,
+                    tool_use_id=asked.tool_use_id,
+                    input_summary=asked.input_summary,
+                )
+            )
+
+    def _verdict(self, limit: str | None) -> tuple[Exit, Failure | None]:
+        if self._stop is StopReason.CANCELLED:
+            return Exit.INTERRUPTED, Failure(error_class="cancelled", message="Interrupted.")
+        if limit is not None:
+            return Exit.LIMIT, Failure(error_class="limit", message=limit)
+        if self._unrouted:
+            message = "\n".join(self._complaints) or "No model can take this turn."
+            return Exit.NO_MODEL, Failure(error_class="routing_failed", message=message)
+        if self._failed is not None:
+            return _code_of_request(self._failed), Failure(
+                error_class=self._failed.error_class,
+                status=self._failed.provider_status,
+                message=self._failed.error_message_redacted,
+                retryable=self._failed.retryable,
+            )
+        if self._stop is None or self._stop is StopReason.ERROR:
+            message = "\n".join(self._complaints) or "The turn ended without an answer."
+            return Exit.FAILED, Failure(error_class="other", message=message)
+        if self._denials:
+            names = ", ".join(f"`{name}`" for name in dict.fromkeys(map(_tool, self._denials)))
+            message = f"{names} needed consent, and nobody is there to give it"
+            return Exit.DENIED, Failure(error_class="permission_denied", message=message)
+        return Exit.ANSWERED, None
+
+
+def failed_before(error: YourtoolError) -> Result:
+    """Return the result of a run that ended before its turn began."""
+    code = exit_of(error)
+    names = {Exit.USAGE: "usage", Exit.NO_MODEL: "routing_failed"}
+    failure = Failure(
+        error_class=error.error_class
+        if isinstance(error, AdapterError)
+        else names.get(code, "other"),
+        status=error.status if isinstance(error, AdapterError) else None,
+        message=str(error),
+        retryable=code is Exit.RETRYABLE,
+    )
+    return Result(is_error=True, error=failure, exit_code=code)
+
+
+def exit_of(error: YourtoolError) -> Exit:
+    """Return the exit code of an error that ended a command."""
+    match error:
+        case NoModelError():
+            return Exit.NO_MODEL
+        case UsageError() | ConfigError() | UnknownModelError() | SessionNotFoundError():
+            return Exit.USAGE
+        case AdapterError(retryable=True):
+            return Exit.RETRYABLE
+        case _:
+            return Exit.FAILED
+
+
+_PASSING = (ErrorClass.RATE_LIMIT, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
+
+
+def _code_of_request(failed: LlmCallFailed) -> Exit:
+    passing = failed.retryable or failed.error_class in _PASSING
+    return Exit.RETRYABLE if passing else Exit.FAILED
+
+
+def _tool(denial: Denial) -> str:
+    return denial.tool_name
