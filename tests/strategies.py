@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from yourtool.messages import (
@@ -27,6 +28,9 @@ from yourtool.messages import (
     Usage,
     UsageExtra,
 )
+
+few = settings(max_examples=25, deadline=None)
+"""For properties of values that take a while to draw; no deadline, for machines differ."""
 
 SESSION = "sess_00000000000000000000000001"
 

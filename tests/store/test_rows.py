@@ -4,11 +4,12 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 
-from tests.strategies import any_messages, times
+from tests.strategies import any_messages, few, times
 from yourtool.messages import MessageMetadata, Role, TextBlock, ThinkingBlock
 from yourtool.store.rows import message_from, message_row, microseconds, moment
 
 
+@few
 @given(times)
 def test_a_microsecond_is_never_lost(time):
     assert moment(microseconds(time)) == time
@@ -19,6 +20,7 @@ def test_a_time_of_another_zone_is_the_same_moment():
     assert moment(microseconds(tokyo)) == datetime(2026, 5, 8, 0, 0, 0, 1, UTC)
 
 
+@few
 @given(any_messages)
 def test_r_can_01_any_message_survives_its_row(message):
     again = message_from(message_row(message))

@@ -1,0 +1,76 @@
+import typing
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from yourtool.events import FACT_TYPES, Actor, AnyFact, Event, Fact, RouteDecided, Sensitivity
+
+CATALOG = {
+    "session.created",
+    "session.resumed",
+    "session.model_selected",
+    "session.ended",
+    "turn.started",
+    "turn.completed",
+    "turn.cancelled",
+    "llm.call_started",
+    "llm.call_completed",
+    "llm.call_failed",
+    "tool.called",
+    "tool.completed",
+    "tool.failed",
+    "tool.input_invalid",
+    "tool.confirmation_requested",
+    "tool.confirmation_resolved",
+    "route.decided",
+    "routing.provider_unavailable",
+    "routing.provider_recovered",
+}
+RESERVED = ("message.", "text.", "thinking.", "tool.use_")
+
+
+def test_the_catalog_is_closed():
+    assert set(FACT_TYPES) == CATALOG
+    assert not any(name.startswith(RESERVED) for name in FACT_TYPES)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG))
+def test_every_fact_has_an_actor_and_a_floor_of_sensitivity(name):
+    kind = FACT_TYPES[name]
+    assert isinstance(kind.actor, Actor)
+    assert isinstance(kind.sensitivity, Sensitivity)
+    assert issubclass(kind, Fact)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG))
+def test_r_evt_01_a_fact_of_another_shape_is_no_fact(name):
+    kind = FACT_TYPES[name]
+    required = [field for field in msgspec.structs.fields(kind) if field.required]
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"type": name, "id": 7}, kind)
+    if required:
+        with pytest.raises(msgspec.ValidationError, match="missing required field"):
+            msgspec.convert({"type": name}, kind)
+
+
+def test_every_event_has_a_type_of_its_own():
+    members = typing.get_args(Event)
+    tags = [member.__struct_config__.tag for member in members]
+    assert len(set(tags)) == len(tags)
+    assert set(tags) > CATALOG
+
+
+def test_a_line_of_the_stream_names_its_type():
+    fact = RouteDecided(
+        id="1",
+        timestamp=datetime(2026, 5, 8, tzinfo=UTC),
+        session_id="s",
+        chosen_model=None,
+        winner_index=-1,
+        elapsed_ms=0.5,
+        chain=(),
+    )
+    line = msgspec.json.encode(fact)
+    assert line.startswith(b'{"type":"route.decided"')
+    assert msgspec.json.decode(line, type=AnyFact) == fact
