@@ -4,12 +4,13 @@ The argument Struct is schema and validator, the docstring is what the model rea
 is text or a `ToolOutput`. A tool knows nothing of consent, sessions, events or widgets.
 """
 
+import asyncio
 import inspect
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -17,8 +18,13 @@ from msgspec import Struct, field
 from yourtool.effects import Preview, SideEffects, ToolDefinition
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.messages import ImageBlock, TextBlock
+from yourtool.text import storable
 from yourtool.tools import schema
 from yourtool.tools.workspace import FileReads, Workspace
+
+A = TypeVar("A", bound="Args")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _SLOW = (SideEffects.EXECUTE, SideEffects.NETWORK)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -58,8 +64,28 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     vision: bool = False
     """Whether the model takes images."""
 
+    async def blocking(
+        self,
+        work: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run blocking work in a thread.
 
-A = TypeVar("A", bound=Args)
+        When the call is cancelled, `cancelled` is set, the work is waited for, and only then is
+        the cancellation raised: a file is written or it is not.
+        """
+        task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.exception()  # the cancellation is what the caller hears of
+            raise
+
+
 Run: TypeAlias = Callable[[A, ToolContext], Awaitable[str | ToolOutput]]
 Previewer: TypeAlias = Callable[[A, ToolContext], Awaitable[Preview | None]]
 
@@ -73,12 +99,14 @@ class Tool:
         arguments: type[Args],
         run: Run[Any],
         previewer: Previewer[Any] | None = None,
+        subject: Callable[[Any], str | None] | None = None,
     ) -> None:
         self.definition = definition
         self.timeout_seconds = 600.0 if definition.side_effects in _SLOW else 60.0
         self._arguments = arguments
         self._run = run
         self._previewer = previewer
+        self._subject = subject
 
     @property
     def name(self) -> str:
@@ -116,6 +144,18 @@ class Tool:
         for path in self.paths(args):
             workspace.check(path, writing=self.definition.side_effects is SideEffects.WRITE)
 
+    def subject(self, args: Args, workspace: Workspace) -> str | None:
+        """Return what a permission rule is compared with: a command, a host, a real path.
+
+        Blocking. None: only a rule for the whole tool can cover the call.
+
+        Raises:
+            ToolError: as for `confine`.
+        """
+        if self._subject is not None:
+            return self._subject(args)
+        return next((workspace.locate(path) for path in self.paths(args)), None)
+
     async def preview(self, args: Args, context: ToolContext) -> Preview | None:
         """Say what `run` would do, without doing it; None when there is nothing to show.
 
@@ -131,10 +171,21 @@ class Tool:
             ToolError: it could not be done; the text tells the model what to do next.
         """
         output = await self._run(args, context)
-        return output if isinstance(output, ToolOutput) else ToolOutput((TextBlock(output),))
+        if not isinstance(output, ToolOutput):
+            return ToolOutput((TextBlock(storable(output)),))
+        content = tuple(
+            TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
+            for block in output.content
+        )
+        return msgspec.structs.replace(output, content=content)
 
 
-def tool(effects: SideEffects, *, preview: Previewer[A] | None = None) -> Callable[[Run[A]], Tool]:
+def tool(
+    effects: SideEffects,
+    *,
+    preview: Previewer[A] | None = None,
+    subject: Callable[[A], str | None] | None = None,
+) -> Callable[[Run[A]], Tool]:
     """Make a tool of `async def name(args: SomeArgs, context: ToolContext)`.
 
     `effects` is the most that a call could do, and not what it usually does.
@@ -148,7 +199,7 @@ def tool(effects: SideEffects, *, preview: Previewer[A] | None = None) -> Callab
             input_schema=schema.derive(arguments),
             side_effects=effects,
         )
-        return Tool(definition, arguments, function, preview)
+        return Tool(definition, arguments, function, preview, subject)
 
     return decorate
 

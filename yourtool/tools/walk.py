@@ -109,6 +109,11 @@ def kind_of(mode: int) -> str:
     return next((name for test, name in _KINDS if test(mode)), "device")
 
 
+def one_line(name: str) -> str:
+    """Return a file's name as it can stand in a list of names: quoted if it holds controls."""
+    return name if name.isprintable() else ascii(name)
+
+
 def missing_text(path: str, place: Place) -> str:
     """Say that `path` does not exist, and which names there are instead."""
     names = list[str]()

@@ -144,8 +144,9 @@ class Workspace:
             )
         return data
 
-    def entries(self, path: str) -> list[Entry]:
-        """Return what a directory holds, sorted by name.
+    @contextmanager
+    def directory(self, path: str) -> Generator[int, None, None]:
+        """Open a directory; yields the descriptor.
 
         Raises:
             ToolError: it is missing, is no directory, or may not be read.
@@ -161,10 +162,15 @@ class Workspace:
             with explained(path, "listed"):
                 descriptor = os.open(place.name, _LIST, dir_fd=place.parent)
         try:
-            names = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor
-            return [entry for name in names if (entry := _entry(name, descriptor)) is not None]
+            yield descriptor
         finally:
             os.close(descriptor)
+
+    def entries(self, path: str) -> list[Entry]:
+        """Return what a directory holds, sorted by name; raises what `directory` does."""
+        with self.directory(path) as descriptor:
+            names = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor
+            return [entry for name in names if (entry := _entry(name, descriptor)) is not None]
 
     def write(self, path: str, data: bytes, *, expected: str) -> None:
         """Replace a file, or make it and the directories above it: all or nothing.

@@ -1,0 +1,29 @@
+"""The tools that ship with the program.
+
+Importing this module imports an HTTP client; load it after the first paint.
+"""
+
+from yourtool.tools.base import Toolbox
+from yourtool.tools.edit import edit_file, write_file
+from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.plan import update_plan
+from yourtool.tools.search import glob, grep
+from yourtool.tools.shell import shell
+from yourtool.tools.web import fetcher
+
+
+def default_toolbox() -> Toolbox:
+    """Return the built-in tools, in the order that models are told of them."""
+    return Toolbox(
+        (
+            read_file,
+            write_file,
+            edit_file,
+            list_dir,
+            glob,
+            grep,
+            shell,
+            fetcher(),
+            update_plan,
+        )
+    )

@@ -1,0 +1,35 @@
+"""A plan that the user can watch: `update_plan`."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from yourtool.effects import SideEffects
+from yourtool.messages import TextBlock
+from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+
+
+class Step(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing to do."""
+
+    text: Annotated[str, Meta(min_length=1, description="What to do, in a few words.")]
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+
+
+class UpdatePlan(Args, frozen=True):
+    """The whole plan."""
+
+    steps: Annotated[
+        tuple[Step, ...], Meta(max_length=50, description="All steps, in order; replaces the plan.")
+    ]
+
+
+@tool(SideEffects.NONE)
+async def update_plan(args: UpdatePlan, context: ToolContext) -> ToolOutput:
+    """Show the user the steps of a longer task and how far each is; send all of them every time."""
+    done = sum(step.status == "completed" for step in args.steps)
+    current = next((step.text for step in args.steps if step.status == "in_progress"), None)
+    text = f"The plan is shown: {done} of {len(args.steps)} steps are completed"
+    text += f"; now: {current}." if current else "."
+    return ToolOutput((TextBlock(text),), details={"plan": msgspec.to_builtins(args.steps)})

@@ -1,0 +1,139 @@
+"""Running commands: `shell`."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from yourtool.effects import Preview, SideEffects
+from yourtool.errors import ToolError
+from yourtool.messages import TextBlock
+from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.output import Output
+from yourtool.tools.process import Command, Exit, Live, run
+
+LONGEST_SECONDS = 590
+"""Less than what the caller allows, so that a command which takes too long still reports."""
+
+_PASSED = frozenset(
+    {
+        "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
+        "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "RBENV_ROOT", "NVM_DIR", "VOLTA_HOME",
+        "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME",
+        "ANDROID_HOME", "DOTNET_ROOT", "SDKROOT", "DEVELOPER_DIR", "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
+        "CI", "NO_COLOR", "FORCE_COLOR",
+    }
+)  # fmt: skip
+_FIXED = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+
+
+class Shell(Args, frozen=True):
+    """A command line."""
+
+    command: Annotated[str, Meta(min_length=1, description="A command line for bash.")]
+    timeout_seconds: Annotated[
+        int, Meta(ge=1, description=f"When to stop it; at most {LONGEST_SECONDS}.")
+    ] = 120
+
+
+async def _preview(args: Shell, context: ToolContext) -> Preview:
+    return Preview(kind="command", body=args.command)
+
+
+def _subject(args: Shell) -> str:
+    return args.command
+
+
+@tool(SideEffects.EXECUTE, preview=_preview, subject=_subject)
+async def shell(args: Shell, context: ToolContext) -> ToolOutput:
+    """Run a command in the workspace and wait for it; output and errors come back together.
+
+    Every call is a new shell without a terminal or input, so pass options such as `--yes` to
+    programs that would ask. Of a long output the beginning and the end come back, and the path of a
+    file with the whole. Processes left running are ended with the command.
+    """
+    if context.approved is not None and context.approved.body != args.command:
+        raise ToolError("this is not the command that the user agreed to; it was not run")
+    if "\0" in args.command:
+        raise ToolError("the command holds a NUL character, which no shell accepts; remove it")
+    seconds = min(args.timeout_seconds, LONGEST_SECONDS)
+    command = Command(
+        (*_interpreter(), args.command),
+        context.workspace.root,
+        environment(os.environ, context.workspace.root),
+    )
+    output = Output(context.spill, Live(context.emit))
+    try:
+        exited = await run(command, output, seconds=seconds)
+    except OSError as error:
+        raise ToolError(
+            f"the command could not be started: {(error.strerror or str(error)).lower()};"
+            " if it is very long, write it to a script with `write_file` and run that"
+        ) from error
+    return _report(args, exited, output, seconds)
+
+
+def environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
+    """Return what a command may know of our own environment: names on a list, so no keys.
+
+    The search path loses what is relative or inside the workspace, except for the virtual
+    environment that the user activated: a file of the workspace must not pose as a program.
+    """
+    passed = {
+        name: value for name, value in outer.items() if name in _PASSED or name.startswith("LC_")
+    }
+    trusted = outer.get("VIRTUAL_ENV", "")
+    entries = [
+        entry
+        for entry in outer.get("PATH", os.defpath).split(os.pathsep)
+        if entry.startswith("/")
+        and (
+            not Path(os.path.realpath(entry)).is_relative_to(workspace)
+            or (trusted and Path(entry) == Path(trusted, "bin"))
+        )
+    ]
+    return {**passed, **_FIXED, "PATH": os.pathsep.join(entries) or os.defpath}
+
+
+def _interpreter() -> tuple[str, ...]:
+    """Return a shell that reads no start-up file; never the one that `$SHELL` names."""
+    if Path("/bin/bash").exists():
+        return ("/bin/bash", "--noprofile", "--norc", "-c")
+    if (found := shutil.which("bash", path="/usr/local/bin:/usr/bin")) is not None:
+        return (found, "--noprofile", "--norc", "-c")
+    return ("/bin/sh", "-c")
+
+
+def _report(args: Shell, exited: Exit, output: Output, seconds: int) -> ToolOutput:
+    if exited.code is None:
+        ending = (
+            f"stopped after {seconds} s, before it was finished; give `timeout_seconds`"
+            f" (at most {LONGEST_SECONDS}) if it needs longer"
+        )
+    elif exited.code < 0:
+        ending = f"ended by signal {-exited.code}"
+    else:
+        ending = f"exit code {exited.code}"
+    printed = output.text().rstrip("\n") or "(no output)"
+    return ToolOutput(
+        (TextBlock(f"{printed}\n[{ending}]"),),
+        success=exited.code == 0,
+        details={
+            "exit_code": exited.code,
+            "seconds": round(exited.seconds, 3),
+            "timed_out": exited.code is None,
+            "output_bytes": output.total,
+            "full_output": None if output.spilled is None else str(output.spilled),
+        },
+        command_executed=args.command,
+    )

@@ -1,0 +1,259 @@
+"""Reading the web: `fetch_url`.
+
+Only GET, only http and https. A name is resolved once, and the address that was judged is the one
+that is dialled, on every hop. Private addresses are refused, a redirect to another host goes back
+to the model, and proxies and cookies are not used. An address that is long or carries a secret of
+the environment might take data out: it is fetched only with the user's agreement.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import unquote
+
+import httpx
+from html_to_markdown import ConversionOptions, convert
+from msgspec import Meta, Struct
+
+from yourtool.effects import Preview, SideEffects
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.tools.base import Args, Tool, ToolContext, tool
+
+MOST_BYTES = 5 * 2**20
+"""Bytes of a page that are read, after decompression."""
+MOST_CHARACTERS = 50_000
+"""Characters of a page that go to the model at once."""
+SECONDS = 30.0
+LONGEST_TARGET = 512
+"""Bytes of path and query that need no agreement."""
+
+_MOST_REDIRECTS = 5
+_SHORTEST_SECRET = 8
+_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_HEADERS = {
+    "User-Agent": "yourtool/0.1",
+    "Accept": "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1",
+}
+_TEXTUAL = ("json", "xml", "yaml", "javascript", "toml", "x-sh")
+
+
+class FetchUrl(Args, frozen=True):
+    """An address."""
+
+    url: Annotated[str, Meta(min_length=1, description="An http or https address.")]
+
+
+class _Page(Struct, frozen=True):
+    url: str
+    media_type: str
+    text: str
+    size: int
+    cut: bool
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Tell whether an address is on the open internet, also when wrapped into IPv6."""
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64:
+            inner = IPv4Address(int(address) & 0xFFFFFFFF)
+        if address.teredo is not None:
+            inner = address.teredo[1]
+        if inner is not None:
+            return is_public(inner)
+    return address.is_global and not address.is_multicast
+
+
+def fetcher(
+    reachable: Callable[[IPv4Address | IPv6Address], bool] = is_public,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    seconds: float = SECONDS,
+) -> Tool:
+    """Make `fetch_url`; `reachable` judges every address before it is dialled."""
+
+    def risk_of(url: httpx.URL) -> str | None:
+        if len(url.raw_path) > LONGEST_TARGET:
+            return f"its path and query are longer than {LONGEST_TARGET} bytes"
+        spelled = unquote(str(url))
+        held = (
+            value
+            for name, value in environ.items()
+            if any(word in name.upper() for word in _SECRET_NAMES)
+        )
+        if any(len(value) >= _SHORTEST_SECRET and value in spelled for value in held):
+            return "it carries a secret of the environment"
+        return None
+
+    async def preview(args: FetchUrl, context: ToolContext) -> Preview:
+        risk = risk_of(_address(args.url))
+        body = f"GET {args.url}" + (f"\n\nAsked because {risk}." if risk else "")
+        return Preview(kind="text", body=body, protected=risk is not None)
+
+    def subject(args: FetchUrl) -> str:
+        return _address(args.url).host
+
+    @tool(SideEffects.READ, preview=preview, subject=subject)
+    async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
+        """Read a page of the public web; HTML comes back as Markdown.
+
+        At most 5 MB and 30 seconds. A redirect to another host is reported and not followed.
+        """
+        url = _address(args.url)
+        if context.approved is not None and context.approved != await preview(args, context):
+            raise ToolError("this is not the address that the user agreed to; it was not fetched")
+        if context.approved is None and (risk := risk_of(url)) is not None:
+            raise ToolError(
+                f"this address needs the user's agreement, because {risk}; use a shorter one"
+                " without data in it, or let the user open it",
+                ToolFailure.PERMISSION_DENIED,
+            )
+        try:
+            async with asyncio.timeout(seconds):
+                page = await _fetch(url, reachable)
+        except TimeoutError:
+            raise ToolError(
+                f"`{args.url}` took longer than {seconds:g} s; try a smaller page",
+                ToolFailure.TIMEOUT,
+            ) from None
+        except httpx.HTTPError as error:
+            raise ToolError(
+                f"`{args.url}` could not be fetched: {str(error) or type(error).__name__};"
+                " check the address, or go on without it"
+            ) from error
+        return await context.blocking(_shown, page, context.spill)
+
+    return fetch_url
+
+
+def _address(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text.strip()).copy_with(fragment=None)
+        problem = None
+    except (httpx.InvalidURL, ValueError) as error:
+        raise ToolError(f"`{text}` is not an address: {error}; give a whole http(s) one") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        problem = "is not an http or https address; give a whole one, such as `https://…`"
+    elif url.userinfo:
+        problem = "holds a user name or password, which are not sent; leave them out"
+    if problem:
+        raise ToolError(f"`{text}` {problem}")
+    return url
+
+
+async def _fetch(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address], bool]) -> _Page:
+    async with httpx.AsyncClient(trust_env=False, headers=_HEADERS, timeout=None) as client:  # noqa: S113 - the whole is timed
+        for _ in range(_MOST_REDIRECTS + 1):
+            address = await _resolve(url, reachable)
+            async with _get(client, url, address) as response:
+                if not response.has_redirect_location:
+                    return await _page(url, response)
+                target = url.join(response.headers["location"])
+            if not _stays(url, target):
+                raise ToolError(
+                    f"`{url}` redirects to `{target}`, on another host; if that is what you want,"
+                    " call `fetch_url` with it"
+                )
+            url = _address(str(target))
+    raise ToolError(f"`{url}` redirects more than {_MOST_REDIRECTS} times; use another address")
+
+
+def _stays(url: httpx.URL, target: httpx.URL) -> bool:
+    if url.host != target.host:
+        return False
+    upgraded = (url.scheme, target.scheme) == ("http", "https")
+    return upgraded or (url.scheme == target.scheme and url.port == target.port)
+
+
+async def _resolve(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address], bool]) -> str:
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            url.host, port, type=socket.SOCK_STREAM
+        )
+    except (OSError, UnicodeError) as error:
+        raise ToolError(
+            f"the host `{url.host}` was not found ({error}); check its spelling"
+        ) from error
+    addresses = [ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+    for address in addresses:
+        if not reachable(address):
+            raise ToolError(
+                f"`{url.host}` is at `{address}`, a private address, which is not fetched;"
+                " the user can allow a command such as `curl` instead",
+                ToolFailure.PERMISSION_DENIED,
+            )
+    return str(addresses[0])
+
+
+@asynccontextmanager
+async def _get(
+    client: httpx.AsyncClient, url: httpx.URL, address: str
+) -> AsyncGenerator[httpx.Response, None]:
+    request = client.build_request(
+        "GET",
+        url.copy_with(host=address),
+        headers={"Host": url.netloc.decode("ascii")},
+        extensions={"sni_hostname": url.raw_host.decode("ascii")},
+    )
+    response = await client.send(request, stream=True)
+    try:
+        yield response
+    finally:
+        await response.aclose()
+
+
+async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
+    if response.is_error:
+        raise ToolError(
+            f"`{url}` answered {response.status_code} {response.reason_phrase};"
+            " check the address, or go on without it"
+        )
+    media_type = response.headers.get("content-type", "text/plain").partition(";")[0].strip()
+    if not (media_type.startswith("text/") or any(kind in media_type for kind in _TEXTUAL)):
+        raise ToolError(
+            f"`{url}` is `{media_type}`, not text; download it with `shell` if it is needed"
+        )
+    data = bytearray()
+    async for chunk in response.aiter_bytes():
+        data += chunk
+        if len(data) > MOST_BYTES:
+            break
+    try:
+        text = data[:MOST_BYTES].decode(response.charset_encoding or "utf-8", "replace")
+    except LookupError:
+        text = data[:MOST_BYTES].decode("utf-8", "replace")
+    size = min(len(data), MOST_BYTES)
+    return _Page(str(url), media_type, text, size, len(data) > MOST_BYTES)
+
+
+def _shown(page: _Page, spill: Path) -> str:
+    text = (
+        _markdown(page) if page.media_type in ("text/html", "application/xhtml+xml") else page.text
+    )
+    header = f"`{page.url}` ({page.media_type}, {page.size:,} bytes)"
+    if page.cut:
+        header += f"; only the first {MOST_BYTES:,} bytes were read"
+    if len(text) <= MOST_CHARACTERS:
+        return f"{header}\n\n{text}"
+    path = spill / f"page-{secrets.token_hex(8)}.txt"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    return (
+        f"{header}\n\n{text[:MOST_CHARACTERS]}\n"
+        f"[{len(text) - MOST_CHARACTERS:,} more characters; the whole can be read by range with"
+        f" `read_file` from `{path}`]"
+    )
+
+
+def _markdown(page: _Page) -> str:
+    options = ConversionOptions(extract_metadata=False, skip_images=True)
+    return convert(page.text, options).content or ""
