@@ -1,0 +1,71 @@
+"""Every test has a home of its own, no keys, and no way to the network."""
+
+import ipaddress
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_FOREIGN = ("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "YOURTOOL_")
+_KEPT = ("YOURTOOL_SHARED",)
+_LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
+
+
+class NetworkError(Exception):
+    """A test reached for something beyond this machine."""
+
+
+def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.getaddrinfo":
+        host = arguments[0]
+    elif event in ("socket.connect", "socket.sendto") and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    else:
+        return
+    if not _is_local(host):
+        raise NetworkError(f"{event} to {host!r}: tests stay on this machine")
+
+
+def _is_local(host: Any) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name is None or name in _LOCAL_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+sys.addaudithook(_stay_here)
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this test's settings, sessions and logs live."""
+    for name in os.environ:
+        if name.startswith(_FOREIGN) and name not in _KEPT:
+            monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("YOURTOOL_HOME", str(path))
+    return path
+
+
+@pytest.fixture
+def own_logging() -> Iterator[None]:
+    """Undo what a test does to the process's logging."""
+    root, package = logging.getLogger(), logging.getLogger("yourtool")
+    handlers, levels = list(root.handlers), (root.level, package.level)
+    yield
+    for handler in [each for each in root.handlers if each not in handlers]:
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(levels[0])
+    package.setLevel(levels[1])
+    logging.captureWarnings(False)
+    logging.raiseExceptions = True
