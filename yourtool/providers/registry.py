@@ -1,0 +1,292 @@
+"""Providers as rows, and the adapter of each, made when it is first asked for.
+
+This is the only place that imports by name: dialects, transports and vendors' packages cost
+nothing until a request needs them.
+"""
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.config import Config, ProviderConfig
+from yourtool.credentials import Credentials, Secret
+from yourtool.errors import (
+    AdapterError,
+    AuthError,
+    ConfigError,
+    InvalidRequestError,
+    UsageError,
+)
+from yourtool.models import Model, ModelId
+from yourtool.providers.base import Adapter, Transport
+from yourtool.providers.origin import is_loopback, origin_of
+
+_AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
+_PROFILE = "ANTHROPIC_PROFILE"
+
+
+class ProviderRow(Struct, frozen=True, kw_only=True):
+    """One provider: what it speaks, where it is, and how to get in."""
+
+    name: str
+    api: Literal["messages", "chat", "scripted"]
+    base_url: str = ""
+    key_env: tuple[str, ...] = ()
+    """Environment variables that may hold its key, the first to be named to the user."""
+    label: str
+    key_url: str = ""
+    """Where a key can be had."""
+    default_model: str = ""
+    """Canonical id; empty: none is better than another."""
+    sdk: bool = False
+    """Go through the vendor's own client."""
+    headers: Mapping[str, str] = {}
+    quirks: Mapping[str, bool | str] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, and so may need no key."""
+        return is_loopback(self.base_url)
+
+
+BUILT_IN = (
+    ProviderRow(
+        name="anthropic",
+        api="messages",
+        base_url="https://api.anthropic.com",
+        key_env=("ANTHROPIC_API_KEY", _AUTH_TOKEN),
+        label="Anthropic",
+        key_url="https://platform.claude.com/settings/keys",
+        default_model="anthropic:claude-sonnet-4-6",
+    ),
+    ProviderRow(
+        name="openai",
+        api="chat",
+        base_url="https://api.openai.com/v1",
+        key_env=("OPENAI_API_KEY",),
+        label="OpenAI",
+        key_url="https://platform.openai.com/api-keys",
+        default_model="openai:gpt-6-sol",
+    ),
+    ProviderRow(
+        name="openrouter",
+        api="chat",
+        base_url="https://openrouter.ai/api/v1",
+        key_env=("OPENROUTER_API_KEY",),
+        label="OpenRouter",
+        key_url="https://openrouter.ai/keys",
+        default_model="openrouter:anthropic/claude-sonnet-4.6",
+        quirks={"effort": "reasoning"},
+    ),
+    ProviderRow(
+        name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
+    ),
+)
+_BASE_URL_ENV = {
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "openrouter": "OPENROUTER_BASE_URL",
+}
+
+
+class Registry:
+    """Knows every provider and hands out adapters."""
+
+    def __init__(
+        self,
+        config: Config,
+        credentials: Credentials,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._config = config
+        self._credentials = credentials
+        self._environ = environ
+        self._rows = {row.name: row for row in _rows(config, environ)}
+        self._adapters: dict[str, tuple[Secret | None, Adapter]] = {}
+        self._retired: list[Adapter] = []
+
+    def providers(self) -> tuple[ProviderRow, ...]:
+        """Return the rows, built-in ones first."""
+        return tuple(self._rows.values())
+
+    def why_not(self, provider: str) -> str | None:
+        """Return why a provider cannot be used and what to do; None: it is configured."""
+        row = self._rows.get(provider)
+        if row is None:
+            known = ", ".join(f"`{name}`" for name in self._rows)
+            return (
+                f"There is no provider `{provider}`; there are {known}. Add"
+                f" `[providers.{provider}]` with a `base_url` to `{self._config_file}`."
+            )
+        if row.api == "scripted":
+            return None
+        if not row.base_url:
+            return f"`[providers.{provider}]` in `{self._config_file}` needs a `base_url`."
+        if row.is_local or self._key(row) is not None or self._logs_in_by_itself(row):
+            return None
+        problem = self._credentials.problem(provider, row.key_env, origin=origin_of(row.base_url))
+        reason = f" ({problem})" if problem else ""
+        named = f"set `{row.key_env[0]}`, " if row.key_env else ""
+        return (
+            f"`{provider}` has no key{reason}: {named}enter one with `/key {provider}`, or put it"
+            f" into `{self._credentials.path}`."
+        )
+
+    def adapter(self, model: Model) -> Adapter:
+        """Return the adapter that speaks to a model's provider; one per provider and key.
+
+        If there can be none, every request to what is returned fails with the reason.
+        """
+        if (why := self.why_not(model.provider)) is not None:
+            return _refusing(AuthError(why))
+        row = self._rows[model.provider]
+        place = model.id if row.api == "scripted" else row.name
+        key = self._key(row)
+        if (known := self._adapters.get(place)) is not None:
+            if known[0] == key:
+                return known[1]
+            self._retired.append(known[1])
+        try:
+            adapter = self._scripted(model, row) if row.api == "scripted" else self._wire(row)
+        except ConfigError as error:
+            return _refusing(InvalidRequestError(str(error)))
+        adapter = self._retrying(adapter)
+        self._adapters[place] = key, adapter
+        return adapter
+
+    def default_model(self) -> str:
+        """Return the default model of the first configured provider, else the tour."""
+        for row in self._rows.values():
+            if row.default_model and row.api != "scripted" and self.why_not(row.name) is None:
+                return row.default_model
+        return "demo:tour"
+
+    def save_key(self, provider: str, key: str) -> None:
+        """Keep a key for a provider, bound to where the provider is now.
+
+        Raises:
+            UsageError: there is no such provider, or this cannot be a key.
+            ConfigError: the file of keys cannot be used or written.
+        """
+        row = self._rows.get(provider)
+        if row is None or row.api == "scripted":
+            raise UsageError(self.why_not(provider) or f"`{provider}` takes no key.")
+        self._credentials.save(provider, key, origin=origin_of(row.base_url))
+
+    async def close(self) -> None:
+        """Let go of all connections; idempotent."""
+        adapters = [*self._retired, *(adapter for _, adapter in self._adapters.values())]
+        self._retired.clear()
+        self._adapters.clear()
+        for adapter in adapters:
+            await adapter.close()
+
+    @property
+    def _config_file(self) -> Path:
+        return self._credentials.path.with_name("config.toml")
+
+    def _key(self, row: ProviderRow) -> Secret | None:
+        origin = origin_of(row.base_url)
+        return self._credentials.get(row.name, row.key_env, origin=origin)
+
+    def _logs_in_by_itself(self, row: ProviderRow) -> bool:
+        return row.sdk or (row.name == "anthropic" and bool(self._environ.get(_PROFILE)))
+
+    def _retrying(self, adapter: Adapter) -> Adapter:
+        retry = import_module("yourtool.providers.retry")
+        policy = retry.RetryPolicy(max_retries=self._config.limits.max_retries)
+        return retry.Retrying(adapter, policy)
+
+    def _wire(self, row: ProviderRow) -> Adapter:
+        wire = import_module("yourtool.providers.wire")
+        limits = self._config.limits
+        patience = wire.Patience(
+            first_event=limits.first_event_seconds, content=limits.content_seconds
+        )
+        return wire.WireAdapter(
+            self._dialect(row), self._transport(row), row.name, patience=patience
+        )
+
+    def _transport(self, row: ProviderRow) -> Transport:
+        found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
+        key, source = found or (None, "")
+        headers = {"user-agent": "yourtool", **row.headers}
+        if source == _AUTH_TOKEN or self._logs_in_by_itself(row):
+            return self._sdk_transport(row, key, headers, is_token=source == _AUTH_TOKEN)
+        if key is not None and row.api == "messages":
+            headers["x-api-key"] = key.reveal()
+        elif key is not None:
+            headers["authorization"] = f"Bearer {key.reveal()}"
+        transport = import_module("yourtool.providers.transport")
+        return transport.HttpxTransport(row.base_url, headers)
+
+    def _sdk_transport(
+        self, row: ProviderRow, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
+    ) -> Transport:
+        module = import_module("yourtool.providers.sdk_transport")
+        usual = next((each.base_url for each in BUILT_IN if each.name == row.name), "")
+        login = module.Login(
+            vendor="anthropic" if row.api == "messages" else "openai",
+            base_url=None if key is None and row.base_url == usual else row.base_url,
+            headers=headers,
+            api_key=None if is_token else key,
+            auth_token=key if is_token else None,
+        )
+        return module.SdkTransport(import_module, login)
+
+    def _scripted(self, model: Model, row: ProviderRow) -> Adapter:
+        return import_module("yourtool.providers.tour").demo(
+            ModelId.parse(model.id).name,
+            home=self._credentials.path.parent,
+            script=str(row.quirks.get("script", "")),
+            pace=self._environ.get("YOURTOOL_DEMO_PACE", ""),
+        )
+
+    def _dialect(self, row: ProviderRow) -> Any:
+        if row.api == "messages":
+            return import_module("yourtool.providers.anthropic").Anthropic()
+        chat = import_module("yourtool.providers.openai_chat")
+        try:
+            quirks = msgspec.convert(row.quirks, chat.Quirks)
+        except msgspec.ValidationError as error:
+            raise ConfigError(
+                f"`{self._config_file}`: `[providers.{row.name}.quirks]`: {error}"
+            ) from error
+        return chat.ChatCompletions(quirks)
+
+
+def _refusing(error: AdapterError) -> Adapter:
+    scripted = import_module("yourtool.providers.scripted")
+    return scripted.Scripted(lambda request: scripted.fails(error))  # pyright: ignore[reportUnknownLambdaType] - the module is loaded by name
+
+
+def _rows(config: Config, environ: Mapping[str, str]) -> list[ProviderRow]:
+    rows: list[ProviderRow] = []
+    for row in BUILT_IN:
+        changed = _with(row, config.providers.get(row.name, ProviderConfig()))
+        url = environ.get(_BASE_URL_ENV.get(row.name, ""))
+        rows.append(replace(changed, base_url=url) if url else changed)
+    names = {row.name for row in BUILT_IN}
+    for name, settings in config.providers.items():
+        if name not in names:
+            rows.append(_with(ProviderRow(name=name, api="chat", label=name), settings))
+    return rows
+
+
+def _with(row: ProviderRow, settings: ProviderConfig) -> ProviderRow:
+    """Lay a user's settings over a row; what is not set stays."""
+    return replace(
+        row,
+        api=row.api if row.api == "scripted" else settings.api or row.api,
+        base_url=settings.base_url or row.base_url,
+        key_env=(settings.key_env,) if settings.key_env else row.key_env,
+        sdk=settings.sdk or row.sdk,
+        headers={**row.headers, **settings.headers},
+        quirks={**row.quirks, **settings.quirks},
+    )

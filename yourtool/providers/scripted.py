@@ -1,0 +1,341 @@
+"""An adapter that plays a script: for tests, for the demo, for pictures of the screen.
+
+A script is a sequence of replies, one for each request, or a function that answers a request. A
+reply is made of steps: `says("I look.") + calls("read_file", path="a.txt")`. `demo:file` plays a
+script from a JSON file:
+
+    {"replies": [[{"say": "I look."}, {"call": "read_file", "input": {"path": "a.txt"}}],
+                 [{"think": "Hm."}, {"pause": 0.5}, {"say": "Done."}],
+                 [{"fail": "rate_limit", "message": "Slow down."}]]}
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from yourtool.effects import ToolDefinition
+from yourtool.errors import (
+    AdapterError,
+    AuthError,
+    ConfigError,
+    ContextOverflowError,
+    InvalidRequestError,
+    NetworkError,
+    OtherAdapterError,
+    RateLimitError,
+    ServerError,
+)
+from yourtool.events import StreamEvent, TokenUsage
+from yourtool.interrupt import Interrupted
+from yourtool.messages import Message, StopReason
+from yourtool.providers.base import Request
+from yourtool.providers.estimate import estimate_text, estimate_tokens
+from yourtool.providers.reply import Reply
+
+WORDS_PER_SECOND = 80.0
+_WORD = re.compile(r"\s*\S+|\s+")
+_ERRORS: dict[str, type[AdapterError]] = {
+    kind.error_class: kind
+    for kind in (
+        RateLimitError,
+        AuthError,
+        ServerError,
+        NetworkError,
+        ContextOverflowError,
+        InvalidRequestError,
+        OtherAdapterError,
+    )
+}
+
+
+class Say(Struct, frozen=True):
+    """Words, one after the other."""
+
+    text: str
+    pace: float | None = None
+    """Words a second; None: the adapter's."""
+
+
+class Think(Struct, frozen=True):
+    """Reasoning, one word after the other."""
+
+    text: str
+    signature: str | None = None
+
+
+class Call(Struct, frozen=True):
+    """A call of a tool; `raw` instead of `input` for arguments that are no JSON object."""
+
+    name: str
+    input: dict[str, Any]
+    raw: str | None = None
+
+
+class Pause(Struct, frozen=True):
+    """Nothing, for some seconds."""
+
+    seconds: float
+
+
+class Count(Struct, frozen=True):
+    """The counters of the reply."""
+
+    usage: TokenUsage
+
+
+class Stop(Struct, frozen=True):
+    """The reason why the reply ends."""
+
+    reason: StopReason
+
+
+class Fail(Struct, frozen=True):
+    """The request fails here."""
+
+    error: AdapterError
+
+
+Step: TypeAlias = Say | Think | Call | Pause | Count | Stop | Fail
+
+
+class Line(Struct, frozen=True):
+    """One reply of a script."""
+
+    steps: tuple[Step, ...] = ()
+
+    def __add__(self, other: "Line") -> "Line":
+        return Line(self.steps + other.steps)
+
+
+Answer: TypeAlias = Callable[[Request], Line]
+
+
+def says(text: str) -> Line:
+    """Speak."""
+    return Line((Say(text),))
+
+
+def says_slowly(text: str, *, words_per_second: float = 20) -> Line:
+    """Speak at a pace of its own."""
+    return Line((Say(text, words_per_second),))
+
+
+def thinks(text: str, signature: str | None = None) -> Line:
+    """Reason aloud."""
+    return Line((Think(text, signature),))
+
+
+def calls(tool: str, /, **arguments: Any) -> Line:
+    """Call a tool."""
+    return Line((Call(tool, arguments),))
+
+
+def calls_badly(tool: str, raw: str) -> Line:
+    """Call a tool with arguments that may not be JSON."""
+    return Line((Call(tool, {}, raw),))
+
+
+def pauses(seconds: float) -> Line:
+    """Say nothing for a while."""
+    return Line((Pause(seconds),))
+
+
+def counts(usage: TokenUsage) -> Line:
+    """Report what the request took."""
+    return Line((Count(usage),))
+
+
+def stops(reason: StopReason) -> Line:
+    """End for a reason other than the usual one."""
+    return Line((Stop(reason),))
+
+
+def fails(error: AdapterError) -> Line:
+    """Fail."""
+    return Line((Fail(error),))
+
+
+class Scripted:
+    """Plays a script to each session from its beginning; keeps the requests it got."""
+
+    def __init__(
+        self,
+        script: Sequence[Line] | Answer,
+        *,
+        words_per_second: float | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`words_per_second` None: at once, a word at a time all the same."""
+        self.requests: list[Request] = []
+        self._script = script
+        self._pace = words_per_second
+        self._sleep = sleep
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        """Play the next reply.
+
+        Raises:
+            AdapterError: the script says so, or it is over.
+        """
+        line = self._line(request)
+        reply = Reply(request)
+        try:
+            for number, step in enumerate(line.steps):
+                async for event in self._play(number, step, request, reply):
+                    yield event
+        except Interrupted:
+            ending = reply.cancelled()
+        except AdapterError as error:
+            for event in reply.broken(error):
+                yield event
+            raise
+        else:
+            for event in reply.usage(_usage(request, line)):
+                yield event
+            reply.stop_reason = _stop_reason(line)
+            ending = reply.finish()
+        for event in ending:
+            yield event
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
+    ) -> int:
+        """Guess the prompt's size."""
+        return estimate_tokens(messages, tools)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    def _line(self, request: Request) -> Line:
+        self.requests.append(request)
+        if callable(self._script):
+            return self._script(request)
+        number = sum(earlier.session_id == request.session_id for earlier in self.requests)
+        if number > len(self._script):
+            raise InvalidRequestError(
+                f"the script of `{request.model.id}` ends after {len(self._script)} replies"
+            )
+        return self._script[number - 1]
+
+    async def _play(
+        self, number: int, step: Step, request: Request, reply: Reply
+    ) -> AsyncGenerator[StreamEvent, None]:
+        match step:
+            case Say(text, pace):
+                for word in _words(text):
+                    await self._wait(request, pace or self._pace)
+                    for event in reply.text(word):
+                        yield event
+            case Think(text, signature):
+                for word in _words(text):
+                    await self._wait(request, self._pace)
+                    for event in reply.thinking(word):
+                        yield event
+                for event in reply.signature(signature) if signature else ():
+                    yield event
+            case Call(name, arguments, raw):
+                request.interrupt.check()
+                written = msgspec.json.encode(arguments).decode() if raw is None else raw
+                for events in (
+                    reply.call(number, f"call_{request.message_id}_{number}", name),
+                    reply.arguments(number, written),
+                    reply.close(number),
+                ):
+                    for event in events:
+                        yield event
+            case Pause(seconds):
+                await request.interrupt.guard(self._sleep(seconds))
+            case Fail(error):
+                raise error
+            case Count() | Stop():
+                pass
+
+    async def _wait(self, request: Request, pace: float | None) -> None:
+        request.interrupt.check()
+        if pace:
+            await request.interrupt.guard(self._sleep(1 / pace))
+
+
+class _FileStep(Struct, frozen=True, forbid_unknown_fields=True):
+    say: str | None = None
+    think: str | None = None
+    call: str | None = None
+    input: dict[str, Any] = {}
+    pause: float | None = None
+    fail: str | None = None
+    message: str = "The script says so."
+    usage: TokenUsage | None = None
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    replies: tuple[tuple[_FileStep, ...], ...]
+
+
+def read_script(path: Path) -> tuple[Line, ...]:
+    """Read a script from a JSON file.
+
+    Raises:
+        ConfigError: naming the file and the place in it.
+    """
+    try:
+        content = msgspec.json.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise ConfigError(f"`{path}` cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"`{path}` is not a script: {error}") from error
+    return tuple(
+        Line(tuple(_step(path, number, step) for step in steps))
+        for number, steps in enumerate(content.replies, start=1)
+    )
+
+
+def _step(path: Path, reply: int, step: _FileStep) -> Step:
+    match step:
+        case _FileStep(say=str(text)):
+            return Say(text)
+        case _FileStep(think=str(text)):
+            return Think(text)
+        case _FileStep(call=str(name)):
+            return Call(name, step.input)
+        case _FileStep(pause=float(seconds)):
+            return Pause(seconds)
+        case _FileStep(usage=TokenUsage() as usage):
+            return Count(usage)
+        case _FileStep(fail=str(kind)) if kind in _ERRORS:
+            return Fail(_ERRORS[kind](step.message))
+        case _FileStep(fail=str(kind)):
+            known = ", ".join(f"`{name}`" for name in _ERRORS)
+            raise ConfigError(f"`{path}`, reply {reply}: `{kind}` is none of {known}")
+        case _:
+            raise ConfigError(
+                f"`{path}`, reply {reply}: a step has one of `say`, `think`, `call`, `pause`,"
+                " `usage`, `fail`"
+            )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+def _stop_reason(line: Line) -> StopReason:
+    for step in line.steps:
+        if isinstance(step, Stop):
+            return step.reason
+    has_calls = any(isinstance(step, Call) for step in line.steps)
+    return StopReason.TOOL_USE if has_calls else StopReason.END_TURN
+
+
+def _usage(request: Request, line: Line) -> TokenUsage:
+    for step in line.steps:
+        if isinstance(step, Count):
+            return step.usage
+    said = sum(estimate_text(step.text) for step in line.steps if isinstance(step, Say | Think))
+    return TokenUsage(
+        input_tokens=estimate_tokens(request.messages, request.tools),
+        output_tokens=max(1, round(said)),
+    )

@@ -1,0 +1,165 @@
+"""Posts a body and yields bytes, over httpx: the transport of a plain key.
+
+The key belongs to the origin of the base URL. Redirects are not followed, so it is never sent
+anywhere else; what goes wrong is told with the host alone, without path, query or key.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
+from yourtool.providers.base import WireReply
+from yourtool.providers.origin import host_of, is_loopback
+
+
+class Timeouts(Struct, frozen=True):
+    """Seconds; how long a reply may pause is for the adapter to say."""
+
+    connect: float = 10
+    silence: float = 600
+    """A last resort: nothing at all came for so long."""
+    listing: float = 10
+    """For `get`."""
+
+
+class HttpxTransport:
+    """Talks to one base URL with one set of headers."""
+
+    def __init__(
+        self, base_url: str, headers: Mapping[str, str], timeouts: Timeouts | None = None
+    ) -> None:
+        """`headers` go with every request; the key is among them."""
+        self._base_url = base_url.rstrip("/")
+        self._host = host_of(base_url)
+        self._headers = dict(headers)
+        self._timeouts = timeouts or Timeouts()
+        self._client: httpx.AsyncClient | None = None
+
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[WireReply]:
+        """Post JSON to `path` under the base URL; never retries.
+
+        Raises:
+            NetworkError: no connection, TLS, or no response in time.
+        """
+        return self._post(path, body, headers)
+
+    @asynccontextmanager
+    async def _post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[WireReply, None]:
+        client = self._open()
+        try:
+            request = client.build_request(
+                "POST",
+                self._base_url + path,
+                content=body,
+                headers={"content-type": "application/json", **self._headers, **headers},
+            )
+            response = await client.send(request, stream=True)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._network_error(error) from error
+        try:
+            yield _HttpxReply(response, self)
+        finally:
+            await response.aclose()
+
+    async def get(self, path: str) -> Any:
+        """Fetch JSON.
+
+        Raises:
+            AdapterError: it could not be had.
+        """
+        try:
+            response = await self._open().get(
+                self._base_url + path, headers=self._headers, timeout=self._timeouts.listing
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._network_error(error) from error
+        return listing(self._host, response.status_code, response.content)
+
+    async def close(self) -> None:
+        """Let go of connections; idempotent."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def _open(self) -> httpx.AsyncClient:
+        if self._client is None:
+            limits = self._timeouts
+            self._client = httpx.AsyncClient(
+                timeout=httpx.Timeout(limits.silence, connect=limits.connect),
+                follow_redirects=False,
+                # A proxy is not asked for what runs on this machine.
+                trust_env=not is_loopback(self._base_url),
+            )
+        return self._client
+
+    def _network_error(self, error: Exception) -> NetworkError:
+        match error:
+            case httpx.ConnectTimeout() | httpx.PoolTimeout():
+                what = f"no connection within {self._timeouts.connect:g} s"
+            case httpx.TimeoutException():
+                what = f"it was silent for {self._timeouts.silence:g} s"
+            case httpx.InvalidURL() | httpx.UnsupportedProtocol():
+                what = "its base URL is not a web address; it begins with `http://` or `https://`"
+            case httpx.ConnectError():
+                what = str(error) or "it refused the connection"
+            case httpx.ProxyError():
+                what = "the proxy did not let the request through"
+            case _:
+                what = "the connection broke"
+        return NetworkError(f"`{self._host}` could not be reached: {what}")
+
+    def broken(self, error: Exception) -> NetworkError:
+        """Return the error for a body that stopped short."""
+        if isinstance(error, httpx.TimeoutException):
+            return self._network_error(error)
+        return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
+
+
+class _HttpxReply:
+    headers: Mapping[str, str]
+
+    def __init__(self, response: httpx.Response, transport: HttpxTransport) -> None:
+        self._response = response
+        self._transport = transport
+        self.status = response.status_code
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                yield chunk
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            raise self._transport.broken(error) from error
+
+    async def read(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks()])
+
+
+def listing(host: str, status: int, body: bytes) -> Any:
+    """Return the JSON of a response to `get`.
+
+    Raises:
+        AdapterError: it is not a good one.
+    """
+    match status:
+        case 200:
+            pass
+        case 401 | 403:
+            raise AuthError(f"`{host}` does not accept the key", status=status)
+        case _ if status >= 500:
+            raise ServerError(f"`{host}` failed with status {status}", status=status)
+        case _:
+            raise OtherAdapterError(f"`{host}` answered with status {status}", status=status)
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise OtherAdapterError(f"`{host}` did not answer with JSON") from error
