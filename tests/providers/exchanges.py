@@ -16,16 +16,16 @@ from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import Request, WireReply
-from yourtool.providers.openai_chat import ChatCompletions
+from yourtool.providers.openai_chat import OpenAIChat
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter
 
 WIRE = SHARED / "wire"
 OURS = {
     ("anthropic", "messages"): Anthropic,
-    ("openai", "chat"): ChatCompletions,
-    ("openai-compat", "chat"): ChatCompletions,
-    ("openrouter", "chat"): ChatCompletions,
+    ("openai", "chat"): OpenAIChat,
+    ("openai-compat", "chat"): OpenAIChat,
+    ("openrouter", "chat"): OpenAIChat,
 }
 NAMES = [
     row["id"]

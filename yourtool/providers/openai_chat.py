@@ -6,9 +6,12 @@ calls come with any finish reason; usage comes before or after the end; ids and 
 `content` is text or a list; reasoning has three names and the same thought may come under two.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
+from yourtool.errors import ConfigError
 from yourtool.events import StreamEvent
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
@@ -35,11 +38,21 @@ _STOPS = {
 _THOUGHTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 
-class ChatCompletions:
+class OpenAIChat:
     """Speaks Chat Completions to one kind of server."""
 
-    def __init__(self, quirks: Quirks | None = None) -> None:
-        self._quirks = quirks or Quirks()
+    def __init__(self, quirks: Mapping[str, bool | str] | None = None) -> None:
+        """`quirks`: fields of `Quirks` that differ from their defaults.
+
+        Raises:
+            ConfigError: there is no such quirk, or it has no such value.
+        """
+        try:
+            self._quirks = msgspec.convert(dict(quirks or {}), Quirks)
+        except msgspec.ValidationError as error:
+            known = ", ".join(f"`{name}`" for name in Quirks.__struct_fields__)
+            message = f"a quirk of a provider cannot be used: {error}; there are {known}"
+            raise ConfigError(message) from error
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
@@ -119,19 +132,20 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
 
 
 def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    details = [
-        entry for entry in objects(delta.get("reasoning_details")) if entry.get("type") in _THOUGHTS
-    ]
-    for entry in details:
+    details = objects(delta.get("reasoning_details"))
+    readable = [entry for entry in details if entry.get("type") in _THOUGHTS]
+    for entry in readable:
         kind = entry["type"]
         key = ("reasoning", kind, count(entry.get("index")))
         yield from reply.thinking(text(entry.get(_THOUGHTS[kind])), key)
         if signature := text(entry.get("signature")):
             yield from reply.signature(signature, key)
-    if not details:
-        yield from reply.thinking(
-            text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
-        )
+    if not readable:
+        words = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+        yield from reply.thinking(words)
+    for entry in details:
+        if entry.get("type") == "reasoning.encrypted":
+            yield from reply.redacted(text(entry.get("data")))
 
 
 def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:

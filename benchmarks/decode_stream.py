@@ -1,0 +1,120 @@
+"""Time to turn the bytes of a stream into events, against a bare decode of the same chunks.
+
+Prints one line of JSON: for each dialect microseconds per event of the bytes-to-events path, of
+bare `msgspec.json.decode`, and their ratio; best of several runs.
+"""
+
+import json
+import time
+
+import msgspec
+
+from yourtool.interrupt import Interrupt
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.base import Request
+from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.reply import Reply
+from yourtool.providers.sse import Framing
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Dialect
+
+EVENTS = 20_000
+RUNS = 5
+CHUNK = 4_096
+
+
+def anthropic_chunks() -> list[bytes]:
+    head = {"type": "message_start", "message": {"usage": {"input_tokens": 1, "output_tokens": 1}}}
+    chunks = [head, {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}}]
+    chunks += [
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": f" word{number % 97}"},
+        }
+        for number in range(EVENTS)
+    ]
+    return [json.dumps(chunk).encode() for chunk in [*chunks, {"type": "message_stop"}]]
+
+
+def chat_chunks() -> list[bytes]:
+    return [
+        json.dumps(
+            {
+                "id": "chatcmpl-0123456789",
+                "object": "chat.completion.chunk",
+                "created": 1_700_000_000,
+                "model": "gpt-5",
+                "choices": [
+                    {
+                        "index": 0,
+                        "delta": {"content": f" word{number % 97}"},
+                        "logprobs": None,
+                        "finish_reason": None,
+                    }
+                ],
+                "obfuscation": "abcdefgh",
+            }
+        ).encode()
+        for number in range(EVENTS)
+    ]
+
+
+def request() -> Request:
+    model = Model(id="some:model", wire_name="model", capabilities=AdapterCapabilities())
+    return Request(
+        request_id="r",
+        session_id="s",
+        message_id="m",
+        model=model,
+        messages=(),
+        max_output_tokens=1,
+        tool_ids=ToolIdMap(),
+        interrupt=Interrupt(),
+    )
+
+
+def translate(dialect: Dialect, body: bytes) -> int:
+    framing, reply, events = Framing(), Reply(request()), 0
+    for at in range(0, len(body), CHUNK):
+        for frame in framing.feed(body[at : at + CHUNK]):
+            for _ in dialect.translate(frame, reply):
+                events += 1
+    return events
+
+
+def best(work: object, *arguments: object) -> float:
+    """Return the shortest of several runs in seconds."""
+    times: list[float] = []
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        work(*arguments)
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def bare(chunks: list[bytes]) -> None:
+    decode = msgspec.json.decode
+    for chunk in chunks:
+        decode(chunk)
+
+
+def main() -> None:
+    results = {}
+    for name, dialect, chunks in (
+        ("anthropic", Anthropic(), anthropic_chunks()),
+        ("openai_chat", OpenAIChat(), chat_chunks()),
+    ):
+        body = b"".join(b"event: x\ndata: " + chunk + b"\n\n" for chunk in chunks)
+        ours, floor = best(translate, dialect, body), best(bare, chunks)
+        results[name] = {
+            "us_per_event": round(ours / EVENTS * 1e6, 2),
+            "us_per_bare_decode": round(floor / EVENTS * 1e6, 2),
+            "ratio": round(ours / floor, 2),
+        }
+    print(json.dumps({"decode_stream": results}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from tests.providers.exchanges import (
+    Playback,
+    adapter,
+    complete,
+    events_of,
+    exchange,
+    model,
+    pieces,
+    play,
+    request,
+)
+from tests.providers.rules import broken_rules
+from yourtool.errors import NetworkError, RateLimitError, ServerError
+from yourtool.events import (
+    MessageComplete,
+    MessageStart,
+    StreamError,
+    TextDelta,
+    ToolUseEnd,
+    ToolUseStart,
+    UsageUpdate,
+)
+from yourtool.messages import StopReason, TextBlock
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.wire import Patience, WireAdapter
+
+THINKING_AND_CALL = "anthropic-messages-36913693"
+TWO_CALLS = "anthropic-messages-f33dc675"
+SERVER_TOOLS = "anthropic-messages-27a3d8fc"
+CHAT_TWO_CALLS = "openai-chat-93025548"
+CHAT_TEXT = "openai-chat-fae50610"
+OPENROUTER = "openrouter-chat-94f311c8"
+STREAMS = [THINKING_AND_CALL, TWO_CALLS, SERVER_TOOLS, CHAT_TWO_CALLS, CHAT_TEXT, OPENROUTER]
+EVERY_OFFSET = 4_500
+IMPATIENT = Patience(first_event=0.02, content=0.02, linger=0.001)
+RESETS = [
+    NetworkError("reset"),
+    ConnectionResetError("reset"),
+    httpx.ReadError("reset"),
+    httpx.RemoteProtocolError("reset"),
+    httpx.StreamClosed(),
+    TimeoutError(),
+]
+
+
+def body_of(name):
+    return exchange(name)["response"]["body"].encode()
+
+
+def asking(name, **changes):
+    return request(model(exchange(name)["provider"]), **changes)
+
+
+async def forever():
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_reset_at_every_byte_offset_ends_in_a_typed_error(name, caplog):
+    caplog.set_level(logging.ERROR)
+    body = body_of(name)
+    step = 1 if len(body) < EVERY_OFFSET else 17
+    for offset in range(0, len(body), step):
+        failure = RESETS[offset % len(RESETS)]
+        transport = Playback([body[:offset]], failure=failure)
+        events, error = await events_of(adapter(name, transport), asking(name))
+        assert broken_rules(events) == []
+        assert transport.open == 0
+        if error is None:  # all that matters had arrived
+            assert complete(events).stop_reason not in (StopReason.ERROR, StopReason.CANCELLED)
+            assert offset > len(body) - 2_000
+            continue
+        assert isinstance(error, NetworkError)
+        if events:
+            assert complete(events).stop_reason is StopReason.ERROR
+            assert isinstance(events[-1], StreamError)
+            assert events[-1].error_class == "network"
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_stream_that_ends_early_without_a_stop_is_an_error(name):
+    body = body_of(name)
+    for offset in range(0, len(body) // 2, 7):
+        events, error = await play(name, [body[:offset]])
+        assert isinstance(error, NetworkError)
+        assert broken_rules(events) == []
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_stop_at_every_position_ends_the_reply_as_cancelled(name):
+    total = len((await play(name))[0])
+    for position in range(total - 1):
+        asked = asking(name)
+        transport = Playback(pieces(body_of(name), 64), pause=forever)
+        events = []
+        async for event in adapter(name, transport).stream(asked):
+            events.append(event)
+            if len(events) == position + 1 and not isinstance(event, MessageComplete):
+                assert asked.interrupt.request() is True
+                assert asked.interrupt.request() is False
+        assert broken_rules(events) == []
+        assert transport.open == 0
+        assert complete(events).stop_reason is StopReason.CANCELLED
+        assert isinstance(events[-1], MessageComplete)
+
+
+@pytest.mark.parametrize("size", [1, 100, 1_500])
+async def test_a_stop_while_the_network_is_silent_ends_the_reply_at_once(size):
+    body = body_of(TWO_CALLS)[:size]
+    asked = asking(TWO_CALLS)
+    transport = Playback([body], pause=forever)
+    asyncio.get_running_loop().call_later(0.01, asked.interrupt.request)
+    async with asyncio.timeout(1):
+        events, error = await events_of(adapter(TWO_CALLS, transport), asked)
+    assert error is None
+    assert complete(events).stop_reason is StopReason.CANCELLED
+    assert broken_rules(events) == []
+
+
+async def test_a_stop_before_the_answer_ends_the_reply_with_nothing_in_it():
+    asked = asking(CHAT_TEXT)
+    asked.interrupt.request()
+    events, error = await events_of(adapter(CHAT_TEXT, Playback([])), asked)
+    assert error is None
+    whole = complete(events)
+    assert whole.final_content == ()
+    assert (whole.usage.input_tokens, whole.usage.output_tokens) == (0, 0)
+
+
+async def test_open_calls_of_a_stopped_reply_end_once_and_are_never_run():
+    body = body_of(TWO_CALLS)
+    cut = body.index(b"input_json_delta")
+    asked = asking(TWO_CALLS)
+    transport = Playback([body[:cut]], pause=forever)
+    events = []
+    async for event in adapter(TWO_CALLS, transport).stream(asked):
+        events.append(event)
+        if isinstance(event, ToolUseStart):
+            asked.interrupt.request()
+    [end] = [event for event in events if isinstance(event, ToolUseEnd)]
+    assert end.final_input == {}
+    assert end.tool_use_id in complete(events).tool_input_errors
+
+
+async def test_silence_before_the_first_event_is_a_network_error():
+    speaker = adapter(CHAT_TEXT, Playback([], pause=forever), patience=IMPATIENT)
+    events, error = await events_of(speaker, asking(CHAT_TEXT))
+    assert events == []
+    assert isinstance(error, NetworkError)
+    assert str(error) == "`openai` sent nothing for 0.02 seconds"
+
+
+@pytest.mark.parametrize(
+    "ping", [b'event: ping\ndata: {"type": "ping"}\n\n', b": keep-alive\n\n", b"\n"]
+)
+async def test_pings_do_not_count_as_content(ping):
+    beginning = body_of(THINKING_AND_CALL)
+    beginning = beginning[: beginning.index(b"event: message_delta")]
+
+    class Pinging(Playback):
+        async def _body(self):
+            yield beginning
+            while True:
+                await asyncio.sleep(0.002)
+                yield ping
+
+    speaker = adapter(THINKING_AND_CALL, Pinging([]), patience=IMPATIENT)
+    async with asyncio.timeout(1):
+        events, error = await events_of(speaker, asking(THINKING_AND_CALL))
+    assert isinstance(error, NetworkError)
+    assert "sent nothing" in str(error)
+    assert complete(events).stop_reason is StopReason.ERROR
+
+
+async def test_a_slow_reader_is_not_taken_for_a_silent_provider():
+    transport = Playback(pieces(body_of(CHAT_TEXT), 200))
+    speaker = adapter(CHAT_TEXT, transport, patience=IMPATIENT)
+    events = []
+    async for event in speaker.stream(asking(CHAT_TEXT)):
+        events.append(event)
+        if len(events) < 4:
+            await asyncio.sleep(0.03)
+    assert complete(events).stop_reason is StopReason.END_TURN
+
+
+async def test_a_server_that_never_closes_after_the_end_does_not_hold_up_the_reply():
+    transport = Playback([body_of(CHAT_TEXT)], pause=forever)
+    async with asyncio.timeout(1):
+        events, error = await events_of(adapter(CHAT_TEXT, transport), asking(CHAT_TEXT))
+    assert error is None
+    assert complete(events).stop_reason is StopReason.END_TURN
+
+
+@pytest.mark.parametrize("padding", [b"", b"\n     \n" * 50])
+async def test_a_json_document_serves_where_a_stream_was_asked_for(padding):
+    document = {
+        "choices": [
+            {
+                "message": {
+                    "content": "hello",
+                    "tool_calls": [
+                        {"id": "c1", "function": {"name": "read_file", "arguments": "{}"}}
+                    ],
+                },
+                "finish_reason": "tool_calls",
+            }
+        ],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+    }
+    body = padding + json.dumps(document).encode()
+    for size in (1, 7, len(body)):
+        speaker = WireAdapter(OpenAIChat(), Playback(pieces(body, size)), "openai")
+        events, error = await events_of(speaker, request(model("openai")))
+        assert error is None
+        assert broken_rules(events) == []
+        assert complete(events).stop_reason is StopReason.TOOL_USE
+        assert complete(events).final_content[0] == TextBlock("hello")
+
+
+@pytest.mark.parametrize("dialect", [Anthropic(), OpenAIChat()])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>captive portal</html>",
+        b'{"choices": [',
+        b"[1, 2]",
+        b'{"detail": "no"}',
+        b"data: {\n\n",
+        b"data: [" + b"[" * 100_000 + b"\n\n",
+        b'data: "text"\n\n',
+        b"data: \xff\xfe\n\n",
+    ],
+)
+async def test_a_body_that_is_no_reply_is_an_error_of_ours(dialect, body):
+    speaker = WireAdapter(dialect, Playback([body]), "openai")
+    events, error = await events_of(speaker, request(model("openai")))
+    assert events == []
+    assert error is not None
+    assert "`openai`" in str(error) or "the stream" in str(error)
+
+
+async def test_nothing_is_yielded_of_a_request_that_fails_before_its_first_content():
+    body = body_of(THINKING_AND_CALL)
+    before_content = body[: body.index(b"event: content_block_delta")]
+    events, error = await play(THINKING_AND_CALL, [before_content])
+    assert events == []
+    assert isinstance(error, NetworkError)
+
+
+@pytest.mark.parametrize("failure", RESETS[1:])
+async def test_a_failure_to_connect_is_a_network_error(failure):
+    class Unreachable(Playback):
+        @asynccontextmanager
+        async def _reply(self):
+            raise failure
+            yield
+
+    events, error = await events_of(adapter(CHAT_TEXT, Unreachable([])), asking(CHAT_TEXT))
+    assert events == []
+    assert isinstance(error, NetworkError)
+    assert error.retryable
+    assert error.__cause__ is failure
+
+
+async def test_a_refused_request_yields_nothing_and_names_the_provider():
+    transport = Playback([b'{"error": {"message": "slow down"}}'], 429, {"retry-after": "2"})
+    events, error = await events_of(adapter(CHAT_TEXT, transport), asking(CHAT_TEXT))
+    assert events == []
+    assert isinstance(error, RateLimitError)
+    assert error.retry_after == 2
+    assert str(error) == "`openai` asks to slow down (429): slow down"
+
+
+async def test_an_error_inside_a_stream_keeps_what_came_before_it():
+    events, error = await play("doc-openai-chat-stream-error")
+    assert isinstance(error, ServerError)
+    assert complete(events).final_content == (TextBlock("Partial"),)
+    assert isinstance(events[-1], StreamError)
+    assert events[-1].error_class == "server_error"
+
+
+async def test_counters_that_follow_an_error_are_still_read():
+    events, error = await play("openrouter-chat-19ec71a1")
+    assert error is not None
+    assert complete(events).usage.input_tokens == 43
+
+
+async def test_missing_usage_is_estimated_and_said_to_be(caplog):
+    events, _ = await play("openai-compat-chat-b3784e6e")
+    usage = complete(events).usage
+    assert usage.estimated
+    assert usage.output_tokens > 20
+    assert "did not say how many tokens" in caplog.text
+
+
+async def test_usage_is_told_as_soon_as_it_is_known():
+    events, _ = await play(THINKING_AND_CALL)
+    assert isinstance(events[0], MessageStart)
+    assert isinstance(events[1], UsageUpdate)
+    assert events[1].usage.input_tokens == 598
+
+
+async def test_a_reader_that_leaves_closes_the_connection():
+    transport = Playback(pieces(body_of(CHAT_TEXT), 100), pause=forever)
+    stream = adapter(CHAT_TEXT, transport).stream(asking(CHAT_TEXT))
+    async for event in stream:
+        if isinstance(event, TextDelta):
+            break
+    await stream.aclose()
+    assert transport.open == 0
+
+
+async def test_latency_is_measured_with_the_given_clock():
+    ticks = iter([10.0, 12.5])
+    speaker = adapter(CHAT_TEXT, Playback([body_of(CHAT_TEXT)]), clock=lambda: next(ticks))
+    events, _ = await events_of(speaker, asking(CHAT_TEXT))
+    assert complete(events).latency_ms == 2500
+
+
+async def test_closing_the_adapter_closes_its_transport():
+    transport = Playback([])
+    await adapter(CHAT_TEXT, transport).close()
+    assert transport.closed
