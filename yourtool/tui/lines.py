@@ -16,7 +16,10 @@ Span: TypeAlias = tuple[str, str]
 TAB = 4
 """Columns from one tab stop to the next."""
 
-_NARROW = re.compile("[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0588\u2010-\u2027\u2030-\u205e\u2190-\u2199\u2500-\u259f]*")
+_NARROW = re.compile(
+    "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0588\u2010-\u2027\u2030-\u205e"
+    "\u2190-\u2199\u2500-\u259f]*"
+)
 
 
 class Source:
@@ -36,8 +39,8 @@ class Line(NamedTuple):
     """Shared by all rows of a block; None: decoration that is never copied."""
     fill: str = ""
     """The ink of the cells right of the text."""
-    soft: bool = False
-    """The row goes on where the row before was cut at a space."""
+    joint: str = "\n"
+    """What stood between the row before and this one: a space or nothing where a line was cut."""
 
     @property
     def text(self) -> str:

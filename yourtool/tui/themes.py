@@ -17,6 +17,7 @@ from rich.style import Style
 from textual.theme import Theme
 
 from yourtool.errors import ConfigError
+from yourtool.paths import shipped
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
@@ -202,3 +203,18 @@ def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
 
 def _style(words: str, colors: Mapping[str, str]) -> Style:
     return Style.parse(" ".join(colors.get(word, word) for word in words.split()))
+
+
+_palettes: dict[str, Palette] = {}
+
+
+def use_themes(themes: Iterable[ThemeFile]) -> None:
+    """Make the palettes of these themes the ones that are painted with."""
+    _palettes.update({theme.name: Palette(theme) for theme in themes})
+
+
+def palette_of(name: str) -> Palette:
+    """Return the palette of a theme by name; the default's for one of the toolkit's own."""
+    if DEFAULT not in _palettes:
+        use_themes(load_themes([shipped("themes")]).values())
+    return _palettes.get(name) or _palettes[DEFAULT]

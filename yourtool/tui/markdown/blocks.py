@@ -69,7 +69,9 @@ class _Paragraph(NamedTuple):
     def with_words(self, source: str, text: str, joint: str) -> "_Paragraph":
         """Return the paragraph with more after it."""
         text = f"{self.text}{joint}{text}" if self.text or (self.carry and joint == "\n") else text
-        return _Paragraph(f"{self.source}{joint}{source}" if self.source else source, text, self.carry)
+        return _Paragraph(
+            f"{self.source}{joint}{source}" if self.source else source, text, self.carry
+        )
 
 
 class _Fence(NamedTuple):
@@ -199,11 +201,11 @@ class Blocks:
         if isinstance(leaf, _Paragraph) and not self._begins_block(rest):
             self._leaf = leaf.with_words(line, rest.strip(), "\n")
             return
-        if isinstance(leaf, _OpenTable) and matched == len(self._containers):
-            if not self._begins_block(rest):
-                leaf.table.add(rest)
-                self._leaf = _OpenTable((*leaf.source, line), leaf.table)
-                return
+        in_table = isinstance(leaf, _OpenTable) and matched == len(self._containers)
+        if in_table and not self._begins_block(rest):
+            leaf.table.add(rest)
+            self._leaf = _OpenTable((*leaf.source, line), leaf.table)
+            return
         self._close_leaf()
         closed = self._containers[matched : matched + 1]
         self._containers = self._containers[:matched]
@@ -273,12 +275,11 @@ class Blocks:
             self._leaf = _Paragraph(line, rest.strip())
 
     def _in_fence(self, fence: _Fence, rest: str, line: str) -> None:
-        stripped = rest.strip()
-        if len(stripped) >= len(fence.mark) and not stripped.strip(fence.mark[0]):
-            if len(rest) - len(rest.lstrip(" ")) < 4:
-                self._leaf = None
-                return
-        indent = len(rest) - len(rest.lstrip(" "))
+        stripped, indent = rest.strip(), len(rest) - len(rest.lstrip(" "))
+        closes = len(stripped) >= len(fence.mark) and not stripped.strip(fence.mark[0])
+        if closes and indent < 4:
+            self._leaf = None
+            return
         code = rest[min(indent, fence.indent) :]
         spans = fence.highlighter.line(code) if fence.highlighter else [(code, "code.block")]
         self._emit_code(spans, code)
@@ -317,18 +318,18 @@ class Blocks:
         shared = Source(leaf.source)
         self._open_gap()
         for at, row in enumerate(rows[:-1]):
-            self._append(row, shared, soft=at > 0 or bool(leaf.carry))
+            self._append(row, shared, joint=" " if at or leaf.carry else "\n")
         if within_line:
             self._leaf = _Paragraph("", "", (*rows[-1], (" ", "")))
         else:
-            self._append(rows[-1], shared, soft=len(rows) > 1)
+            self._append(rows[-1], shared, joint=" " if len(rows) > 1 else "\n")
             self._leaf = _Paragraph("", "")
 
     def _emit(self, spans: list[Span], source: str, *, joins: bool = False) -> None:
         self._open_gap()
         shared = Source(source)
         for at, row in enumerate(wrap(spans, self._available)):
-            self._append(row, shared, soft=at > 0 or joins)
+            self._append(row, shared, joint=" " if at or joins else "\n")
 
     def _emit_code(self, spans: list[Span], source: str) -> None:
         self._open_gap()
@@ -336,7 +337,7 @@ class Blocks:
         expanded = [(expand_tabs(text), ink) for text, ink in spans]
         bar: Span = ("▏ ", "code.bar")
         for at, row in enumerate(wrap(expanded, self._available - 2, words=False)):
-            self._append((bar, *row), shared, fill="code.block", soft=at > 0)
+            self._append((bar, *row), shared, fill="code.block", joint="" if at else "\n")
 
     def _open_gap(self) -> None:
         if self._gap and self._begun:
@@ -345,16 +346,16 @@ class Blocks:
         self._gap = False
 
     def _append(
-        self, row: Sequence[Span], source: Source, *, fill: str = "", soft: bool = False
+        self, row: Sequence[Span], source: Source, *, fill: str = "", joint: str = "\n"
     ) -> None:
         self._begun = True
         if not self._containers:
-            self._rows.append(Line(tuple(row), source, fill, soft))
+            self._rows.append(Line(tuple(row), source, fill, joint))
             return
         prefix = tuple(one.marker or one.rest for one in self._containers)
         if any(one.marker for one in self._containers):
             self._containers = tuple(one._replace(marker=None) for one in self._containers)
-        self._rows.append(Line((*prefix, *row), source, fill, soft))
+        self._rows.append(Line((*prefix, *row), source, fill, joint))
 
     @property
     def _available(self) -> int:

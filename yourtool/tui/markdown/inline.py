@@ -119,7 +119,9 @@ def _run(match: re.Match[str]) -> _Piece:
     right = not space_before and (not sign_before or space_after or sign_after)
     if run[0] == "_":
         return _Piece(
-            run, opens=left and (not right or sign_before), closes=right and (not left or sign_after)
+            run,
+            opens=left and (not right or sign_before),
+            closes=right and (not left or sign_after),
         )
     return _Piece(run, opens=left, closes=right)
 

@@ -130,8 +130,4 @@ def _fit(natural: Sequence[int], available: int) -> tuple[int, ...]:
 def _aligned(spans: Sequence[Span], width: int, align: Align) -> list[Span]:
     space = max(0, width - width_of(spans))
     before = {"left": 0, "right": space, "center": space // 2}[align]
-    return [
-        span
-        for span in ((" " * before, ""), *spans, (" " * (space - before), ""))
-        if span[0]
-    ]
+    return [span for span in ((" " * before, ""), *spans, (" " * (space - before), "")) if span[0]]

@@ -1,0 +1,94 @@
+"""What programs print, as spans: colours are kept, every other sequence loses its power.
+
+Select Graphic Rendition (https://ecma-international.org/publications-and-standards/standards/
+ecma-48/, 8.3.117) becomes inks; cursor movement and erasing, which mean nothing in a list of
+lines, are dropped; anything else that begins with a control character is shown as written.
+"""
+
+import re
+
+from yourtool.text import printable
+from yourtool.tui.lines import Span, expand_tabs
+
+_SGR = re.compile(r"\x1b\[([\d;:]*)m")
+_HARMLESS = re.compile(r"\x1b\[[?]?[\d;]*[A-HJKSTfhlsu]|\x1b\([B0]")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
+_OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}
+
+
+class AnsiLines:
+    """Splits output into lines of spans; colours last until they are changed, also across lines."""
+
+    def __init__(self) -> None:
+        self._attributes: tuple[str, ...] = ()
+        self._color = ""
+        self._background = ""
+
+    def lines(self, text: str) -> list[list[Span]]:
+        """Return the lines of `text`; a carriage return ends a line too."""
+        return [self._line(line) for line in _LINE_END.split(_HARMLESS.sub("", text))]
+
+    def _line(self, line: str) -> list[Span]:
+        if "\x1b" not in line and not self._ink:
+            return [(expand_tabs(printable(line)), "")] if line else []
+        spans: list[Span] = []
+        last = 0
+        for match in _SGR.finditer(line):
+            self._add(spans, line[last : match.start()])
+            self._set(match[1])
+            last = match.end()
+        self._add(spans, line[last:])
+        return spans
+
+    def _add(self, spans: list[Span], text: str) -> None:
+        if text:
+            spans.append((expand_tabs(printable(text)), self._ink))
+
+    @property
+    def _ink(self) -> str:
+        words = [*self._attributes]
+        if self._color:
+            words.append(self._color)
+        if self._background:
+            words += ["on", self._background]
+        return f"sgr:{','.join(words)}" if words else ""
+
+    def _set(self, parameters: str) -> None:
+        codes = [int(code) if code else 0 for code in re.split("[;:]", parameters)]
+        while codes:
+            code = codes.pop(0)
+            if code in (38, 48):
+                self._set_color(code, _extended(codes))
+            elif code in _ON:
+                self._attributes = tuple(dict.fromkeys((*self._attributes, _ON[code])))
+            elif code in _OFF:
+                self._attributes = tuple(a for a in self._attributes if a not in _OFF[code])
+            elif code == 0:
+                self._attributes, self._color, self._background = (), "", ""
+            elif code in (39, 49):
+                self._set_color(code - 1, "")
+            elif 30 <= code % 60 < 50 and code < 108:
+                bright = "bright_" if code >= 90 else ""
+                name = bright + _NAMES[code % 10] if code % 10 < 8 else ""
+                self._set_color(38 if (code // 10) % 2 else 48, name)
+
+    def _set_color(self, code: int, color: str) -> None:
+        if code == 38:
+            self._color = color
+        else:
+            self._background = color
+
+
+def _extended(codes: list[int]) -> str:
+    """Take the rest of a 256-colour or a true-colour code."""
+    kind = codes.pop(0) if codes else 0
+    if kind == 5 and codes:
+        number = codes.pop(0)
+        return f"color({number})" if number < 256 else ""
+    if kind == 2 and len(codes) >= 3:
+        red, green, blue = codes[:3]
+        del codes[:3]
+        return f"#{red:02x}{green:02x}{blue:02x}" if max(red, green, blue) < 256 else ""
+    return ""

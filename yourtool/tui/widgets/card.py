@@ -1,0 +1,262 @@
+"""The card of one tool call."""
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from yourtool.effects import SideEffects
+from yourtool.text import printable
+from yourtool.tui.ansi import AnsiLines
+from yourtool.tui.lines import BLANK, Line, Source, Span, clip, width_of, wrap
+from yourtool.tui.widgets.diff import diff_lines, diff_size
+from yourtool.tui.widgets.items import Item, plain_lines
+
+Status: TypeAlias = Literal["queued", "waiting", "running", "ok", "failed", "denied", "cancelled"]
+
+_KEY_ARGUMENTS = ("command", "path", "url", "pattern", "query", "file", "name")
+_LIVE_ROWS = 5
+_FAILURE_ROWS = 8
+_DIFF_ROWS = 24
+_ALL_ROWS = 5000
+_LIVE_CHARACTERS = 20_000
+_STEP_MARKS: Mapping[str, Span] = {
+    "done": ("✓ ", "success"),
+    "completed": ("✓ ", "success"),
+    "in_progress": ("▸ ", "accent"),
+}
+
+
+class ToolCard(Item):
+    """Name, key argument, status and output of a call; unfolds to everything."""
+
+    compact = True
+
+    MARKS: ClassVar[dict[Status, Span]] = {
+        "queued": ("○", "muted"),
+        "waiting": ("?", "warning"),
+        "running": ("●", "accent"),
+        "ok": ("✓", "success"),
+        "failed": ("✗", "error"),
+        "denied": ("⊘", "warning"),
+        "cancelled": ("⊘", "muted"),
+    }
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self.name = name
+        self.status: Status = "queued"
+        self._clock = clock
+        self._input: Mapping[str, Any] = {}
+        self._started = 0.0
+        self._seconds: float | None = None
+        self._live: deque[str] = deque()
+        self._live_length = 0
+        self._output = ""
+        self._details: Mapping[str, Any] = {}
+        self._problem = ""
+        self._quiet = False
+
+    @property
+    def mark(self) -> Span:  # pyright: ignore[reportIncompatibleVariableOverride]  # by status
+        """The sign of the status."""
+        return self.MARKS[self.status]
+
+    @property
+    def open(self) -> bool:
+        """Whether the call has no result yet."""
+        return self.status in ("queued", "waiting", "running")
+
+    def takes(self, arguments: Mapping[str, Any]) -> None:
+        """The arguments are known."""
+        if arguments != self._input:
+            self._input = arguments
+            self.changed()
+
+    def waits(self) -> None:
+        """The user is being asked."""
+        self._become("waiting")
+
+    def queues(self) -> None:
+        """The question was answered with yes; the call waits for its turn."""
+        if self.status == "waiting":
+            self._become("queued")
+
+    def runs(self, effects: SideEffects) -> None:
+        """The tool has begun."""
+        self._quiet = effects in (SideEffects.NONE, SideEffects.READ)
+        self._started = self._clock()
+        self._become("running")
+
+    def prints(self, text: str) -> None:
+        """The tool printed something; only the end of it is kept."""
+        self._live.append(text)
+        self._live_length += len(text)
+        while self._live_length > _LIVE_CHARACTERS and len(self._live) > 1:
+            self._live_length -= len(self._live.popleft())
+        if len(text) > _LIVE_CHARACTERS:
+            self._live[0] = text[-_LIVE_CHARACTERS:]
+            self._live_length = _LIVE_CHARACTERS
+        self.changed()
+
+    def ends(
+        self, status: Status, output: str, seconds: float | None, details: Mapping[str, Any]
+    ) -> None:
+        """The call has its result."""
+        self._output, self._details = output, details
+        self._seconds = seconds
+        self._live.clear()
+        self._become(status)
+
+    def complains(self, problem: str) -> None:
+        """The arguments do not fit the tool."""
+        self._problem = problem
+        self.changed()
+
+    @property
+    def source(self) -> str:
+        """The call and its output, as text."""
+        head = f"{self.name} {self._argument}".strip()
+        return f"{head}\n{self._output}" if self._output else head
+
+    def estimate(self, width: int) -> int:
+        """Little more than the head, unless it is unfolded."""
+        if self.expanded:
+            return super().estimate(width) + 4
+        if isinstance(diff := self._details.get("diff"), str):
+            return 2 + min(_DIFF_ROWS, diff.count("\n"))
+        return 1 if self._quiet and self.status == "ok" else 4
+
+    def build(self, width: int) -> list[Line]:
+        """Make the head, and beneath it what matters or, unfolded, all."""
+        return [self._head(width), *self._indented(width)]
+
+    def _become(self, status: Status) -> None:
+        self.status = status
+        self.changed()
+
+    @property
+    def _argument(self) -> str:
+        for key in (*_KEY_ARGUMENTS, *self._input):
+            if isinstance(value := self._input.get(key), str) and value:
+                return value
+        return ""
+
+    def _head(self, width: int) -> Line:
+        struck = " cancelled" if self.status == "cancelled" else ""
+        name, facts = printable(self.name), self._facts
+        first, newline, _ = self._argument.strip().partition("\n")
+        argument = printable(first).replace("\t", " ") + (" …" if newline else "")
+        room = width - width_of([(name, ""), (facts, "")]) - 4
+        spans: list[Span] = [(name, f"title{struck}")]
+        if argument and room >= 6:
+            spans += [(" ", ""), (clip(argument, room), struck.strip())]
+        if facts:
+            spans += [(f" · {facts}", "muted")]
+        return Line(wrap(spans, width)[0], Source(self.source.partition("\n")[0]))
+
+    @property
+    def _facts(self) -> str:
+        parts: list[str] = []
+        if self.status == "running":
+            elapsed = int(self._clock() - self._started)
+            parts.append(f"running {elapsed} s" if elapsed else "running")
+        elif self.status == "waiting":
+            parts.append("waiting for you")
+        elif self.status != "ok":
+            parts.append(self.status)
+        if (code := self._details.get("exit_code")) not in (None, 0):
+            parts.append(f"exit {code}")
+        if isinstance(diff := self._details.get("diff"), str) and diff:
+            parts.append(str(diff_size(diff)))
+        if self.status == "ok" and self._quiet and self._output and not self._plan:
+            count = self._output.count("\n") + (not self._output.endswith("\n"))
+            parts.append(f"{count:,} {'line' if count == 1 else 'lines'}")
+        if self._seconds is not None and self._seconds >= 0.1 and self.status in ("ok", "failed"):
+            parts.append(f"{self._seconds:.1f} s")
+        return printable(" · ".join(parts)).replace("\n", " ")
+
+    @property
+    def _plan(self) -> Sequence[Mapping[str, Any]]:
+        plan = self._details.get("plan")
+        return plan if isinstance(plan, list | tuple) else ()
+
+    def _indented(self, width: int) -> list[Line]:
+        inner = max(10, width - 2)
+        lines = self._unfolded(inner) if self.expanded else self._folded(inner)
+        return [
+            line._replace(spans=(("│ ", "muted"), *line.spans)) if line is not BLANK else line
+            for line in lines
+        ]
+
+    def _folded(self, width: int) -> list[Line]:
+        if self._problem:
+            return plain_lines(self._problem, "error", width)[:_FAILURE_ROWS]
+        if self._plan:
+            return self._steps(width)
+        if isinstance(diff := self._details.get("diff"), str) and diff and self.status == "ok":
+            return _cut(diff_lines(diff, width), _DIFF_ROWS, width)
+        if self.status == "running":
+            lines = _output_lines("".join(self._live), width)
+            return lines[-_LIVE_ROWS:]
+        if self.status in ("failed", "denied"):
+            return _cut(_output_lines(self._output, width), _FAILURE_ROWS, width, keep_end=True)
+        if self.status == "ok" and not self._quiet:
+            return _cut(_output_lines(self._output, width), _LIVE_ROWS, width, keep_end=True)
+        return []
+
+    def _unfolded(self, width: int) -> list[Line]:
+        lines: list[Line] = []
+        for key, value in self._input.items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            lines += plain_lines(f"{key}:" if "\n" in text else f"{key}: {text}", "muted", width)
+            if "\n" in text:
+                lines += plain_lines(text, "", width)
+        body = self._folded(width) if self._plan else []
+        if isinstance(diff := self._details.get("diff"), str) and diff:
+            body = diff_lines(diff, width)
+        text = self._problem or self._output or "".join(self._live)
+        if text:
+            body = [*body, *([BLANK] if body else []), *_output_lines(text, width)]
+        if lines and body:
+            lines.append(Line((("─" * min(width, 20), "muted"),)))
+        return _cut([*lines, *body], _ALL_ROWS, width)
+
+    def _steps(self, width: int) -> list[Line]:
+        lines: list[Line] = []
+        for step in self._plan:
+            status = str(step.get("status", ""))
+            words = printable(
+                str(step.get("step") or step.get("text") or step.get("content") or "")
+            )
+            mark = _STEP_MARKS.get(status, ("○ ", "muted"))
+            ink = {"✓ ": "muted", "▸ ": "strong"}.get(mark[0], "")
+            for at, row in enumerate(wrap([(words, ink)], width - 2)):
+                lines.append(
+                    Line(
+                        (mark if at == 0 else ("  ", ""), *row),
+                        Source(words),
+                        joint=" " if at else "\n",
+                    )
+                )
+        return lines
+
+
+def _output_lines(text: str, width: int) -> list[Line]:
+    lines: list[Line] = []
+    for spans in AnsiLines().lines(text.rstrip("\r\n")) if text.strip() else []:
+        source = Source("".join(part for part, _ in spans))
+        shown = [(part, f"muted {ink}".strip()) for part, ink in spans]
+        for at, row in enumerate(wrap(shown, width, words=False)):
+            lines.append(Line(row, source, joint="" if at else "\n"))
+    return lines
+
+
+def _cut(lines: list[Line], most: int, width: int, *, keep_end: bool = False) -> list[Line]:
+    """Leave out rows beyond `most` and say how many."""
+    if len(lines) <= most + 1:
+        return lines
+    hidden = f"… {len(lines) - most:,} more rows"
+    note = Line(((clip(hidden, width), "muted"),))
+    return [note, *lines[-most:]] if keep_end else [*lines[:most], note]

@@ -1,0 +1,84 @@
+"""Lines to strips, in the colours of the theme."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.filter import LineFilter
+from textual.strip import Strip
+from textual.widget import Widget
+
+from yourtool.tui.lines import Line, Span
+from yourtool.tui.themes import palette_of
+
+GUTTER = 2
+"""Cells left of the text: the mark of an item and the sign of the selected one."""
+_MOST = 1500
+
+
+class Painter:
+    """Paints lines for one widget as it looks now; keeps what it painted."""
+
+    def __init__(self, widget: Widget) -> None:
+        self._palette = palette_of(widget.app.theme)
+        self._base: Style = widget.rich_style
+        self._background = widget.background_colors[1]
+        self._filters: Sequence[LineFilter] = widget.get_line_filters()
+        self._selection: Style = widget.screen.get_component_rich_style("screen--selection")
+        self._width = widget.region.width
+        self._strips: dict[tuple[int, Span, bool], tuple[Line, Strip]] = {}
+        self._blank = self._finished([Segment(" " * self._width, self._base)])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._strips.clear()
+
+    def blank(self) -> Strip:
+        """Return an empty row."""
+        return self._blank
+
+    def strip(self, line: Line, mark: Span, *, chosen: bool) -> Strip:
+        """Return a row with what stands in the gutter before it."""
+        key = (id(line), mark, chosen)
+        if (known := self._strips.get(key)) is not None and known[0] is line:
+            return known[1]
+        style, base = self._palette.style, self._base
+        segments = [
+            Segment(mark[0] or " ", base + style(mark[1])),
+            Segment("▌" if chosen else " ", base + style("marker")),
+            *(Segment(text, base + style(ink)) for text, ink in line.spans),
+        ]
+        used = sum(segment.cell_length for segment in segments)
+        if used < self._width:
+            fill = base + style(line.fill) if line.fill else base
+            if line.fill:
+                segments.append(Segment(" " * (self._width - used - 1), fill))
+                used = self._width - 1
+            segments.append(Segment(" " * (self._width - used), base))
+        strip = self._finished(segments)
+        if len(self._strips) > _MOST:
+            self._strips.clear()
+        self._strips[key] = (line, strip)
+        return strip
+
+    def highlighted(self, strip: Strip, start: int, end: int) -> Strip:
+        """Return a row with the characters from `start` to before `end` (-1: all) selected."""
+        first = strip.index_to_cell_position(start)
+        last = strip.index_to_cell_position(end) if end >= 0 else self._width
+        before, inside, after = (
+            strip.crop(0, first),
+            strip.crop(first, last),
+            strip.crop(last, self._width),
+        )
+        marked = Strip(
+            [Segment(text, (style or Style()) + self._selection) for text, style, _ in inside],
+            inside.cell_length,
+        )
+        return Strip.join([before, marked, after])
+
+    def _finished(self, segments: list[Segment]) -> Strip:
+        strip = Strip([segment for segment in segments if segment.text])
+        strip = strip.adjust_cell_length(self._width, self._base)
+        for one in self._filters:
+            strip = strip.apply_filter(one, self._background)
+        return strip

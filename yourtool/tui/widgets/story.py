@@ -1,0 +1,309 @@
+"""Events told as items: live and on resume the same facts make the same transcript.
+
+Deltas only bring forward what a fact confirms. The story never looks at the screen; whoever draws
+it asks `touched` which items are not what they were.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal, assert_never
+
+from yourtool.errors import ErrorClass, ToolFailure
+from yourtool.events import (
+    AttemptFailed,
+    Event,
+    LlmCallCompleted,
+    LlmCallFailed,
+    LlmCallStarted,
+    MessageComplete,
+    MessageStart,
+    Notice,
+    ProviderRecovered,
+    ProviderUnavailable,
+    RetryScheduled,
+    RouteDecided,
+    SessionCreated,
+    SessionEnded,
+    SessionModelSelected,
+    SessionResumed,
+    StreamError,
+    TextDelta,
+    ThinkingDelta,
+    ToolCalled,
+    ToolCompleted,
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    ToolFailed,
+    ToolInputInvalid,
+    ToolOutputDelta,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+    UsageUpdate,
+)
+from yourtool.messages import (
+    ContentBlock,
+    ImageBlock,
+    Message,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from yourtool.tui.markdown.blocks import Highlight
+from yourtool.tui.widgets.card import Status, ToolCard
+from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
+from yourtool.tui.widgets.summary import TurnSummary, advice, headline
+
+_ENDINGS: dict[str, Status] = {
+    ToolFailure.CANCELLED: "cancelled",
+    ToolFailure.USER_DENIED: "denied",
+    ToolFailure.PERMISSION_DENIED: "denied",
+    ToolFailure.CONFIRMATION_TIMEOUT: "denied",
+}
+
+
+class Story:
+    """The items so far, and what the turn that is running has brought."""
+
+    def __init__(self, *, retry_key: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        self.items: list[Item] = []
+        self.touched: set[Item] = set()
+        """Items that are new or changed since whoever draws them cleared this."""
+        self.highlight: Highlight | None = None
+        self._retry_key = retry_key
+        self._clock = clock
+        self._cards: dict[str, ToolCard] = {}
+        self._parts: list[Reply | Thinking] = []  # of the message that is arriving, in order
+        self._open: dict[int, Reply | Thinking] = {}  # the same, by content block
+        self._failure: Failure | None = None
+        self._summary = TurnSummary()
+
+    @property
+    def running(self) -> list[ToolCard]:
+        """Cards whose clock ticks."""
+        return [card for card in self._cards.values() if card.status == "running"]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the story ends in a failure that may be tried again."""
+        return self._failure is not None and not self._failure.settled
+
+    @property
+    def last_reply(self) -> str:
+        """The Markdown of the last reply."""
+        replies = (item for item in reversed(self.items) if isinstance(item, Reply))
+        return next((reply.source for reply in replies if reply.source), "")
+
+    def remark(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Add words of the program."""
+        self._add(Remark(level, text))
+
+    def take(self, event: Event) -> None:  # noqa: PLR0915  # one case for every event
+        """Tell what an event changes."""
+        match event:
+            case TextDelta():
+                self._reply(event.content_block_index).write(event.text)
+            case ThinkingDelta():
+                self._thinking(event.content_block_index).write(event.text)
+            case ToolOutputDelta():
+                self._card(event.tool_use_id).prints(event.text)
+            case MessageStart():
+                self._go_on()
+            case ToolUseStart():
+                self._card(event.tool_use_id, event.tool_name)
+            case ToolUseEnd():
+                self._card(event.tool_use_id).takes(event.final_input)
+            case MessageComplete():
+                self._content(event.final_content)
+            case Notice():
+                self.remark(event.level, event.text)
+            case RetryScheduled():
+                self._retry(event)
+            case TurnStarted():
+                self._begin(event.message)
+            case RouteDecided():
+                self._route(event)
+            case LlmCallCompleted():
+                self._go_on()
+                self._content(event.message.content)
+                self._summary.add(event)
+                self._end_message()
+            case LlmCallFailed():
+                self._fail(event)
+            case ToolCalled():
+                self._card(event.tool_use_id, event.tool_name).runs(event.side_effects)
+            case ToolCompleted():
+                self._complete(event)
+            case ToolFailed():
+                status = _ENDINGS.get(event.error_class, "failed")
+                seconds = event.latency_ms / 1000
+                card = self._card(event.tool_use_id, event.tool_name)
+                card.ends(status, event.error_message, seconds, {})
+            case ToolInputInvalid():
+                card = self._card(event.tool_use_id, event.tool_name)
+                card.complains("\n".join(event.validation_errors))
+            case ToolConfirmationRequested():
+                self._card(event.tool_use_id, event.tool_name).waits()
+            case ToolConfirmationResolved():
+                self._card(event.tool_use_id).queues()
+            case TurnCompleted():
+                self._end_turn(event)
+            case TurnCancelled():
+                self._end_turn(event)
+            case SessionModelSelected(model=model):
+                words = f"Model of this session: {model}" if model else "No model chosen any more"
+                self.remark("info", words)
+            case ProviderUnavailable():
+                why = event.trigger_reason.replace("_", " ")
+                self.remark("warning", f"{event.provider} is out of routing: {why}")
+            case ProviderRecovered():
+                self.remark("info", f"{event.provider} serves again")
+            case (
+                SessionCreated()
+                | SessionResumed()
+                | SessionEnded()
+                | LlmCallStarted()
+                | ToolUseInputDelta()
+                | UsageUpdate()
+                | StreamError()
+                | AttemptFailed()
+            ):
+                pass
+            case _:
+                assert_never(event)
+
+    def _add(self, item: Item) -> None:
+        self.items.append(item)
+        self.touched.add(item)
+
+    def _reply(self, index: int) -> Reply:
+        part = self._open.get(index)
+        if not isinstance(part, Reply):
+            part = self._open[index] = Reply(self.highlight)
+            self._parts.append(part)
+            self._add(part)
+        self.touched.add(part)
+        return part
+
+    def _thinking(self, index: int) -> Thinking:
+        part = self._open.get(index)
+        if not isinstance(part, Thinking):
+            part = self._open[index] = Thinking()
+            self._parts.append(part)
+            self._add(part)
+        self.touched.add(part)
+        return part
+
+    def _card(self, tool_use_id: str, name: str = "tool") -> ToolCard:
+        if (card := self._cards.get(tool_use_id)) is None:
+            card = self._cards[tool_use_id] = ToolCard(name, self._clock)
+            self._add(card)
+        self.touched.add(card)
+        return card
+
+    def _begin(self, message: Message | None) -> None:
+        self._go_on()
+        self._end_message()
+        self._cards.clear()
+        self._summary = TurnSummary(before=self._summary)
+        if message is None:
+            self.remark("info", "Trying again")
+            return
+        images = sum(isinstance(block, ImageBlock) for block in message.content)
+        self._add(UserMessage(message.text, images))
+
+    def _go_on(self) -> None:
+        """Whatever failed before was not the end."""
+        if self._failure is not None and not self._failure.settled:
+            self._failure.settle()
+            self.touched.add(self._failure)
+        self._failure = None
+
+    def _content(self, content: Sequence[ContentBlock]) -> None:
+        """Make what was streamed equal to the message; add what was not streamed."""
+        replies = [part for part in self._parts if isinstance(part, Reply)]
+        thoughts = [part for part in self._parts if isinstance(part, Thinking)]
+        for at, block in enumerate(content):
+            match block:
+                case TextBlock(text=text):
+                    part = replies.pop(0) if replies else self._reply(-1 - at)
+                    part.finish(text)
+                    self.touched.add(part)
+                case ThinkingBlock(text=text):
+                    thought = thoughts.pop(0) if thoughts else self._thinking(-1 - at)
+                    thought.finish(text)
+                    self.touched.add(thought)
+                case RedactedThinkingBlock():
+                    if -1 - at not in self._open:
+                        self._open[-1 - at] = hidden = Thinking(redacted=True)
+                        self._add(hidden)
+                case ToolUseBlock():
+                    self._card(block.id, block.name).takes(block.input)
+                case _:
+                    pass
+
+    def _end_message(self, *, cancelled: bool = False) -> None:
+        """Nothing more arrives for the parts that are open."""
+        for part in self._parts:
+            if isinstance(part, Thinking):
+                part.finish()
+            elif part.streaming or cancelled:
+                part.finish(cancelled=cancelled)
+            self.touched.add(part)
+        self._parts, self._open = [], {}
+
+    def _retry(self, event: RetryScheduled) -> None:
+        wait = f"in {event.delay_seconds:.0f} s" if event.delay_seconds >= 1 else "now"
+        words = f"{event.message}: trying again {wait} ({event.attempt} of {event.max_attempts})"
+        self.remark("warning", words)
+
+    def _fail(self, event: LlmCallFailed) -> None:
+        self._go_on()
+        cancelled = event.error_class == ErrorClass.CANCELLED
+        if event.message is not None:
+            self._content(event.message.content)
+        self._end_message(cancelled=cancelled)
+        if not cancelled:
+            self._failure = Failure(
+                headline(event), event.error_message_redacted, advice(event, self._retry_key)
+            )
+            self._add(self._failure)
+
+    def _route(self, event: RouteDecided) -> None:
+        self._summary.route = event
+        if event.chosen_model is not None:
+            return
+        reasons = [
+            f"{one.candidate_model}: {one.reason}"
+            for one in event.chain
+            if one.verdict == "rejected" and one.candidate_model
+        ]
+        cause = "\n".join(dict.fromkeys(reasons)) or "No model is configured."
+        way_out = "`/model` lists what there is, and why some of it cannot serve."
+        self._failure = Failure("No model can take this turn", cause, way_out)
+        self._add(self._failure)
+
+    def _complete(self, event: ToolCompleted) -> None:
+        result = event.message.result
+        parts = result.content if result else ()
+        output = "\n".join(
+            part.text if isinstance(part, TextBlock) else f"[{part.media_type} image]"
+            for part in parts
+        )
+        card = self._card(event.tool_use_id, event.tool_name)
+        status: Status = "ok" if event.success else "failed"
+        card.ends(status, output, event.latency_ms / 1000, event.message.metadata.details or {})
+
+    def _end_turn(self, event: TurnCompleted | TurnCancelled) -> None:
+        cancelled = isinstance(event, TurnCancelled)
+        self._end_message(cancelled=cancelled)
+        for card in self._cards.values():
+            if card.open:
+                card.ends("cancelled", "", None, {})
+                self.touched.add(card)
+        if footer := self._summary.footer(event):
+            self._add(footer)

@@ -1,0 +1,118 @@
+"""What is said about a turn when it is over: figures, reasons, and what to do about a failure."""
+
+from decimal import Decimal
+
+from yourtool.errors import ErrorClass
+from yourtool.events import (
+    LlmCallCompleted,
+    LlmCallFailed,
+    RouteDecided,
+    TurnCancelled,
+    TurnCompleted,
+)
+from yourtool.messages import StopReason
+from yourtool.tui.widgets.items import Footer
+
+_EXPLICIT = {"per_message_override": "asked for in the message", "manual_sticky": "your choice"}
+
+_HEADS: dict[str, str] = {
+    ErrorClass.RATE_LIMIT: "Too many requests",
+    ErrorClass.AUTH: "Not authorised",
+    ErrorClass.SERVER_ERROR: "The provider failed",
+    ErrorClass.NETWORK: "The provider was not reached",
+    ErrorClass.CONTEXT_OVERFLOW: "The conversation is too long for this model",
+    ErrorClass.INVALID_REQUEST: "The provider refused the request",
+}
+
+_ADVICE: dict[str, str] = {
+    ErrorClass.RATE_LIMIT: "Wait a little, or take another model with `/model`.",
+    ErrorClass.AUTH: "Check the key: `/model` shows where it is read from and takes a new one.",
+    ErrorClass.SERVER_ERROR: "This is the provider's fault; `/model` takes another one.",
+    ErrorClass.NETWORK: "Check the connection and the base URL; `yourtool doctor` tests both.",
+    ErrorClass.CONTEXT_OVERFLOW: "Start afresh with `/new`, or take a larger model with `/model`.",
+    ErrorClass.INVALID_REQUEST: "Trying again unchanged will not help; `/model` takes another one.",
+}
+
+_STOPS: dict[StopReason, str] = {
+    StopReason.MAX_TOKENS: "The reply was cut off: it reached the model's limit of output.",
+    StopReason.REFUSAL: "The model refused to answer.",
+    StopReason.CONTENT_FILTER: "The provider's content filter ended the reply.",
+}
+
+
+def headline(event: LlmCallFailed) -> str:
+    """Return class, provider and status of a failure in one line."""
+    what = _HEADS.get(event.error_class, "The request failed")
+    status = f", HTTP {event.provider_status}" if event.provider_status else ""
+    return f"{what} · {event.error_class} · {event.provider}{status}"
+
+
+def advice(event: LlmCallFailed, retry_key: str) -> str:
+    """Return what the user can do about a failure."""
+    way_out = _ADVICE.get(event.error_class, "`/model` takes another model.")
+    return f"{way_out} {retry_key} tries again." if retry_key else way_out
+
+
+class TurnSummary:
+    """The figures of one turn."""
+
+    def __init__(self, before: "TurnSummary | None" = None) -> None:
+        self.route: RouteDecided | None = None
+        self.model = ""
+        self._model_before = (before.model or before._model_before) if before else ""
+        self._unpriced = False
+        self._estimated = False
+
+    def add(self, event: LlmCallCompleted) -> None:
+        """Count one request."""
+        self.model = event.model
+        if extra := event.message.metadata.usage_extra:
+            self._unpriced |= extra.unpriced
+            self._estimated |= extra.estimated
+
+    def footer(self, event: TurnCompleted | TurnCancelled) -> Footer | None:
+        """Return the line under the turn; None where nothing was asked of a model."""
+        if isinstance(event, TurnCancelled):
+            reason = {"user_cancel": "stopped by you", "timeout": "stopped: time is up"}
+            words = reason.get(event.reason, "stopped: the program was closed")
+            return Footer([self.model, words] if self.model else [words])
+        if not self.model:
+            return None
+        tokens = f"{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
+        parts = [self.model, f"~{tokens}" if self._estimated else tokens, self._cost(event)]
+        if event.wall_time_seconds >= 0.05:
+            parts.append(_duration(event.wall_time_seconds))
+        if reason := self._reason():
+            parts.append(reason)
+        return Footer(parts, _STOPS.get(event.stop_reason, ""))
+
+    def _cost(self, event: TurnCompleted) -> str:
+        if self._unpriced:
+            known = f"{dollars(event.total_cost_usd)} + " if event.total_cost_usd else ""
+            return f"{known}price unknown"
+        return dollars(event.total_cost_usd)
+
+    def _reason(self) -> str:
+        """Say why the turn went to its model, where the route was chosen or is not as before."""
+        chain = self.route.chain if self.route else ()
+        winner = next((one for one in chain if one.verdict == "chose"), None)
+        if winner is not None and winner.policy in _EXPLICIT:
+            return _EXPLICIT[winner.policy]
+        if winner is not None and self._model_before and self._model_before != self.model:
+            return f"changed: {winner.reason}"
+        return ""
+
+
+def dollars(amount: Decimal) -> str:
+    """Return an amount of money, short, with at least two significant digits."""
+    if amount == 0:
+        return "$0"
+    places = 2 if amount >= Decimal("0.1") else 4
+    return f"${amount:.{places}f}" if amount >= Decimal("0.0001") else "<$0.0001"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
