@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from rich.errors import StyleSyntaxError
 from rich.style import Style
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped
@@ -135,8 +135,9 @@ class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
             surface=shown(colors.surface),
             panel=shown(colors.panel),
             dark=self.dark,
+            boost=shown(colors.surface) if self.ansi else None,
             ansi=self.ansi,
-            variables={"muted": shown(colors.muted)},
+            variables={"muted": shown(colors.muted), **(_ansi_variables() if self.ansi else {})},
         )
 
 
@@ -199,6 +200,15 @@ def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
             else:
                 themes[theme.name] = theme
     return themes
+
+
+def _ansi_variables() -> dict[str, str]:
+    """Return what the toolkit's style sheets ask of such a theme beyond its colours."""
+    return {
+        **BUILTIN_THEMES["ansi-dark"].variables,
+        "foreground-disabled": "ansi_bright_black",
+        "surface-active": "ansi_default",
+    }
 
 
 def _style(words: str, colors: Mapping[str, str]) -> Style:

@@ -96,7 +96,7 @@ class Blocks:
         self._highlight = highlight
         self._containers: tuple[_Container, ...] = ()
         self._leaf: _Leaf = None
-        self._gap = False
+        self._gap = 0  # a blank line is due, within so many containers less one
         self._begun = False
         self._rows: list[Line] = []
 
@@ -119,7 +119,7 @@ class Blocks:
             quotes = [at for at, one in enumerate(self._containers) if one.kind == ">"]
             unquoted = next((at for at in quotes if at >= matched), None)
             self._containers = self._containers[:unquoted]
-            self._gap = True
+            self._gap = len(self._containers) + 1
         else:
             self._in_text(rest, line, matched)
         self._settle_long(within_line=more)
@@ -201,8 +201,8 @@ class Blocks:
         if isinstance(leaf, _Paragraph) and not self._begins_block(rest):
             self._leaf = leaf.with_words(line, rest.strip(), "\n")
             return
-        in_table = isinstance(leaf, _OpenTable) and matched == len(self._containers)
-        if in_table and not self._begins_block(rest):
+        table_goes_on = matched == len(self._containers) and not self._begins_block(rest)
+        if isinstance(leaf, _OpenTable) and table_goes_on:
             leaf.table.add(rest)
             self._leaf = _OpenTable((*leaf.source, line), leaf.table)
             return
@@ -341,9 +341,9 @@ class Blocks:
 
     def _open_gap(self) -> None:
         if self._gap and self._begun:
-            fresh = [one for one in self._containers if one.marker is None]
-            self._rows.append(Line(tuple(one.rest for one in fresh), Source("")))
-        self._gap = False
+            around = [one for one in self._containers[: self._gap - 1] if one.marker is None]
+            self._rows.append(Line(tuple(one.rest for one in around), Source("")))
+        self._gap = 0
 
     def _append(
         self, row: Sequence[Span], source: Source, *, fill: str = "", joint: str = "\n"

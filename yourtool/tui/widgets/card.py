@@ -179,8 +179,8 @@ class ToolCard(Item):
 
     @property
     def _plan(self) -> Sequence[Mapping[str, Any]]:
-        plan = self._details.get("plan")
-        return plan if isinstance(plan, list | tuple) else ()
+        plan: Any = self._details.get("plan")
+        return plan if isinstance(plan, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType]  # stored JSON
 
     def _indented(self, width: int) -> list[Line]:
         inner = max(10, width - 2)
