@@ -20,6 +20,8 @@ SCHEMA_VERSION = 1
 
 _log = logging.getLogger(__name__)
 
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+
 
 class Role(StrEnum):
     """Who speaks."""
@@ -293,18 +295,10 @@ def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]
     Raises:
         msgspec.DecodeError: the data is not JSON, or a known block does not have its shape.
     """
-    blocks, unknown = list[ContentBlock](), list[Any]()
-    for raw in msgspec.json.decode(data, type=list[dict[str, Any]]):
-        if (kind := BLOCK_TYPES.get(raw.get("type", ""))) is None:
-            unknown.append(raw.get("type"))
-            continue
-        if kind is ToolResultBlock:
-            raw["content"], parts = _known_parts(raw.get("content", []))
-            unknown += parts
-        blocks.append(msgspec.convert(raw, kind))
-    if unknown:
-        _log.warning("skipped blocks of unknown type %s in %s", unknown, where)
-    return tuple(blocks)
+    try:
+        return _content_decoder().decode(data)
+    except msgspec.ValidationError:
+        return _known_content(data, where)
 
 
 def encode_metadata(metadata: MessageMetadata) -> bytes:
@@ -320,7 +314,7 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
     Raises:
         msgspec.DecodeError: the data is not a JSON object.
     """
-    raw = msgspec.json.decode(data, type=dict[str, Any])
+    raw = _OBJECT.decode(data)
     unknown = raw.keys() - _metadata_fields()
     try:
         metadata = msgspec.convert(raw, MessageMetadata)
@@ -335,6 +329,11 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
 
 
 @functools.cache
+def _content_decoder() -> msgspec.json.Decoder[tuple[ContentBlock, ...]]:
+    return msgspec.json.Decoder(tuple[ContentBlock, ...])
+
+
+@functools.cache
 def _metadata_fields() -> frozenset[str]:
     return frozenset(MessageMetadata.__struct_fields__)
 
@@ -345,6 +344,21 @@ def _is_readable(name: str, value: Any) -> bool:
     except msgspec.ValidationError:
         return False
     return True
+
+
+def _known_content(data: bytes | str, where: str) -> tuple[ContentBlock, ...]:
+    blocks, unknown = list[ContentBlock](), list[Any]()
+    for raw in msgspec.json.decode(data, type=list[dict[str, Any]]):
+        if (kind := BLOCK_TYPES.get(raw.get("type", ""))) is None:
+            unknown.append(raw.get("type"))
+            continue
+        if kind is ToolResultBlock:
+            raw["content"], parts = _known_parts(raw.get("content", []))
+            unknown += parts
+        blocks.append(msgspec.convert(raw, kind))
+    if unknown:
+        _log.warning("skipped blocks of unknown type %s in %s", unknown, where)
+    return tuple(blocks)
 
 
 def _known_parts(content: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:

@@ -26,6 +26,7 @@ from yourtool.text import storable
 
 _log = logging.getLogger(__name__)
 
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _APART = frozenset(Fact.__struct_fields__) | {"message"}
@@ -100,7 +101,7 @@ def fact_from(row: EventRow, messages: Mapping[str, Message]) -> AnyFact | None:
         _log.warning("skipped event `%s` of unknown type %r", event_id, name)
         return None
     try:
-        fields = msgspec.json.decode(payload, type=dict[str, Any])
+        fields = _OBJECT.decode(payload)
         message_id = fields.pop("message_id", None)
         if "message" in kind.__struct_fields__:
             fields["message"] = messages.get(message_id)
