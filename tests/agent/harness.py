@@ -1,0 +1,206 @@
+"""A real session over a real store and real tools; only the model is scripted."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tests.provider_server import errors, validate
+from yourtool.agent.gate import Gate
+from yourtool.agent.recorder import Recorder
+from yourtool.agent.repair import close_open_turn
+from yourtool.agent.routes import Routes
+from yourtool.agent.session import Session, Surroundings
+from yourtool.agent.state import State
+from yourtool.agent.turn import Budget
+from yourtool.config import Limits, Mode
+from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
+from yourtool.events import Event, Fact, SessionCreated, StreamEvent
+from yourtool.ids import new_session_id
+from yourtool.messages import Message
+from yourtool.models import AdapterCapabilities, Model, Price
+from yourtool.permissions.rules import RuleSet
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.base import Adapter, Request
+from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.routing.availability import Availability
+from yourtool.store.database import Database
+from yourtool.store.log import Log
+from yourtool.store.sessions import Sessions
+from yourtool.tools.base import Tool, Toolbox
+from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.workspace import Workspace
+
+PRICE = Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15))
+MODEL = Model(
+    id="anthropic:test",
+    wire_name="test",
+    aliases=("test",),
+    price=PRICE,
+    capabilities=AdapterCapabilities(
+        supports_images=True,
+        supports_thinking=True,
+        max_context_tokens=200_000,
+        max_output_tokens=4_096,
+        accepted_image_media_types=("image/png",),
+    ),
+)
+OTHER = Model(id="openai:other", wire_name="other", aliases=("other",), price=PRICE,
+              capabilities=MODEL.capabilities)  # fmt: skip
+BLIND = Model(id="openai:blind", wire_name="blind", aliases=("blind",), price=PRICE,
+              capabilities=AdapterCapabilities(max_context_tokens=100_000))  # fmt: skip
+SMALL = Model(id="openai:small", wire_name="small", aliases=("small",), price=PRICE,
+              capabilities=AdapterCapabilities(max_context_tokens=1_500))  # fmt: skip
+
+
+class Checked:
+    """An adapter that lets through only what both providers would accept."""
+
+    def __init__(self, inner: Adapter) -> None:
+        self.inner = inner
+        self.requests: list[Request] = []
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        self.requests.append(request)
+        problems = wire_problems(request)
+        assert not problems, problems
+        async with aclosing(self.inner.stream(request)) as events:
+            async for event in events:
+                yield event
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
+    ) -> int:
+        return self.inner.estimate_input_tokens(messages, tools)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class OneAdapter:
+    """Stands for the registry: every provider is configured, and all are the same adapter."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.only = adapter
+
+    def adapter(self, model: Model) -> Adapter:
+        del model
+        return self.only
+
+    def why_not(self, provider: str) -> str | None:
+        return "no key for `nokey`" if provider == "nokey" else None
+
+    def providers(self) -> tuple[Any, ...]:
+        return ()
+
+
+class User:
+    """Answers questions from a list, then with the last answer; keeps what was asked."""
+
+    def __init__(self, *answers: Decision | Callable[[Confirmation], Decision]) -> None:
+        self._answers = list(answers) or [Decision(verdict=Verdict.ALLOW)]
+        self.asked: list[Confirmation] = []
+
+    async def __call__(self, confirmation: Confirmation) -> Decision:
+        self.asked.append(confirmation)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return answer if isinstance(answer, Decision) else answer(confirmation)
+
+
+NO_RULES, LIMITS = RuleSet(), Limits()
+ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
+
+
+class Bench:
+    """Makes sessions over one database and one workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.workspace = root / "work"
+        self.workspace.mkdir(exist_ok=True)
+        self.database = Database(root / "data" / "sessions.db")
+        self.log = Log(self.database)
+        self.sessions = Sessions(self.database, root / "locks")
+        self.availability = Availability()
+
+    async def session(
+        self,
+        adapter: Adapter,
+        *,
+        confirm: Any = None,
+        resume: str | None = None,
+        mode: Mode = Mode.ASK,
+        rules: RuleSet = NO_RULES,
+        limits: Limits = LIMITS,
+        tools: Iterable[Tool] | None = None,
+        max_requests: int | None = None,
+        max_cost: Decimal | None = None,
+        interactive: bool = True,
+    ) -> Session:
+        session_id = resume or new_session_id()
+        toolbox = default_toolbox() if tools is None else Toolbox(tools)
+        registry: Any = OneAdapter(adapter)
+        state = State()
+        record = Recorder(self.log, session_id, state)
+        tool_ids = ToolIdMap()
+        if resume is None:
+            await record(
+                SessionCreated(workspace_path=str(self.workspace), workspace_hash="0" * 64)
+            )
+        else:
+            for fact in await self.log.read(resume):
+                state.apply(fact)
+            tool_ids = ToolIdMap(await self.log.tool_ids(resume))
+            async for _ in close_open_turn(state, record, session_id):
+                pass
+        spill = self.root / "spill"
+        spill.mkdir(exist_ok=True)
+        around = Surroundings(
+            workspace=Workspace(self.workspace, (spill,)),
+            registry=registry,
+            routes=Routes(
+                Catalogue([MODEL, OTHER, BLIND, SMALL], "2026-01-01"),
+                registry,
+                self.availability,
+                toolbox.definitions,
+                None,
+                MODEL.id,
+            ),
+            toolbox=toolbox,
+            gate=Gate(rules, mode),
+            confirm=confirm or User(),
+            budget=Budget(limits=limits, max_requests=max_requests, max_cost=max_cost),
+            spill=spill,
+            pricing_version="2026-01-01",
+            interactive=interactive,
+            tool_ids=tool_ids,
+        )
+        return Session(session_id, state, record, self.sessions.lease(session_id), around)
+
+    async def close(self) -> None:
+        await self.database.close()
+
+
+async def play(events: AsyncGenerator[Event, None]) -> list[Event]:
+    """Consume a verb of a session to its end."""
+    async with aclosing(events):
+        return [event async for event in events]
+
+
+def names(events: Iterable[Event]) -> list[str]:
+    """Return the catalog names of the facts among events, without notices and deltas."""
+    return [event.__struct_config__.tag for event in events if isinstance(event, Fact)]
+
+
+def wire_problems(request: Request) -> list[str]:
+    """Return what either provider would refuse about a request."""
+    found = list[str]()
+    for dialect, speaker in (("anthropic", Anthropic()), ("openai", OpenAIChat())):
+        api = "messages" if dialect == "anthropic" else "chat"
+        body = json.loads(speaker.to_wire(request).body)
+        found += [str(problem) for problem in errors(validate(dialect, api, body))]
+    return found

@@ -1,0 +1,509 @@
+"""The turn, whole: real session, store and tools; the model is scripted."""
+
+import asyncio
+from contextlib import aclosing
+from decimal import Decimal
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
+from yourtool.config import Limits
+from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
+from yourtool.events import (
+    LlmCallCompleted,
+    LlmCallFailed,
+    MessageComplete,
+    Notice,
+    RouteDecided,
+    TextDelta,
+    TokenUsage,
+    ToolCompleted,
+    ToolFailed,
+    TurnCompleted,
+)
+from yourtool.invariants import validate, validate_session
+from yourtool.messages import MessageStatus, Role, StopReason, ToolUseBlock
+from yourtool.providers.retry import Retrying
+from yourtool.providers.scripted import (
+    Scripted,
+    calls,
+    calls_badly,
+    counts,
+    fails,
+    pauses,
+    says,
+    stops,
+)
+
+READ = calls("read_file", path="a.txt")
+
+
+def valid(session):
+    """The stored history is legal, and nothing in it is unanswered (R-LOOP-02)."""
+    problems = [p for message in session.state.messages for p in validate(message)]
+    return [*problems, *validate_session(session.state.messages)] == []
+
+
+async def test_a_plain_exchange_stores_two_messages_and_one_terminal_fact(bench):
+    session = await bench.session(Checked(Scripted([says("A ULID is an identifier.")])))
+    events = await play(session.send("What is a ULID?"))
+    assert names(events) == [
+        "turn.started",
+        "route.decided",
+        "llm.call_started",
+        "llm.call_completed",
+        "turn.completed",
+    ]
+    asked, answered = session.state.messages
+    assert (asked.role, answered.role) == (Role.USER, Role.ASSISTANT)
+    assert answered.metadata.routing.reason == "global default"
+    assert answered.metadata.usage.pricing_version == "2026-01-01"
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_tool_round_trip_reads_asks_again_and_keeps_one_turn_id(bench):
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    adapter = Checked(Scripted([says("I look.") + READ, says("It says: a cat.")]))
+    session = await bench.session(adapter)
+    events = await play(session.send("What is in a.txt?"))
+    assert names(events)[2:] == [
+        "llm.call_started",
+        "llm.call_completed",
+        "tool.called",
+        "tool.completed",
+        "llm.call_started",
+        "llm.call_completed",
+        "turn.completed",
+    ]
+    roles = [message.role for message in session.state.messages]
+    assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+    result = session.state.messages[2].result
+    assert "a cat" in result.content[0].text
+    assert len({fact.turn_id for fact in session.state.facts if fact.turn_id}) == 1
+    assert valid(session)
+    await session.close()
+
+
+async def test_walking_parents_from_any_event_of_a_turn_reaches_its_start(bench):
+    """R-EVT-02."""
+    (bench.workspace / "a.txt").write_text("x")
+    script = [READ + calls("write_file", path="b.txt", content="y"), READ, says("done")]
+    session = await bench.session(Checked(Scripted(script)), confirm=User(ALLOW))
+    await play(session.send("go"))
+    by_id = {fact.id: fact for fact in session.state.facts}
+    [start] = [fact for fact in session.state.facts if fact.__struct_config__.tag == "turn.started"]
+    for fact in session.state.facts:
+        if fact.turn_id is None:
+            continue
+        while fact.parent_event_id is not None:
+            fact = by_id[fact.parent_event_id]
+        assert fact is start
+    tags = {fact.id: fact.__struct_config__.tag for fact in session.state.facts}
+    edges = {
+        (tags.get(fact.parent_event_id), tags[fact.id])
+        for fact in session.state.facts
+        if fact.turn_id
+    }
+    assert ("llm.call_completed", "tool.called") in edges
+    assert ("llm.call_completed", "tool.confirmation_requested") in edges
+    assert ("tool.completed", "llm.call_started") in edges
+    await session.close()
+
+
+@pytest.mark.parametrize("answer", [ALLOW, DENY])
+async def test_nothing_is_written_before_the_user_said_so(bench, answer):
+    """R-CONF-01."""
+    script = [calls("write_file", path="new.txt", content="hi\n"), says("ok")]
+    user = User(answer)
+    session = await bench.session(Checked(Scripted(script)), confirm=user)
+    events = await play(session.send("write it"))
+    [question] = user.asked
+    assert question.preview.kind == "diff"
+    assert "+hi" in question.preview.body
+    assert (bench.workspace / "new.txt").exists() is (answer is ALLOW)
+    assert ("tool.called" in names(events)) is (answer is ALLOW)
+    assert valid(session)
+    await session.close()
+
+
+async def test_refusal_reaches_the_model_with_the_users_words(bench):
+    """R-LOOP-12."""
+    adapter = Scripted([calls("shell", command="rm -rf build"), says("I will not.")])
+    denied = DENY.__class__(verdict=DENY.verdict, note="use make clean")
+    session = await bench.session(Checked(adapter), confirm=User(denied))
+    events = await play(session.send("clean"))
+    [failed] = [event for event in events if isinstance(event, ToolFailed)]
+    assert failed.error_class == "user_denied"
+    assert "use make clean" in adapter.requests[1].messages[-1].result.content[0].text
+    await session.close()
+
+
+async def test_a_reply_cut_by_the_token_limit_never_runs_its_last_call(bench):
+    """R-LOOP-04, R-ADP-06."""
+    cut = calls_badly("write_file", '{"path": "a.py", "content": "def f():')
+    script = [says("Here.") + cut + stops(StopReason.MAX_TOKENS), says("again")]
+    user = User(ALLOW)
+    session = await bench.session(Checked(Scripted(script)), confirm=user)
+    events = await play(session.send("write"))
+    assert not user.asked
+    assert not (bench.workspace / "a.py").exists()
+    assert "tool.input_invalid" in names(events)
+    assert "tool.called" not in names(events)
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_text_reply_at_the_token_limit_is_kept_and_the_user_told(bench):
+    """R-LOOP-04."""
+    script = [says("half a") + stops(StopReason.MAX_TOKENS), says("sentence.")]
+    session = await bench.session(Checked(Scripted(script)))
+    events = await play(session.send("say"))
+    assert any(isinstance(event, Notice) and "/continue" in event.text for event in events)
+    assert session.state.messages[-1].text == "half a"
+    await session.close()
+
+
+async def test_a_failed_request_keeps_the_partial_text_and_the_session_usable(bench):
+    """R-LOOP-05, R-LOOP-02."""
+    script = [says("I was saying") + fails(NetworkError("the line broke")), says("fine")]
+    adapter = Checked(Scripted(script))
+    session = await bench.session(adapter)
+    events = await play(session.send("talk"))
+    assert names(events)[-2:] == ["llm.call_failed", "turn.completed"]
+    partial = session.state.messages[-1]
+    assert partial.metadata.status is MessageStatus.ERROR
+    assert partial.text == "I was saying"
+    await play(session.send("go on"))
+    assert session.state.messages[-1].text == "fine"
+    assert valid(session)
+    await session.close()
+
+
+async def test_retry_does_not_repeat_the_user_message(bench):
+    """R-LOOP-06."""
+    script = [fails(InvalidRequestError("no")), says("yes")]
+    session = await bench.session(Checked(Scripted(script)))
+    await play(session.send("please"))
+    events = await play(session.retry())
+    assert [m.role for m in session.state.messages] == [Role.USER, Role.ASSISTANT]
+    assert names(events)[-1] == "turn.completed"
+    await session.close()
+
+
+async def test_retry_of_a_turn_that_broke_midway_replays_a_valid_request(bench):
+    script = [says("half") + fails(NetworkError("gone")), says("whole")]
+    session = await bench.session(Checked(Scripted(script)))
+    await play(session.send("please"))
+    await play(session.retry())
+    assert session.state.messages[-1].text == "whole"
+    assert valid(session)
+    await session.close()
+
+
+async def test_every_failed_attempt_is_written_down_with_its_number(bench):
+    """R-ADP-16."""
+
+    async def no_wait(seconds):
+        del seconds
+
+    script = [fails(RateLimitError("slow")), fails(RateLimitError("slow")), says("now")]
+    session = await bench.session(Checked(Retrying(Scripted(script), sleep=no_wait)))
+    events = await play(session.send("hi"))
+    failed = [event for event in events if isinstance(event, LlmCallFailed)]
+    assert [each.retry_count for each in failed] == [0, 1]
+    assert names(events)[-2:] == ["llm.call_completed", "turn.completed"]
+    await session.close()
+
+
+async def test_the_request_cap_pauses_and_asks_and_going_on_grants_as_many_again(bench):
+    """R-LOOP-07."""
+    (bench.workspace / "a.txt").write_text("x")
+    script = [calls("read_file", path="a.txt", offset=n) for n in range(1, 6)] + [says("end")]
+    user = User(ALLOW)
+    session = await bench.session(
+        Checked(Scripted(script)), confirm=user, limits=Limits(max_requests_per_turn=2)
+    )
+    events = await play(session.send("loop"))
+    assert [question.kind for question in user.asked] == ["limit", "limit"]
+    assert events[-1].llm_call_count == 6
+    await session.close()
+
+
+async def test_stopping_at_a_cap_answers_the_open_calls(bench):
+    """R-LOOP-07, R-LOOP-02."""
+    script = [READ, READ, says("never")]
+    (bench.workspace / "a.txt").write_text("x")
+    session = await bench.session(
+        Checked(Scripted(script)), confirm=User(DENY), limits=Limits(max_requests_per_turn=1)
+    )
+    events = await play(session.send("loop"))
+    assert isinstance(events[-1], TurnCompleted)
+    assert session.budget.reached
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_hard_request_limit_stops_without_a_question(bench):
+    user = User(ALLOW)
+    (bench.workspace / "a.txt").write_text("x")
+    session = await bench.session(
+        Checked(Scripted([READ, says("never")])), confirm=user, max_requests=1
+    )
+    events = await play(session.send("go"))
+    assert not user.asked
+    assert [e.error_class for e in events if isinstance(e, ToolFailed)] == ["permission_denied"]
+    assert session.budget.reached == "The limit of 1 model requests is reached."
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_cost_limit_stops_before_the_request_that_would_exceed_it(bench):
+    adapter = Scripted([says("never")])
+    session = await bench.session(Checked(adapter), max_cost=Decimal("0.000001"))
+    events = await play(session.send("go"))
+    assert not adapter.requests
+    assert isinstance(events[-1], TurnCompleted)
+    assert "cost limit" in session.budget.reached
+    await session.close()
+
+
+async def test_cost_is_booked_when_each_request_completes_also_in_a_turn_that_fails(bench):
+    """R-LOOP-08, R-CST-01."""
+    (bench.workspace / "a.txt").write_text("x")
+    used = counts(TokenUsage(input_tokens=1_000_000, output_tokens=100_000))
+    script = [READ + used, fails(InvalidRequestError("no"))]
+    session = await bench.session(Checked(Scripted(script)), limits=LIMITS)
+    await play(session.send("go"))
+    assert session.state.cost_usd == Decimal("4.5")
+    await session.close()
+
+
+async def test_an_empty_reply_is_kept_and_the_next_request_is_valid(bench):
+    session = await bench.session(Checked(Scripted([stops(StopReason.END_TURN), says("hi")])))
+    await play(session.send("one"))
+    await play(session.send("two"))
+    assert valid(session)
+    await session.close()
+
+
+async def test_the_same_call_three_times_in_a_row_warns_and_nudges(bench):
+    """R-LOOP-11."""
+    (bench.workspace / "a.txt").write_text("x")
+    adapter = Scripted([READ, READ, READ, says("sorry")])
+    session = await bench.session(Checked(adapter))
+    events = await play(session.send("go"))
+    assert [e.level for e in events if isinstance(e, Notice)] == ["warning"]
+    results = [message.result for message in session.state.messages if message.result]
+    assert [any("3rd time" in part.text for part in r.content) for r in results] == [
+        False,
+        False,
+        True,
+    ]
+    await session.close()
+
+
+async def test_a_second_send_during_a_turn_is_refused_and_cancels_nothing(bench):
+    """R-LOOP-10, the core's part: the screen queues."""
+    session = await bench.session(Checked(Scripted([says("one two three")])))
+    async with aclosing(session.send("first")) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                with pytest.raises(UsageError):
+                    await play(session.send("second"))
+            last = event
+    assert isinstance(last, TurnCompleted)
+    await session.close()
+
+
+async def cancel_when(session, text, condition):
+    """Send, cancel at the first event that meets the condition, and return all events."""
+    seen = []
+    async with aclosing(session.send(text)) as events:
+        async for event in events:
+            seen.append(event)
+            if condition(event):
+                condition = lambda _: False  # noqa: E731 - once is enough
+                assert session.cancel() is True
+                assert session.cancel() is False
+    return seen
+
+
+async def test_cancel_during_the_stream_flushes_then_fails_then_cancels(bench):
+    """R-LOOP-03, the first case."""
+    script = [says("one two") + pauses(30) + says("three"), says("next")]
+    session = await bench.session(Checked(Scripted(script)))
+    sending = asyncio.create_task(play(session.send("go")))
+    while not session.busy:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.03)
+    session.cancel()
+    events = await sending
+    complete = [event for event in events if isinstance(event, MessageComplete)]
+    assert [each.stop_reason for each in complete] == [StopReason.CANCELLED]
+    assert names(events)[-2:] == ["llm.call_failed", "turn.cancelled"]
+    assert events[-2].error_class == "cancelled"
+    assert "tool.failed" not in names(events)
+    assert session.state.messages[-1].metadata.status is MessageStatus.CANCELLED
+    await play(session.send("and now?"))
+    assert valid(session)
+    await session.close()
+
+
+async def test_cancel_during_a_tool_fails_it_after_cleanup_then_cancels(bench):
+    """R-LOOP-03, the second case."""
+    script = [calls("shell", command="echo started; sleep 30"), says("next")]
+    session = await bench.session(Checked(Scripted(script)))
+    events = await cancel_when(
+        session, "go", lambda e: "tool_output" in str(type(e).__struct_config__.tag)
+    )
+    assert names(events)[-2:] == ["tool.failed", "turn.cancelled"]
+    failed = events[-2]
+    assert failed.error_class == "cancelled"
+    assert "started" in failed.error_message
+    assert names(events).count("llm.call_failed") == 0
+    await play(session.send("and now?"))
+    assert valid(session)
+    await session.close()
+
+
+async def test_cancel_at_the_seam_fails_every_pending_call_without_running_it(bench):
+    """R-LOOP-03, the third case."""
+    (bench.workspace / "a.txt").write_text("x")
+    session = await bench.session(Checked(Scripted([READ + READ, says("next")])))
+    events = await cancel_when(session, "go", lambda e: isinstance(e, LlmCallCompleted))
+    assert names(events)[-3:] == ["tool.failed", "tool.failed", "turn.cancelled"]
+    assert "tool.called" not in names(events)
+    await play(session.send("and now?"))
+    assert valid(session)
+    await session.close()
+
+
+async def test_cancel_while_a_question_stands_resolves_it_as_cancelled(bench):
+    """R-CONF-07."""
+
+    class Nobody:
+        async def __call__(self, confirmation):
+            del confirmation
+            await asyncio.sleep(3600)
+
+    script = [calls("shell", command="true") + calls("shell", command="false"), says("next")]
+    session = await bench.session(Checked(Scripted(script)), confirm=Nobody())
+    sending = asyncio.create_task(play(session.send("go")))
+    while "tool.confirmation_requested" not in names(session.state.facts):
+        await asyncio.sleep(0.001)
+    session.cancel()
+    events = await sending
+    resolved = [e for e in events if getattr(e, "decision", None)]
+    assert [each.decision for each in resolved] == ["cancelled"]
+    assert names(events)[-3:] == ["tool.failed", "tool.failed", "turn.cancelled"]
+    assert valid(session)
+    await session.close()
+
+
+async def test_exactly_one_route_is_decided_per_turn_also_when_nothing_can_serve(bench):
+    """R-RTE-06."""
+    session = await bench.session(Checked(Scripted([says("hello")])))
+    session.state.model = "nokey:x"
+    events = await play(session.send("hi"))
+    [route] = [event for event in events if isinstance(event, RouteDecided)]
+    assert route.winner_index == -1
+    assert names(events) == ["turn.started", "route.decided", "turn.completed"]
+    session.state.model = None
+    await play(session.retry())
+    assert [m.role for m in session.state.messages] == [Role.USER, Role.ASSISTANT]
+    await session.close()
+
+
+async def test_a_swap_during_a_turn_leaves_it_alone_and_holds_for_the_next(bench):
+    """R-LOOP-09."""
+    script = [says("one two"), says("three"), says("four")]
+    adapter = Scripted(script)
+    session = await bench.session(Checked(adapter))
+    async with aclosing(session.send("first")) as events:
+        async for event in events:
+            if isinstance(event, TextDelta) and session.state.pending_model is None:
+                notices = [
+                    *await play(session.select("blind")),
+                    *await play(session.select("other")),
+                ]
+    assert all(isinstance(notice, Notice) for notice in notices)
+    assert adapter.requests[0].model.id == MODEL.id
+    await play(session.send("second"))
+    assert adapter.requests[1].model.id == "openai:other"
+    assert session.state.messages[-1].metadata.routing.mode == "manual"
+    await play(session.select(None))
+    await play(session.send("third"))
+    assert adapter.requests[2].model.id == MODEL.id
+    await session.close()
+
+
+async def test_an_alias_in_front_takes_one_turn_and_leaves_the_session_alone(bench):
+    """R-RTE-01 at the session."""
+    adapter = Scripted([says("one"), says("two")])
+    session = await bench.session(Checked(adapter))
+    await play(session.send("@other what is this?"))
+    await play(session.send("and that?"))
+    assert [request.model.id for request in adapter.requests] == ["openai:other", MODEL.id]
+    assert adapter.requests[0].messages[-1].text == "what is this?"
+    await session.close()
+
+
+async def test_a_resumed_session_is_its_log(bench):
+    """R-PER-04."""
+    (bench.workspace / "a.txt").write_text("x")
+    session = await bench.session(Checked(Scripted([READ, says("done")])))
+    await play(session.select("other"))
+    await play(session.send("go"))
+    messages, cost = session.state.messages, session.state.cost_usd
+    await session.close()
+    again = await bench.session(Checked(Scripted([says("more")])), resume=session.id)
+    assert again.state.messages == messages
+    assert again.state.cost_usd == cost
+    assert again.state.model == "openai:other"
+    await play(again.send("go on"))
+    assert valid(again)
+    await again.close()
+
+
+async def test_a_turn_abandoned_by_its_consumer_is_closed_before_the_next(bench):
+    (bench.workspace / "a.txt").write_text("x")
+    session = await bench.session(Checked(Scripted([READ, says("done")])))
+    async with aclosing(session.send("go")) as events:
+        async for event in events:
+            if isinstance(event, LlmCallCompleted):
+                break
+    assert not session.busy
+    again = await play(session.send("again"))
+    assert names(again)[:3] == ["tool.failed", "turn.cancelled", "turn.started"]
+    assert valid(session)
+    await session.close()
+
+
+async def test_parallel_results_keep_the_order_of_the_calls_whoever_is_first(bench):
+    """R-TOOL-13."""
+    slow = calls("shell", command="sleep 0.05; echo slow")
+    fast = calls("shell", command="echo fast")
+    adapter = Scripted([slow + fast, says("done")])
+    session = await bench.session(Checked(adapter))
+    events = await play(session.send("go"))
+    finished = [e.tool_use_id for e in events if isinstance(e, ToolCompleted)]
+    asked = [
+        block.id for block in session.state.messages[1].content if isinstance(block, ToolUseBlock)
+    ]
+    assert finished == asked[::-1]
+    results = [message.result for message in session.state.messages if message.result]
+    assert [result.tool_use_id for result in results] == asked
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_real_cancellation_of_the_consumer_is_not_swallowed(bench):
+    session = await bench.session(Checked(Scripted([says("one") + pauses(30)])))
+    sending = asyncio.create_task(play(session.send("go")))
+    await asyncio.sleep(0.03)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    assert not session.busy
+    await session.close()

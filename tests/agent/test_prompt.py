@@ -1,0 +1,40 @@
+"""The system prompt."""
+
+import subprocess
+
+from yourtool.agent.prompt import INSTRUCTION_CAP, system_messages
+from yourtool.invariants import validate
+
+
+def test_the_stable_part_is_the_same_bytes_for_every_turn(tmp_path):
+    first, second = system_messages(tmp_path, "s"), system_messages(tmp_path, "s")
+    assert first[0].content == second[0].content
+    assert not [problem for message in first for problem in validate(message)]
+
+
+def test_instructions_of_the_project_are_included_nearest_last(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "AGENTS.md").write_text("outer rules")
+    (inner / "CLAUDE.md").write_text("inner rules")
+    text = system_messages(inner, "s")[0].text
+    assert text.index("outer rules") < text.index("inner rules")
+    assert "../AGENTS.md" in text
+
+
+def test_directories_above_the_repository_are_not_read(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("not mine")
+    project = tmp_path / "project"
+    subprocess.run(["git", "init", "-q", project], check=True)
+    assert "not mine" not in system_messages(project, "s")[0].text
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    assert "not mine" not in system_messages(plain, "s")[0].text
+
+
+def test_a_huge_or_undecodable_file_is_cut_and_says_so(tmp_path):
+    (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * INSTRUCTION_CAP)
+    text = system_messages(tmp_path, "s")[0].text
+    assert f"[cut at {INSTRUCTION_CAP} bytes]" in text
+    assert "\0" not in text
