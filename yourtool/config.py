@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -67,13 +68,24 @@ class ProviderConfig(Struct, frozen=True):
 
     api: Annotated[
         Literal["messages", "chat"] | None,
-        Meta(description="What it speaks: Anthropic Messages or OpenAI Chat Completions."),
+        Meta(
+            description="What it speaks: Anthropic Messages or OpenAI Chat Completions.",
+            examples=["chat"],
+        ),
     ] = None
     base_url: Annotated[
-        str | None, Meta(description="The address that the API's paths are put behind.")
+        str | None,
+        Meta(
+            description="The address that the API's paths are put behind.",
+            examples=["http://127.0.0.1:8080/v1"],
+        ),
     ] = None
     key_env: Annotated[
-        str | None, Meta(description="The environment variable that holds its key.")
+        str | None,
+        Meta(
+            description="The environment variable that holds its key.",
+            examples=["MY_SERVER_KEY"],
+        ),
     ] = None
     sdk: Annotated[
         bool, Meta(description="Go through the provider's own library, for its ways to log in.")
@@ -102,13 +114,20 @@ class Config(Struct, frozen=True):
         Mode, Meta(description="What is asked first: `ask`, `accept-edits`, `plan` or `auto`.")
     ] = Mode.ASK
     effort: Annotated[
-        str | None, Meta(description="How long to think, where the model has levels.")
+        str | None,
+        Meta(description="How long to think, where the model has levels.", examples=["high"]),
     ] = None
     workspaces: Annotated[
-        dict[str, WorkspaceConfig], Meta(description="Settings by absolute path of a directory.")
+        dict[str, WorkspaceConfig],
+        Meta(
+            description="Settings by absolute path of a directory.",
+            examples=["/home/me/project"],
+        ),
     ] = {}
     limits: Limits = Limits()
-    providers: Annotated[dict[str, ProviderConfig], Meta(description="Providers by name.")] = {}
+    providers: Annotated[
+        dict[str, ProviderConfig], Meta(description="Providers by name.", examples=["my-server"])
+    ] = {}
     ui: UiConfig = UiConfig()
 
 
@@ -211,6 +230,9 @@ def config_file(paths: Paths) -> Path:
 def install_defaults(paths: Paths) -> None:
     """Copy the template of the user's directory on the first run; nothing is ever overwritten.
 
+    Of each file the comments at its head are copied, which explain it, and never its values: a copy
+    of today's prices would hide tomorrow's.
+
     Raises:
         ConfigError: the directory cannot be written.
     """
@@ -219,19 +241,24 @@ def install_defaults(paths: Paths) -> None:
     try:
         paths.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         for template in sorted(shipped("config").glob("*.toml")):
-            _create(paths.home / template.name, template.read_bytes())
+            _create(paths.home / template.name, _comments_of(template))
     except OSError as error:
         raise ConfigError(
             f"{paths.home}: {error.strerror}; set `YOURTOOL_HOME` to a directory you can write"
         ) from error
 
 
-def _create(path: Path, content: bytes) -> None:
+def _comments_of(template: Path) -> str:
+    lines = template.read_text("utf-8").splitlines(keepends=True)
+    return "".join(takewhile(lambda line: line.isspace() or line.startswith("#"), lines))
+
+
+def _create(path: Path, content: str) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return
-    with os.fdopen(handle, "wb") as file:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(content)
 
 
@@ -244,7 +271,6 @@ def _problem(fault: Fault, where: str, line: int | None, key: Key) -> Problem:
 def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
     try:
         text = file.read_text("utf-8")
-        return text, tomllib.loads(text), []
     except FileNotFoundError:
         return "", {}, []
     except OSError as error:
@@ -252,11 +278,13 @@ def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
         return "", {}, [Problem(where=str(file), message=problem)]
+    try:
+        return text, tomllib.loads(text), []
     except tomllib.TOMLDecodeError as error:
-        at = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", str(error))
-        line = at[1] if at else None
-        message = f"not TOML: {str(error)[: at.start() if at else None]}"
-        return "", {}, [Problem(where=str(file), line=int(line) if line else None, message=message)]
+        message, _, place = str(error).partition(" (at ")
+        stated = re.match(r"line (\d+)", place)
+        line = int(stated[1]) if stated else len(text.splitlines())
+        return "", {}, [Problem(where=str(file), line=line, message=f"not TOML: {message}")]
 
 
 def _overrides(

@@ -1,0 +1,172 @@
+"""Writes what is told in two places, the code and a page, from the code alone.
+
+`make docs` runs it; a test fails when a page and the code have drifted apart.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct
+
+from yourtool.agent.commands import COMMANDS
+from yourtool.config import ENVIRONMENT, Config
+from yourtool.events import Event
+from yourtool.outcome import Result
+from yourtool.tables import Key, dotted
+from yourtool.tui.keys import KEYS
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
+
+
+class Setting(Struct, frozen=True):
+    """A key of `config.toml` as its documentation needs it."""
+
+    key: Key
+    kind: str
+    default: Any
+    """None: not set."""
+    example: Any
+    description: str
+
+
+def settings(kind: type[Struct], at: Key = ()) -> Iterator[Setting]:
+    """Yield every key below a Struct; of many by name, those of one example."""
+    for field in msgspec.structs.fields(kind):
+        bare, meta = _split(field.type)
+        key = (*at, field.name)
+        if _is_struct(bare):
+            yield from settings(bare, key)
+        elif get_origin(bare) is dict and _is_struct(get_args(bare)[1]):
+            yield from settings(get_args(bare)[1], (*key, meta.examples[0]))
+        else:
+            factory = field.default_factory
+            default = field.default if factory is NODEFAULT else factory()
+            example = meta.examples[0] if meta.examples else default
+            yield Setting(key, _kind(bare), default, example, meta.description)
+
+
+def template() -> str:
+    """Return `config/config.toml`: every key, commented out, at its default."""
+    lines = [
+        "# The settings of yourtool, each at its default. To change one, take away the `#` in",
+        "# front of it and of the `[table]` above it. `yourtool config check` tells mistakes, and",
+        "# `yourtool config show` what is in force and why.",
+    ]
+    table: Key = ()
+    for each in sorted(settings(Config), key=lambda each: len(each.key) > 1):
+        if each.key[:-1] != table:
+            table = each.key[:-1]
+            lines += ["", f"#[{dotted(table)}]"]
+        unset = " Not set by default." if each.default is None else ""
+        lines += ["", f"# {each.description}{unset}"] if not table else []
+        lines += [f"# {each.description}{unset}"] if table else []
+        lines.append(f"#{each.key[-1]} = {_toml(each.example)}")
+    return "\n".join(lines) + "\n"
+
+
+def settings_table() -> str:
+    """Return the table of `docs/configuration.md`."""
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for each in settings(Config):
+        default = "–" if each.default is None else f"`{_toml(each.default)}`"
+        key = ".".join(part if part.isidentifier() else "NAME" for part in each.key)
+        key = key.replace("workspaces.NAME", 'workspaces."DIRECTORY"')
+        rows.append(f"| `{key}` | {each.kind} | {default} | {each.description} |")
+    variables = ", ".join(f"`{name}` (`{dotted(key)}`)" for name, key in ENVIRONMENT.items())
+    return "\n".join([*rows, "", f"Environment variables: {variables}."]) + "\n"
+
+
+def commands_table() -> str:
+    """Return the table of `docs/commands.md`."""
+    rows = ["| command | what it does |", "|---|---|"]
+    for command in COMMANDS:
+        aliases = "".join(f", `/{alias}`" for alias in command.aliases)
+        wait = "" if command.during_turn else " (not while a turn runs)"
+        usage = command.usage.replace("|", "\\|")
+        rows.append(f"| `{usage}`{aliases} | {command.summary}{wait} |")
+    return "\n".join(rows) + "\n"
+
+
+def keys_table() -> str:
+    """Return the tables of `docs/keys.md`."""
+    places = {"chat": "Everywhere", "prompt": "In the prompt", "question": "At a question"}
+    parts: list[str] = []
+    for place, title in places.items():
+        rows = [f"| {key.shown} | {key.description} |" for key in KEYS if key.place == place]
+        parts.append("\n".join([f"## {title}", "", "| key | what it does |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def events_schema() -> str:
+    """Return `docs/events.schema.json`: every line that `stream-json` can print."""
+    schema = msgspec.json.schema(Event | Result)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "A line of `yourtool -p --output-format stream-json`"
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+WHOLE: dict[str, Callable[[], str]] = {
+    "config/config.toml": template,
+    "docs/events.schema.json": events_schema,
+}
+PARTS: dict[str, Callable[[], str]] = {
+    "docs/configuration.md": settings_table,
+    "docs/commands.md": commands_table,
+    "docs/keys.md": keys_table,
+}
+
+
+def pages() -> Iterable[tuple[Path, str]]:
+    """Yield every file with what should be in it."""
+    for name, content in WHOLE.items():
+        yield ROOT / name, content()
+    for name, content in PARTS.items():
+        path = ROOT / name
+        before, _, rest = path.read_text("utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        yield path, f"{before}{BEGIN}\n{content()}\n{END}{after}"
+
+
+def _split(annotation: Any) -> tuple[Any, Meta]:
+    if get_origin(annotation) is Annotated:
+        bare, meta = get_args(annotation)
+        return bare, meta
+    return annotation, Meta()
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _kind(bare: Any) -> str:
+    names = {"str": "text", "int": "integer", "float": "number", "Decimal": "amount"}
+    parts = [part for part in (get_args(bare) or (bare,)) if part is not type(None)]
+    if get_origin(bare) is dict:
+        return "table"
+    if get_origin(parts[0]) is Literal:
+        return " or ".join(f"`{word}`" for word in get_args(parts[0]))
+    return names.get(parts[0].__name__, "yes or no" if parts[0] is bool else "text")
+
+
+def _toml(value: Any) -> str:
+    # JSON is TOML for texts, numbers and empty tables.
+    if isinstance(value, dict):
+        return "{}"
+    plain = float(value) if type(value).__name__ == "Decimal" else value
+    return msgspec.json.encode(plain).decode()
+
+
+def main() -> None:
+    """Write the files that are not as they should be."""
+    for path, content in pages():
+        if not path.exists() or path.read_text("utf-8") != content:
+            path.write_text(content, "utf-8")
+            sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+import re
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.config import (
+    Config,
+    Mode,
+    config_file,
+    dotted,
+    examine,
+    install_defaults,
+    load_config,
+)
+from yourtool.errors import ConfigError
+from yourtool.paths import Paths, resolve_paths, shipped
+from yourtool.tables import Fault, flat, leaves, line_of, nested
+
+TEMPLATE = shipped("config") / "config.toml"
+
+
+@pytest.fixture
+def paths() -> Paths:
+    return resolve_paths()
+
+
+def write(paths: Paths, text: str) -> None:
+    config_file(paths).write_text(text)
+
+
+def test_without_a_file_everything_is_at_its_default(paths):
+    assert load_config(paths, {}) == Config()
+
+
+def test_an_option_beats_the_environment_which_beats_the_file_r_cfg_01(paths):
+    write(paths, 'model = "file:m"\ntheme = "file"\nmode = "plan"\n')
+    environ = {"YOURTOOL_MODEL": "env:m", "YOURTOOL_THEME": "env"}
+    examined = examine(paths, environ, {"model": "option:m"})
+    found = {dotted(each.key): (each.value, each.source) for each in examined.settings}
+    assert found["model"] == ("option:m", "option --model")
+    assert found["theme"] == ("env", "environment YOURTOOL_THEME")
+    assert found["mode"] == (Mode.PLAN, str(config_file(paths)))
+    assert found["effort"] == (None, "default")
+    assert examined.config.model == "option:m"
+
+
+def test_an_empty_variable_sets_nothing(paths):
+    assert load_config(paths, {"YOURTOOL_MODE": ""}).mode is Mode.ASK
+
+
+def test_an_unknown_key_names_file_line_key_and_the_nearest_key_r_cfg_01(paths):
+    write(paths, '\ntheme = "dark"\n\n[limits]\n# a comment\nmax_retrys = 1\n')
+    with pytest.raises(ConfigError) as caught:
+        load_config(paths, {})
+    assert str(caught.value) == (
+        f"{config_file(paths)}:6: `limits.max_retrys`: there is no such key;"
+        " did you mean `max_retries`?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('mode = "asks"', 1, "did you mean `ask`?"),
+        ("[limits]\nmax_retries = -1", 2, "expected `int` >= 0"),
+        ("[limits]\nmax_retries = 1.5", 2, "expected `int`"),
+        ('\n[providers.box]\napi = "mesages"', 3, "did you mean `messages`?"),
+        ('providers = { box = { apy = "chat" } }', 1, "did you mean `api`?"),
+        ("limits = 3", 1, "must be a table"),
+        ("[providers]\nbox = 3", 2, "must be a table"),
+        ('theme = """\nmode = 3\n"""\nmode = 3', 4, "`mode`"),
+        ("theme = ", 1, "not TOML"),
+        ('a = "\\q"', 1, "not TOML"),
+        ('model = "a"\nmodel = "b"', 2, "not TOML"),
+    ],
+)
+def test_a_bad_value_is_told_with_its_line(paths, text, line, words):
+    write(paths, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(paths, {})
+    assert f"config.toml:{line}:" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_bad_variable_is_told_by_its_name(paths):
+    with pytest.raises(ConfigError, match="environment YOURTOOL_MODE: `mode`: must be one of"):
+        load_config(paths, {"YOURTOOL_MODE": "yolo"})
+
+
+def test_all_problems_are_found_at_once_and_good_values_still_hold(paths):
+    write(paths, 'modle = "x"\ntheme = "light"\nmode = "no"\n')
+    examined = examine(paths, {})
+    assert [problem.line for problem in examined.problems] == [1, 3]
+    assert examined.config.theme == "light"
+    with pytest.raises(ConfigError, match="1 more: `yourtool config check`"):
+        load_config(paths, {})
+
+
+def test_a_file_that_is_not_text_is_refused_in_words(paths):
+    config_file(paths).write_bytes(b'model = "\xff"')
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(paths, {})
+
+
+def test_a_directory_in_place_of_the_file_is_refused_in_words(paths):
+    config_file(paths).mkdir()
+    with pytest.raises(ConfigError, match="directory"):
+        load_config(paths, {})
+
+
+def test_the_first_run_copies_the_template_privately_and_changes_nothing_later(paths):
+    install_defaults(paths)
+    assert config_file(paths).read_text() == TEMPLATE.read_text()
+    assert {path.name for path in paths.home.iterdir()} == {
+        path.name for path in shipped("config").glob("*.toml")
+    }
+    for path in paths.home.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert tomllib.loads(path.read_text()) == {}, "a copied value would hide a newer one"
+    write(paths, 'theme = "light"\n')
+    install_defaults(paths)
+    assert load_config(paths, {}).theme == "light"
+
+
+def test_the_first_run_creates_nothing_in_the_workspace_r_cfg_02(paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    install_defaults(paths)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_made_is_told_with_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    home = tmp_path / "file" / "home"
+    with pytest.raises(ConfigError, match="YOURTOOL_HOME"):
+        install_defaults(Paths(home, home, home, home))
+
+
+def uncommented() -> str:
+    return re.sub(r"^#(?! |$)", "", TEMPLATE.read_text(), flags=re.MULTILINE)
+
+
+def test_the_template_has_every_key_at_its_default():
+    values = dict(leaves(tomllib.loads(uncommented()), Config))
+    assert not [value for value in values.values() if isinstance(value, Fault)]
+    for key, default in flat(Config()):
+        if default is not None and default != {}:
+            assert values[key] == default
+    written = {key[-1] for key in values}
+    for each in (Config, *(type(getattr(Config(), name)) for name in ("limits", "ui"))):
+        assert {name for name in each.__struct_fields__ if name not in TABLES} <= written
+
+
+TABLES = {"workspaces", "providers", "limits", "ui"}
+
+
+def test_the_home_directory_moves_with_one_variable_r_cfg_02(home):
+    paths = resolve_paths()
+    assert all(
+        Path(place).is_relative_to(home)
+        for place in (paths.home, paths.data, paths.state, paths.cache, paths.log_file)
+    )
+
+
+@given(st.text(alphabet="ab.\"'[]=#\n {}", max_size=60))
+def test_looking_for_a_line_never_fails(text):
+    line = line_of(text, ("a", "b"))
+    assert line is None or 1 <= line <= len(text.splitlines())
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.text("abc", min_size=1), st.text("abc", min_size=1)), st.integers()
+    )
+)
+def test_nesting_keeps_every_value(values):
+    tables = nested(values)
+    assert {(outer, key): v for outer, t in tables.items() for key, v in t.items()} == values
