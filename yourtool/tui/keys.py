@@ -61,7 +61,7 @@ KEYS: tuple[Key, ...] = (
         keys="tab",
         shown="Tab",
         action="complete",
-        description="take what is offered; otherwise go to the open question",
+        description="take what is offered; else go to the open question or the transcript",
     ),
     Key(
         id="chat.stop",

@@ -3,21 +3,20 @@
 from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import var
-from textual.widget import Widget
 
 from yourtool.text import printable
 from yourtool.tui.completer import Candidate, Offers
+from yourtool.tui.widgets.block import Block
 
 ROWS = 8
 
 
-class Completion(Widget):
+class Completion(Block):
     """Hidden when it has nothing to offer; never takes the focus."""
 
     DEFAULT_CSS = """
     Completion {
         display: none;
-        height: auto;
         max-height: 8;
         padding: 0 1;
         background: $panel;
@@ -35,25 +34,24 @@ class Completion(Widget):
         super().__init__()
         self.offers: Offers | None = None
 
-    def render(self) -> Content:
+    def rows(self, width: int) -> list[Content]:
         """Draw the rows around the chosen one."""
         if self.offers is None:
-            return Content()
-        candidates, width = self.offers.candidates, self.content_size.width
+            return []
+        candidates = self.offers.candidates
         first = max(0, min(self.at - ROWS // 2, len(candidates) - ROWS))
         shown = candidates[first : first + ROWS]
         label_width = min(
             max(cell_len(printable(each.label)) for each in shown), max(width * 2 // 3, 12)
         )
-        rows = [
-            self._row(each, label_width, chosen=first + row == self.at)
+        return [
+            self._row(each, label_width, width, chosen=first + row == self.at)
             for row, each in enumerate(shown)
         ]
-        return Content("\n").join(rows)
 
     def watch_at(self) -> None:
         """Redraw with another row chosen."""
-        self.refresh(layout=True)
+        self.changed()
 
     @property
     def chosen(self) -> Candidate | None:
@@ -65,15 +63,14 @@ class Completion(Widget):
         self.offers = offers
         self.set_class(offers is not None, "-open")
         self.at = 0
-        self.refresh(layout=True)
+        self.changed()
 
     def move(self, step: int) -> None:
         """Choose another row; the list is a ring."""
         if self.offers:
             self.at = (self.at + step) % len(self.offers.candidates)
 
-    def _row(self, candidate: Candidate, label_width: int, *, chosen: bool) -> Content:
-        width = self.content_size.width
+    def _row(self, candidate: Candidate, label_width: int, width: int, *, chosen: bool) -> Content:
         label = Content(printable(candidate.label)).truncate(label_width, ellipsis=True, pad=True)
         about = Content(printable(candidate.description)).stylize(
             "" if chosen else self.get_visual_style("completion--about")

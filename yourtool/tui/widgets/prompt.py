@@ -60,9 +60,7 @@ class Prompt(TextArea):
         """Tab, with nothing to complete."""
 
     def __init__(self, completer: Completer, completion: Completion) -> None:
-        super().__init__(
-            soft_wrap=True, tab_behavior="focus", highlight_cursor_line=False, compact=True
-        )
+        super().__init__(soft_wrap=True, highlight_cursor_line=False, placeholder="Say what to do")
         self.cursor_blink = False
         self._completer = completer
         self._completion = completion

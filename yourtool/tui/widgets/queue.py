@@ -3,22 +3,21 @@
 from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 
 from yourtool.text import printable
 from yourtool.tui.drafts import Draft
+from yourtool.tui.widgets.block import Block
 
 ROWS = 4
 
 
-class Queue(Widget):
+class Queue(Block):
     """Drafts in the order they will be sent. A change is whole before anything else can happen, so
     a message that was taken back is never sent."""
 
     DEFAULT_CSS = """
     Queue {
         display: none;
-        height: auto;
         padding: 0 1;
         color: $text-muted;
         &.-filled { display: block; }
@@ -41,14 +40,13 @@ class Queue(Widget):
     def __len__(self) -> int:
         return len(self.drafts)
 
-    def render(self) -> Content:
+    def rows(self, width: int) -> list[Content]:
         """Draw the first lines of the waiting messages, the next one first."""
-        width = self.content_size.width
         head = "held: Enter sends, Up edits" if self.held else "queued: Up edits, Ctrl+X drops"
         more = len(self.drafts) - ROWS
         rows = [head if more <= 0 else f"{head} (and {more} more)"]
         rows += [f"{at}. {printable(_first_line(d))}" for at, d in enumerate(self.drafts[:ROWS], 1)]
-        return Content("\n").join(Content(row).truncate(width, ellipsis=True) for row in rows)
+        return [Content(row).truncate(width, ellipsis=True) for row in rows]
 
     def on_click(self, event: events.Click) -> None:
         """Say which message was clicked."""
@@ -76,7 +74,7 @@ class Queue(Widget):
     def _changed(self) -> None:
         self.held = self.held and bool(self.drafts)
         self.set_class(bool(self.drafts), "-filled")
-        self.refresh(layout=True)
+        self.changed()
 
 
 def _first_line(draft: Draft) -> str:

@@ -1,0 +1,359 @@
+"""A core that plays what a test tells it to, behind the faces the screen knows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeAlias
+
+from yourtool.agent.state import State
+from yourtool.config import Config, Mode
+from yourtool.effects import Confirmation, Decision, Preview, SideEffects
+from yourtool.errors import UsageError
+from yourtool.events import (
+    AnyFact,
+    Event,
+    Fact,
+    LlmCallCompleted,
+    LlmCallFailed,
+    MessageStart,
+    Notice,
+    PolicyEvaluation,
+    RouteDecided,
+    SessionModelSelected,
+    TextDelta,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.messages import (
+    Message,
+    MessageMetadata,
+    Role,
+    StopReason,
+    TextBlock,
+    Usage,
+)
+from yourtool.models import AdapterCapabilities, Model, Price
+from yourtool.paths import Paths
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SONNET = Model(
+    id="anthropic:claude-sonnet-4-6",
+    wire_name="claude-sonnet-4-6",
+    aliases=("sonnet",),
+    capabilities=AdapterCapabilities(
+        max_context_tokens=200_000, supports_images=True, supports_thinking=True
+    ),
+    price=Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15)),
+)
+GPT = Model(
+    id="openai:gpt-5.2",
+    wire_name="gpt-5.2",
+    aliases=("gpt",),
+    capabilities=AdapterCapabilities(max_context_tokens=400_000, supports_images=True),
+    price=Price(input_per_mtok_usd=Decimal("1.75"), output_per_mtok_usd=Decimal(14)),
+)
+TOUR = Model(id="demo:tour", wire_name="tour", capabilities=AdapterCapabilities())
+_ids = count(1)
+
+
+class Ask:
+    """A step of a script: put a question and keep the answer."""
+
+    def __init__(self, question: Confirmation) -> None:
+        self.question = question
+        self.decision: Decision | None = None
+
+
+Step: TypeAlias = Event | Ask | asyncio.Event | BaseException
+Script: TypeAlias = Sequence[Step]
+
+
+def message(role: Role, text: str, metadata: MessageMetadata | None = None) -> Message:
+    return Message(
+        id=f"{next(_ids):026d}",
+        session_id="sess_1",
+        role=role,
+        content=(TextBlock(text),),
+        metadata=metadata or MessageMetadata(),
+        created_at=WHEN,
+    )
+
+
+def started(text: str) -> TurnStarted:
+    return TurnStarted(
+        user_message_hash="",
+        estimated_input_tokens=1,
+        has_images=False,
+        has_tool_calls_in_history=False,
+        message=message(Role.USER, text),
+    )
+
+
+def routed(model: str = SONNET.id) -> RouteDecided:
+    chain = (PolicyEvaluation(policy="global_default", verdict="chose", reason="the default"),)
+    return RouteDecided(chosen_model=model, winner_index=6, elapsed_ms=0.1, chain=chain)
+
+
+def streamed(*pieces: str) -> list[Event]:
+    """The beginning of a reply, without its end."""
+    start = MessageStart(message_id="m1", model=SONNET.id)
+    deltas = [TextDelta(message_id="m1", content_block_index=0, text=each) for each in pieces]
+    return [start, *deltas]
+
+
+def replied(text: str, cost: str = "0.0123", model: str = SONNET.id) -> LlmCallCompleted:
+    usage = Usage(
+        input_tokens=1_000,
+        output_tokens=50,
+        cached_input_tokens=3_000,
+        cost_usd=Decimal(cost),
+        pricing_version="2026-01-01",
+        latency_ms=900,
+    )
+    metadata = MessageMetadata(model=model, usage=usage, stop_reason=StopReason.END_TURN)
+    return LlmCallCompleted(
+        model=model,
+        provider=model.partition(":")[0],
+        input_tokens=1_000,
+        output_tokens=50,
+        cached_input_tokens=3_000,
+        cache_creation_input_tokens=0,
+        cost_usd=Decimal(cost),
+        pricing_version="2026-01-01",
+        latency_ms=900,
+        stop_reason=StopReason.END_TURN,
+        produced_tool_calls=0,
+        produced_thinking_blocks=0,
+        message=message(Role.ASSISTANT, text, metadata),
+    )
+
+
+def failed(text: str = "The provider is overloaded.") -> LlmCallFailed:
+    return LlmCallFailed(
+        model=SONNET.id,
+        provider="anthropic",
+        error_class="rate_limit",
+        error_message_redacted=text,
+        provider_status=529,
+        retryable=True,
+        retry_count=2,
+        latency_ms=100,
+    )
+
+
+def ended(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
+    return TurnCompleted(
+        stop_reason=reason,
+        llm_call_count=1,
+        tool_call_count=0,
+        total_input_tokens=4_000,
+        total_output_tokens=50,
+        total_cost_usd=Decimal("0.0123"),
+        wall_time_seconds=1.5,
+    )
+
+
+def turn(text: str, reply: str) -> list[Event]:
+    return [started(text), routed(), *streamed(reply), replied(reply), ended()]
+
+
+def question(command: str = "git push", rule: str | None = "shell(git push)") -> Confirmation:
+    return Confirmation(
+        id=f"c{next(_ids)}",
+        kind="tool",
+        title="shell",
+        tool_use_id="tu_1",
+        side_effects=SideEffects.EXECUTE,
+        input={"command": command},
+        preview=Preview(kind="command", body=command),
+        rule=rule,
+    )
+
+
+class FakeSession:
+    """Plays one script per turn; the last one again and again."""
+
+    def __init__(
+        self,
+        *scripts: Script,
+        workspace: Path,
+        session_id: str = "sess_1",
+        model: Model = SONNET,
+        models: Sequence[Model] = (SONNET, GPT),
+    ) -> None:
+        self.id = session_id
+        self.workspace = workspace
+        self.state = State()
+        self.mode = Mode.ASK
+        self.model = model
+        self.sent: list[str] = []
+        self.retries = 0
+        self.closed = False
+        self.confirm: Callable[[Confirmation], Awaitable[Decision]] | None = None
+        self._models = models
+        self._scripts = list(scripts)
+        self._interrupt: Interrupt | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._interrupt is not None
+
+    def explain(self) -> list[str]:
+        return [f"{self.model.id} answers next", "7 global_default: chose"]
+
+    def context(self) -> list[tuple[str, int]]:
+        return [("system prompt", 900), ("tools", 1_400), ("user messages", 12)]
+
+    async def send(self, content: str) -> AsyncGenerator[Event, None]:
+        if content.startswith("@nobody"):
+            raise UsageError("`@nobody` is neither a model nor a file here.")
+        self.sent.append(content)
+        async for event in self._play():
+            yield event
+
+    async def retry(self) -> AsyncGenerator[Event, None]:
+        if not self.state.messages:
+            raise UsageError("There is no turn to try again yet.")
+        self.retries += 1
+        async for event in self._play():
+            yield event
+
+    async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
+        found = next((m for m in self._models if name in (m.id, *m.aliases)), None)
+        if name is not None and found is None:
+            raise UsageError(f"There is no model `{name}`; the active model did not change.")
+        if self.busy:
+            self.state.pending_model = found.id if found else ""
+            yield Notice(level="info", text="The swap is pending.")
+            return
+        if found is not None:
+            self.model = found
+        yield self._applied(SessionModelSelected(model=found.id if found else None))
+
+    def cancel(self) -> bool:
+        return self._interrupt is not None and self._interrupt.request()
+
+    async def close(self) -> None:
+        self.closed = True
+
+    async def _play(self) -> AsyncGenerator[Event, None]:
+        script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
+        interrupt = self._interrupt = Interrupt()
+        try:
+            for step in script:
+                match step:
+                    case Ask():
+                        assert self.confirm is not None
+                        step.decision = await interrupt.guard(self.confirm(step.question))
+                    case asyncio.Event():
+                        await interrupt.guard(step.wait())
+                    case BaseException():
+                        raise step
+                    case _:
+                        interrupt.check()
+                        yield self._applied(step)
+        except Interrupted:
+            yield self._applied(
+                TurnCancelled(reason="user_cancel", partial_llm_calls=0, partial_tool_calls=0)
+            )
+        finally:
+            self._interrupt = None
+
+    def _applied(self, event: Event) -> Event:
+        if isinstance(event, Fact):
+            fact: AnyFact = event
+            self.state.apply(fact)
+        return event
+
+
+class FakeRegistry:
+    """Anthropic is configured, OpenAI is not."""
+
+    def __init__(self, credentials: "FakeCredentials") -> None:
+        self._credentials = credentials
+
+    def why_not(self, provider: str) -> str | None:
+        if provider in ("anthropic", "demo") or provider in self._credentials.saved:
+            return None
+        return f"no key: set `{provider.upper()}_API_KEY` or use /key {provider}"
+
+    def providers(self) -> tuple[SimpleNamespace, ...]:
+        return tuple(
+            SimpleNamespace(
+                name=model.provider,
+                label=model.provider.title(),
+                key_env=(f"{model.provider.upper()}_API_KEY",),
+                key_url=f"https://{model.provider}.example/keys",
+                default_model=model.id,
+            )
+            for model in (SONNET, GPT)
+        )
+
+
+class FakeCredentials:
+    """Keeps keys in memory."""
+
+    def __init__(self) -> None:
+        self.saved: dict[str, str] = {}
+
+    def save(self, provider: str, key: str) -> None:
+        self.saved[provider] = key
+
+
+class FakeSessions:
+    """Stored sessions that a test lists."""
+
+    def __init__(self) -> None:
+        self.summaries: list[SimpleNamespace] = []
+
+    async def list(self, workspace: str | None = None, limit: int = 200) -> list[SimpleNamespace]:
+        return self.summaries
+
+    async def find(self, prefix: str) -> str:
+        for each in self.summaries:
+            if each.id.startswith(prefix):
+                return str(each.id)
+        raise UsageError(f"There is no session `{prefix}`.")
+
+    async def last(self, workspace: str) -> str | None:
+        return self.summaries[0].id if self.summaries else None
+
+
+class FakeRuntime:
+    """Hands out the sessions a test prepared, in order."""
+
+    def __init__(self, home: Path, *sessions: FakeSession) -> None:
+        self.paths = Paths(home, home / "data", home / "state", home / "cache")
+        self.options = SimpleNamespace(workspace=sessions[0].workspace)
+        self.config = Config()
+        self.catalogue = SimpleNamespace(all=lambda: (GPT, SONNET))
+        self.credentials = FakeCredentials()
+        self.registry = FakeRegistry(self.credentials)
+        self.sessions = FakeSessions()
+        self.warnings: list[str] = []
+        self.closed = False
+        self.resumed: list[str] = []
+        self._prepared = list(sessions)
+
+    async def new_session(self, confirm: Callable[[Confirmation], Awaitable[Decision]]):
+        session = self._prepared.pop(0) if len(self._prepared) > 1 else self._prepared[0]
+        session.confirm = confirm
+        return session
+
+    async def resume(self, session_id: str, confirm: Callable[..., Awaitable[Decision]]):
+        self.resumed.append(session_id)
+        session = await self.new_session(confirm)
+        session.id = session_id
+        return session
+
+    async def cost_today(self) -> Decimal:
+        return Decimal("1.5")
+
+    async def close(self) -> None:
+        self.closed = True

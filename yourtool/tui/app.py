@@ -1,0 +1,208 @@
+"""The terminal interface: it paints first, then opens everything else."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual import events
+from textual.app import App
+from textual.filter import LineFilter
+from textual.screen import Screen
+from textual.worker import Worker, WorkerCancelled, WorkerFailed
+
+from yourtool.errors import ConfigError, YourtoolError
+from yourtool.paths import resolve_paths, shipped
+from yourtool.tui.drafts import Draft
+from yourtool.tui.sanitise import Sanitise
+from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.verbs import pick_session, tell_demo
+from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
+
+if TYPE_CHECKING:  # opened after the first paint, and so are its imports
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session import Session
+
+STOP_SECONDS = 1.2
+"""How long a running turn may take to end when the program quits."""
+CLOSE_SECONDS = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+class YourtoolApp(App[None]):
+    """Owns the run: what is open, and how it is let go."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    * { scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(
+        self,
+        open_runtime: "Callable[[], Awaitable[Runtime]]",
+        *,
+        theme: str = "dark",
+        resume: str | None = None,
+        continue_last: bool = False,
+        pick_session: bool = False,
+        first_prompt: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._open_runtime = open_runtime
+        self.themes: dict[str, ThemeFile] = {}
+        self._use_theme(theme)
+        self._resume = resume
+        self._continue_last = continue_last
+        self._pick_session = pick_session
+        self._first_prompt = first_prompt
+        self._sanitise = Sanitise()
+        self._leaving = False
+        self._code = 0
+        self.runtime: Runtime | None = None
+        self.chat = ChatScreen()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Put the sanitiser behind everything that is drawn."""
+        return [*super().get_line_filters(), self._sanitise]
+
+    def get_default_screen(self) -> Screen[None]:
+        """Begin with the chat."""
+        return self.chat
+
+    def on_ready(self) -> None:
+        """Everything is painted: open the rest."""
+        if not self.is_headless:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._stopped_by, number)
+        self.call_after_refresh(self.run_worker, self._open(), group="open")
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let the question know of every key, wherever it goes."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self.chat.consent.keystroke()
+        await super().on_event(event)
+
+    async def action_quit(self) -> None:
+        """Leave: stop the turn, let it write its end, close, restore the terminal."""
+        await self.leave()
+
+    async def leave(self, code: int | None = None) -> None:
+        """Quit with an exit code; in two seconds at the most."""
+        if self._leaving:
+            return
+        self._leaving = True
+        chat = self.chat
+        chat.keep_draft()
+        chat.stop()
+        if (turn := chat.turn) is not None:
+            await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
+        if chat.history is not None:
+            chat.history.close()
+        farewell = self._farewell()
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if chat.session is not None:
+                    await chat.session.close()
+                if self.runtime is not None:
+                    await self.runtime.close()
+        except TimeoutError:
+            _log.warning("closing took too long and was given up")
+        except YourtoolError as error:
+            _log.warning("closing failed: %s", error)
+        self.exit(return_code=self._code if code is None else code, message=farewell)
+
+    def load_all_themes(self) -> None:
+        """Read every theme; at the start only the one in use is."""
+        self._offer_themes(load_themes(_theme_directories()).values())
+
+    def _fatal_error(self) -> None:
+        """End without a traceback on the screen; the log has it."""
+        _log.critical("the interface failed", exc_info=self._exception)
+        where = resolve_paths().log_file
+        self._exit_renderables.append(Text(f"The program failed; the reason is in {where}."))
+        self._close_messages_no_wait()
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _open(self) -> None:
+        try:
+            self.runtime = await self._open_runtime()
+            await self._first_session(self.runtime)
+        except YourtoolError as error:
+            self._code = 2
+            self.chat.note("error", f"{error}\nNothing can be sent; Ctrl+D quits.")
+        except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
+            _log.exception("opening failed")
+            self._code = 1
+            self.chat.note("error", "The program could not be opened; its log says why.")
+
+    async def _first_session(self, runtime: "Runtime") -> None:
+        for warning in runtime.warnings:
+            self.chat.note("warning", warning)
+        session = await self._earlier_session(runtime)
+        if session is None:
+            session = await runtime.new_session(self.chat.confirm)
+        self.load_all_themes()
+        if self._first_prompt:
+            self.chat.queue.add(Draft(self._first_prompt), first=True)
+        self.chat.attach(runtime, session)
+        tell_demo(self.chat)
+
+    async def _earlier_session(self, runtime: "Runtime") -> "Session | None":
+        try:
+            if self._resume is not None:
+                session_id = await runtime.sessions.find(self._resume)
+            elif self._continue_last:
+                session_id = await runtime.sessions.last(str(runtime.options.workspace))
+                if session_id is None:
+                    self.chat.note("info", "There is no earlier session here; this is a new one.")
+            elif self._pick_session:
+                session_id = await pick_session(self.chat, runtime)
+            else:
+                return None
+            return await runtime.resume(session_id, self.chat.confirm) if session_id else None
+        except YourtoolError as error:
+            self.chat.note("error", f"{error}\nThis is a new session.")
+            return None
+
+    def _use_theme(self, name: str) -> None:
+        files = [directory / f"{name}.toml" for directory in _theme_directories()]
+        try:
+            theme = load_theme(next((f for f in reversed(files) if f.is_file()), files[-1]))
+        except ConfigError as error:
+            _log.warning("%s", error)
+            theme = load_theme(shipped("themes") / f"{DEFAULT}.toml")
+        fallback = load_theme(shipped("themes") / f"{DEFAULT}.toml")
+        self._offer_themes([fallback, theme])
+        self.theme = theme.name
+
+    def _offer_themes(self, themes: Iterable[ThemeFile]) -> None:
+        for theme in themes:
+            self.themes[theme.name] = theme
+            self.register_theme(theme.toolkit_theme())
+        use_themes(self.themes.values())
+
+    def _stopped_by(self, number: signal.Signals) -> None:
+        self.run_worker(self.leave(128 + number))
+
+    def _farewell(self) -> str | None:
+        session = self.chat.session
+        if session is None or not session.state.turn_count:
+            return None
+        return f"To go on with this session: yourtool --resume {session.id}"
+
+
+def _theme_directories() -> list[Path]:
+    return [shipped("themes"), resolve_paths().home / "themes"]
+
+
+async def _end_of(turn: Worker[None]) -> None:
+    """Wait until a turn is over, however it ends."""
+    with suppress(WorkerFailed, WorkerCancelled):
+        await turn.wait()

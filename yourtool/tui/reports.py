@@ -1,0 +1,147 @@
+"""What `/help`, `/cost` and `/context` tell, as titled rows."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from msgspec import Struct
+from textual.binding import Binding
+
+from yourtool.agent.commands import COMMANDS
+from yourtool.events import AnyFact, LlmCallCompleted, TurnStarted
+from yourtool.models import Model, Price
+from yourtool.tui.keys import KEYS, Place
+from yourtool.tui.widgets.transcript import Transcript
+
+
+class Section(Struct, frozen=True):
+    """A heading and rows of a name and what belongs to it."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+_PLACES: dict[Place, str] = {
+    "prompt": "In the prompt",
+    "chat": "Anywhere",
+    "question": "In a question, half a second after the last key",
+}
+
+
+def help_report() -> tuple[Section, ...]:
+    """Return every command and every key, from the tables that obey them."""
+    commands = tuple(
+        (
+            each.usage,
+            each.summary
+            + "".join(f"; also `/{alias}`" for alias in each.aliases)
+            + ("" if each.during_turn else "; between turns"),
+        )
+        for each in COMMANDS
+    )
+    mentions = (
+        ("@MODEL text", "ask another model this once"),
+        ("@path", "mention a file; `\\@` is a plain @"),
+    )
+    keys = tuple(
+        Section(heading, tuple((k.shown, k.description) for k in KEYS if k.place == place))
+        for place, heading in _PLACES.items()
+    )
+    reading = Section("In the transcript", transcript_keys())
+    return Section("Commands", commands), Section("Mentions", mentions), *keys, reading
+
+
+def transcript_keys() -> tuple[tuple[str, str], ...]:
+    """Return the keys that the transcript itself obeys."""
+    return tuple(
+        (each.key.replace(",", ", ").title() if len(each.key) > 1 else each.key, each.description)
+        for each in Transcript.BINDINGS
+        if isinstance(each, Binding)
+    )
+
+
+def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]:
+    """Return what a session has cost, from the same facts that are stored."""
+    calls: list[LlmCallCompleted] = []
+    last_turn: list[LlmCallCompleted] = []
+    for fact in facts:
+        if isinstance(fact, TurnStarted):
+            last_turn = []
+        elif isinstance(fact, LlmCallCompleted):
+            calls.append(fact)
+            last_turn.append(fact)
+    by_model: dict[str, list[LlmCallCompleted]] = defaultdict(list)
+    for call in calls:
+        by_model[call.model].append(call)
+    prompt = sum(map(_prompt_tokens, calls))
+    share = 100 * sum(call.cached_input_tokens for call in calls) // prompt if prompt else 0
+    totals = (
+        ("session", _spent(calls)),
+        ("last turn", _spent(last_turn)),
+        ("today, all sessions", money(today)),
+        ("read from cache", f"{share}% of {prompt:,} prompt tokens"),
+    )
+    models = tuple((model, _spent(found)) for model, found in sorted(by_model.items()))
+    return Section("Cost", totals), *((Section("By model", models),) if models else ())
+
+
+def context_report(
+    model: Model, parts: Sequence[tuple[str, int]], last: int
+) -> tuple[Section, ...]:
+    """Return what the next request would hold; `last` is the size of the last one, in tokens."""
+    window = model.capabilities.max_context_tokens
+    total = sum(tokens for _, tokens in parts)
+    rows = (*parts, ("together", total), ("free", max(0, window - total)))
+    known = "" if model.known else " (a guess: nobody described this model)"
+    return (
+        Section("Model", ((model.id, f"{window:,} tokens{known}"),)),
+        Section(
+            "Next request, estimated",
+            tuple((name, f"{n:,} tokens, {_per_cent(n, window)}") for name, n in rows),
+        ),
+        Section("Last request, counted", (("prompt and reply", f"{last:,} tokens"),)),
+    )
+
+
+def money(amount: Decimal) -> str:
+    """Write US dollars; small amounts keep enough digits to be told from nothing."""
+    return f"${amount:.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
+
+
+def price_words(price: Price | None) -> str:
+    """Write a price per million tokens."""
+    if price is None:
+        return "unpriced"
+    if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
+        return "free"
+    return f"${price.input_per_mtok_usd:f} in, ${price.output_per_mtok_usd:f} out per M"
+
+
+def tokens_words(tokens: int) -> str:
+    """Write a count of tokens in short."""
+    if tokens >= 1_000_000:
+        return f"{tokens / 1_000_000:.3g}M"
+    return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
+
+
+def _spent(calls: Sequence[LlmCallCompleted]) -> str:
+    total = money(sum((call.cost_usd for call in calls), Decimal(0)))
+    words = "request" if len(calls) == 1 else "requests"
+    output = sum(call.output_tokens for call in calls)
+    tokens = f"{sum(map(_prompt_tokens, calls)):,} in, {output:,} out"
+    unpriced = sum(_unpriced(call) for call in calls)
+    note = f", {unpriced} unpriced" if unpriced else ""
+    return f"{total} for {len(calls)} {words}{note}; tokens {tokens}"
+
+
+def _prompt_tokens(call: LlmCallCompleted) -> int:
+    return call.input_tokens + call.cached_input_tokens + call.cache_creation_input_tokens
+
+
+def _unpriced(call: LlmCallCompleted) -> bool:
+    extra = call.message.metadata.usage_extra
+    return bool(extra and extra.unpriced)
+
+
+def _per_cent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "?"

@@ -1,0 +1,187 @@
+"""The main screen: what its keys do, and how its parts work together."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from textual import on, work
+from textual.actions import SkipAction
+from textual.widgets import TextArea
+
+from yourtool.config import Mode
+from yourtool.tui.completer import workspace_files
+from yourtool.tui.drafts import Draft
+from yourtool.tui.keys import bindings
+from yourtool.tui.screens.choices import history_choices
+from yourtool.tui.screens.picker import Picker
+from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
+from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.queue import Queue
+from yourtool.tui.widgets.transcript import Transcript
+
+LEAVE_SECONDS = 2
+"""Within which a second Ctrl+C quits."""
+HINT_LEAVE = "press Ctrl+C again to quit"
+
+
+class ChatScreen(TurnScreen):
+    """Everything the user touches while talking to a model."""
+
+    BINDINGS = bindings("chat")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._last_interrupt = -float(LEAVE_SECONDS)
+        self._listing = False
+
+    # ── messages of the parts ───────────────────────────────────────────────────────────────────
+
+    @on(Prompt.Recall)
+    def recall(self, recall: Prompt.Recall) -> None:
+        """Bring back what waits, or what was sent before."""
+        if recall.step < 0 and not self.prompt.text and len(self.queue):
+            self._pull_back(-1)
+        elif self.history is not None:
+            step = (
+                self.history.older(self.prompt.draft) if recall.step < 0 else self.history.newer()
+            )
+            if step is not None:
+                self.prompt.load(step)
+
+    @on(Queue.Chosen)
+    def edit_queued(self, chosen: Queue.Chosen) -> None:
+        """Bring a waiting message back to the prompt."""
+        if not self.prompt.text:
+            self._pull_back(chosen.at)
+
+    @on(Prompt.Paused)
+    def keep_draft(self) -> None:
+        """Write down what is being written."""
+        if self.history is not None:
+            self.history.keep_draft(self.prompt.draft)
+
+    @on(Prompt.TabPressed)
+    def leave_prompt(self) -> None:
+        """Let the open question have the keys, or else the transcript."""
+        if self.consent.question is None:
+            self.transcript.focus()
+        else:
+            self.consent.take_keys()
+
+    @on(TextArea.Changed)
+    def reconsider(self) -> None:
+        """An emptied prompt may let the question have the keys."""
+        self.consent.reconsider()
+
+    @on(Consent.Typed)
+    def type_in_prompt(self, typed: Consent.Typed) -> None:
+        """What was not an answer is text."""
+        self.prompt.focus()
+        if typed.text:
+            self.prompt.paste(typed.text)
+
+    @on(Transcript.RetryRequested)
+    def retry_requested(self) -> None:
+        """The error block was told to try again."""
+        self.action_retry()
+
+    @on(Prompt.FilesWanted)
+    @work(group="files", exclusive=True)
+    async def list_files(self) -> None:
+        """Find out which files there are, off the event loop."""
+        if self.session is None or self._listing:
+            return
+        self._listing = True
+        try:
+            self.completer.files = await asyncio.to_thread(workspace_files, self.session.workspace)
+        finally:
+            self._listing = False
+        if self.completer.files:
+            self.prompt.offer()
+
+    # ── keys ────────────────────────────────────────────────────────────────────────────────────
+
+    def action_stop(self) -> None:
+        """Esc: close a list, deny a question, or stop the turn."""
+        if not self.prompt.close_list() and not self.consent.escape():
+            self.prompt.focus()
+            self.stop()
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: copy, clear, stop, quit; the first that there is a reason for."""
+        if selected := self.get_selected_text() or self.prompt.selected_text:
+            self.app.copy_to_clipboard(selected)
+            self.clear_selection()
+        elif self.prompt.text:
+            if self.history is not None:
+                self.history.add(self.prompt.draft)
+            self.prompt.load(Draft())
+        elif self.clock() - self._last_interrupt < LEAVE_SECONDS:
+            self.app.run_worker(self.app.action_quit())
+        else:
+            self._last_interrupt = self.clock()
+            self.stop()
+            self.prompt.border_subtitle = HINT_LEAVE
+            self.set_timer(LEAVE_SECONDS, self._restore_hint)
+
+    def action_leave(self) -> None:
+        """Ctrl+D: quit, unless there is text in which it deletes a character."""
+        if self.prompt.text:
+            raise SkipAction
+        self.app.run_worker(self.app.action_quit())
+
+    def action_retry(self) -> None:
+        """Ctrl+T: the failed turn again."""
+        if self.session is None or self.playing:
+            return
+        if self.session.state.last_error is None:
+            self.note("info", "Nothing failed; `/retry` tries the last turn again all the same.")
+        else:
+            self.turn = self.play(self.session.retry())
+
+    def action_unqueue(self) -> None:
+        """Ctrl+X: forget the last waiting message."""
+        if self.prompt.text or not len(self.queue):
+            raise SkipAction
+        self.queue.take(-1)
+        self.refresh_status()
+
+    def action_scroll(self, where: str) -> None:
+        """Move through the transcript, wherever the cursor is."""
+        match where:
+            case "page_up":
+                self.transcript.scroll_page_up(animate=False)
+            case "page_down":
+                self.transcript.scroll_page_down(animate=False)
+            case "home":
+                self.transcript.scroll_home(animate=False)
+            case _:
+                self.transcript.scroll_end(animate=False)
+
+    @work(group="history", exclusive=True)
+    async def action_search_history(self) -> None:
+        """Ctrl+R: find an earlier prompt."""
+        if self.history is None:
+            return
+        entries = self.history.entries
+        picked = await self.app.push_screen_wait(Picker("Prompts", history_choices(entries)))
+        if picked is not None:
+            self.prompt.load(entries[int(picked)])
+
+    @work(group="mode", exclusive=True)
+    async def action_cycle_mode(self) -> None:
+        """Shift+Tab: the next mode."""
+        if self.session is not None:
+            modes = list(Mode)
+            await self.set_mode(modes[(modes.index(self.session.mode) + 1) % len(modes)])
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────
+
+    def _pull_back(self, at: int) -> None:
+        if (draft := self.queue.take(at)) is not None:
+            self.prompt.load(draft)
+            self.refresh_status()
+
+    def _restore_hint(self) -> None:
+        self.prompt.border_subtitle = HINT_BUSY if self.playing else HINT

@@ -1,0 +1,100 @@
+"""The rows of the pickers; pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Protocol
+
+from yourtool.models import Model
+from yourtool.tui.drafts import Draft
+from yourtool.tui.reports import money, price_words, tokens_words
+from yourtool.tui.screens.picker import Choice
+
+LEGEND = "⚒ tools  ▣ images  ✻ thinking"
+LEGEND_ASCII = "t tools  i images  r thinking"
+
+
+class Summary(Protocol):
+    """What the session list knows of a session."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def workspace_path(self) -> str: ...
+    @property
+    def active_model(self) -> str | None: ...
+    @property
+    def turn_count(self) -> int: ...
+    @property
+    def cost_usd(self) -> Decimal: ...
+    @property
+    def updated_at(self) -> datetime: ...
+
+
+def model_choices(
+    models: Iterable[Model],
+    why_not: Callable[[str], str | None],
+    current: str,
+    *,
+    ascii_only: bool = False,
+) -> list[Choice]:
+    """Return the configured models first; the others say what they lack."""
+    rows: list[Choice] = []
+    for model in models:
+        reason = why_not(model.provider)
+        alias = f" ({', '.join(model.aliases)})" if model.aliases else ""
+        mark = " ← in use" if model.id == current and not ascii_only else ""
+        about = reason or model_words(model, ascii_only=ascii_only)
+        rows.append(Choice(model.id, f"{model.id}{alias}{mark}", about, reason is None))
+    return sorted(rows, key=lambda choice: (not choice.enabled, choice.value))
+
+
+def model_words(model: Model, *, ascii_only: bool = False) -> str:
+    """Return abilities, window and price of a model."""
+    can = model.capabilities
+    signs = "tir" if ascii_only else "⚒▣✻"
+    able = (can.supports_tools, can.supports_images, can.supports_thinking)
+    abilities = "".join(sign if has else "-" for sign, has in zip(signs, able, strict=True))
+    guess = "" if model.known else "  capabilities are a guess"
+    window = tokens_words(can.max_context_tokens)
+    return f"{abilities}  {window} context  {price_words(model.price)}{guess}"
+
+
+def session_choices(summaries: Iterable[Summary], workspace: Path, now: datetime) -> list[Choice]:
+    """Return the sessions of this workspace first, each group by age."""
+    rows: list[tuple[bool, float, Choice]] = []
+    for each in summaries:
+        here = each.workspace_path == str(workspace)
+        age = (now - each.updated_at).total_seconds()
+        turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
+        facts = (
+            f"{age_words(age)} ago",
+            turns,
+            money(each.cost_usd),
+            each.active_model or "default model",
+            "here" if here else each.workspace_path,
+        )
+        choice = Choice(each.id, each.title or "(nothing said yet)", " · ".join(facts))
+        rows.append((not here, age, choice))
+    return [choice for *_, choice in sorted(rows, key=lambda row: row[:2])]
+
+
+def history_choices(entries: Sequence[Draft]) -> list[Choice]:
+    """Return earlier prompts, the latest first, each once; the value is the index."""
+    seen: dict[str, Choice] = {}
+    for at in range(len(entries) - 1, -1, -1):
+        first, _, rest = entries[at].text.strip().partition("\n")
+        title = f"{first} …" if rest else first
+        seen.setdefault(entries[at].text, Choice(str(at), title))
+    return list(seen.values())
+
+
+def age_words(seconds: float) -> str:
+    """Write an age in its largest unit."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"

@@ -1,0 +1,54 @@
+"""One line to type: an API key, unseen, or a word that says it is meant."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from yourtool.text import printable
+
+
+class Entry(ModalScreen[str | None]):
+    """Gives what was typed, stripped, or None; with `hidden`, nothing shows it."""
+
+    DEFAULT_CSS = """
+    Entry {
+        align: center middle;
+        #window {
+            width: 90%;
+            max-width: 76;
+            height: auto;
+            border: round $warning;
+            border-title-color: $text-warning;
+            border-subtitle-color: $text-muted;
+            background: $background;
+            padding: 0 1;
+        }
+        Static { height: auto; }
+        Input { border: none; height: 1; padding: 0; margin-top: 1; background: $panel; }
+    }
+    """
+    BINDINGS = [("escape,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
+
+    def __init__(self, title: str, text: str, *, hidden: bool = False) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._hidden = hidden
+
+    def compose(self) -> ComposeResult:
+        """Lay out the words above the field."""
+        with Vertical(id="window") as window:
+            window.border_title = Content(printable(self._title))
+            window.border_subtitle = "Enter accepts · Esc cancels"
+            yield Static(printable(self._text), markup=False)
+            field = Input(password=self._hidden)
+            field.cursor_blink = False
+            yield field
+
+    @on(Input.Submitted)
+    def accept(self, submitted: Input.Submitted) -> None:
+        """Give what was typed."""
+        self.dismiss(submitted.value.strip() or None)

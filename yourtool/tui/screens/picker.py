@@ -1,0 +1,143 @@
+"""Choose one of many: type to filter, arrows and Enter to choose."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from textual import events, getters, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, OptionList
+from textual.widgets.option_list import Option
+
+from yourtool.text import printable
+from yourtool.tui.completer import best
+
+
+class Choice(Struct, frozen=True):
+    """A row of two lines; what is disabled says why in the second."""
+
+    value: str
+    title: str
+    about: str = ""
+    enabled: bool = True
+
+
+class Picker(ModalScreen[str | None]):
+    """Gives the `value` of the choice, or None."""
+
+    DEFAULT_CSS = """
+    Picker {
+        align: center middle;
+        #window {
+            width: 90%;
+            max-width: 100;
+            height: auto;
+            max-height: 90%;
+            border: round $primary;
+            border-title-color: $text-primary;
+            border-subtitle-color: $text-muted;
+            background: $background;
+            padding: 0 1;
+        }
+        #filter { border: none; height: 1; padding: 0; background: $background; }
+        #nothing { display: none; color: $text-muted; }
+        OptionList {
+            height: auto;
+            max-height: 75vh;
+            border: none;
+            padding: 0;
+            background: $background;
+            &:focus { border: none; }
+        }
+        &.-empty #nothing { display: block; }
+    }
+    """
+    BINDINGS = [  # noqa: RUF012 - Textual's form
+        ("escape,ctrl+c", "dismiss(None)", "close"),
+        ("up", "move(-1)", "up"),
+        ("down", "move(1)", "down"),
+        ("pageup", "move(-8)", "page up"),
+        ("pagedown", "move(8)", "page down"),
+    ]
+
+    filter = getters.query_one("#filter", Input)
+    options = getters.query_one(OptionList)
+
+    def __init__(self, title: str, choices: Sequence[Choice], hint: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._choices = {
+            " ".join(f"{choice.title} {choice.about}".split()): choice for choice in choices
+        }
+        self._shown: list[Choice] = []
+        self._hint = hint
+
+    def compose(self) -> ComposeResult:
+        """Lay out the filter above the list."""
+        with Vertical(id="window"):
+            entry = Input(placeholder="type to filter", id="filter")
+            entry.cursor_blink = False
+            yield entry
+            yield OptionList(markup=False)
+            yield Label("nothing matches", id="nothing")
+
+    def on_mount(self) -> None:
+        """Show everything."""
+        window = self.query_one("#window")
+        window.border_title = Content(printable(self._title))
+        window.border_subtitle = Content(self._hint or "Enter chooses · Esc closes")
+        self.filter.focus()
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Cut the rows for the new width."""
+        self.call_after_refresh(self._fill)
+
+    @on(Input.Changed)
+    def narrow(self) -> None:
+        """Show what matches."""
+        self._fill()
+
+    @on(Input.Submitted)
+    def choose(self) -> None:
+        """Give the highlighted choice."""
+        if (at := self.options.highlighted) is not None and self._shown[at].enabled:
+            self.dismiss(self._shown[at].value)
+
+    @on(OptionList.OptionSelected)
+    def clicked(self, selected: OptionList.OptionSelected) -> None:
+        """Give the choice that was clicked."""
+        self.dismiss(self._shown[selected.option_index].value)
+
+    def action_move(self, step: int) -> None:
+        """Move the highlight over the enabled rows."""
+        enabled = [at for at, choice in enumerate(self._shown) if choice.enabled]
+        if not enabled:
+            return
+        now = self.options.highlighted
+        place = enabled.index(now) if now in enabled else -1
+        self.options.highlighted = enabled[max(0, min(place + step, len(enabled) - 1))]
+
+    def _fill(self) -> None:
+        query = self.filter.value.strip()
+        names = best(query, self._choices, len(self._choices)) if query else list(self._choices)
+        matching = [self._choices[name] for name in names]
+        self._shown = sorted(matching, key=lambda choice: not choice.enabled)
+        width = max(10, self.options.scrollable_content_region.width - 3)
+        self.options.clear_options()
+        self.options.add_options(
+            Option(_row(choice, width), disabled=not choice.enabled) for choice in self._shown
+        )
+        self.set_class(not self._shown, "-empty")
+        if self._shown and self._shown[0].enabled:
+            self.options.highlighted = 0
+
+
+def _row(choice: Choice, width: int) -> Content:
+    title = Content(printable(choice.title)).truncate(width, ellipsis=True)
+    if not choice.about:
+        return title
+    about = Content.styled(printable(choice.about), "dim").truncate(width, ellipsis=True)
+    return Content.assemble(title, "\n  ", about)

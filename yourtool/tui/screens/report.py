@@ -1,0 +1,88 @@
+"""Rows to read: help, cost, context."""
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from yourtool.text import printable
+from yourtool.tui.lines import wrap
+from yourtool.tui.reports import Section
+from yourtool.tui.widgets.block import Block
+
+MIN_TEXT = 24
+"""Columns that a text beside its name must have."""
+
+
+class ReportScreen(ModalScreen[None]):
+    """Scrolls; Esc, q and Enter close it."""
+
+    DEFAULT_CSS = """
+    ReportScreen {
+        align: center middle;
+        #window {
+            width: 90%;
+            max-width: 100;
+            height: auto;
+            max-height: 90%;
+            border: round $primary;
+            border-title-color: $text-primary;
+            border-subtitle-color: $text-muted;
+            background: $background;
+            padding: 0 1;
+            scrollbar-size-vertical: 1;
+            &:focus { border: round $primary; }
+        }
+    }
+    """
+    BINDINGS = [("escape,q,enter,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
+
+    def __init__(self, title: str, sections: tuple[Section, ...]) -> None:
+        super().__init__()
+        self._title = title
+        self._sections = sections
+
+    def compose(self) -> ComposeResult:
+        """Lay out heading and rows, section by section."""
+        with VerticalScroll(id="window") as window:
+            window.border_title = Content(self._title)
+            window.border_subtitle = "Esc closes"
+            for section in self._sections:
+                yield Rows(section)
+
+
+class Rows(Block):
+    """A heading, and below it names with their texts beside or, in a narrow window, below them."""
+
+    DEFAULT_CSS = """
+    Rows {
+        margin-bottom: 1;
+        .rows--heading { text-style: bold; color: $text-primary; }
+        .rows--name { color: $text-accent; }
+    }
+    """
+    COMPONENT_CLASSES = {"rows--heading", "rows--name"}  # noqa: RUF012 - Textual's form
+
+    def __init__(self, section: Section) -> None:
+        super().__init__()
+        self._section = section
+
+    def rows(self, width: int) -> list[Content]:
+        """Break the texts for a width."""
+        heading = self.get_visual_style("rows--heading")
+        style = self.get_visual_style("rows--name")
+        column = max((len(name) for name, _ in self._section.rows), default=0) + 2
+        beside = column + MIN_TEXT <= width
+        indent = column if beside else 2
+        lines = [Content(self._section.title).stylize(heading)]
+        for name, text in self._section.rows:
+            left = Content(printable(name)).stylize(style)
+            rows = wrap([(printable(text), "")], max(8, width - indent))
+            right = ["".join(part for part, _ in row) for row in rows]
+            if beside:
+                first = Content.assemble(left, " " * (column - len(name)), right.pop(0))
+            else:
+                first = left
+            lines.append(first)
+            lines += [Content(" " * indent + each) for each in right]
+        return lines

@@ -1,0 +1,343 @@
+"""The running of turns on a screen: what is sent, what waits, and what is shown of it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Literal
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.worker import Worker
+
+from yourtool.agent.commands import Invocation, Mistake, parse
+from yourtool.config import Mode
+from yourtool.effects import Confirmation, Decision
+from yourtool.errors import YourtoolError
+from yourtool.events import Event, Fact, Notice, TurnCancelled
+from yourtool.tui.completer import Completer
+from yourtool.tui.drafts import Draft
+from yourtool.tui.history import History
+from yourtool.tui.reports import money
+from yourtool.tui.screens.entry import Entry
+from yourtool.tui.screens.verbs import EARLY, VERBS
+from yourtool.tui.widgets.banner import Banner
+from yourtool.tui.widgets.completion import Completion
+from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.queue import Queue
+from yourtool.tui.widgets.status import Status, StatusLine, branch
+from yourtool.tui.widgets.transcript import Transcript
+
+if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session import Session
+
+SLICE_SECONDS = 0.008
+"""How long events may be shown before keys get their turn."""
+HINT = "/help · @ file or model · Shift+Tab mode"
+HINT_BUSY = "Esc stops · Enter queues"
+
+_log = logging.getLogger(__name__)
+
+
+class TurnScreen(Screen[None]):
+    """One session at a time; the only consumer of its events."""
+
+    DEFAULT_CSS = """
+    TurnScreen {
+        layout: vertical;
+        Transcript { height: 1fr; min-height: 1; }
+    }
+    """
+    AUTO_FOCUS = "Prompt"
+
+    transcript = getters.query_one(Transcript)
+    banner = getters.query_one(Banner)
+    queue = getters.query_one(Queue)
+    consent = getters.query_one(Consent)
+    prompt = getters.query_one(Prompt)
+    status_line = getters.query_one(StatusLine)
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self.runtime: Runtime | None = None
+        self.session: Session | None = None
+        self.history: History | None = None
+        self.completer = Completer()
+        self.playing = False
+        """A turn runs, from its first event to its last."""
+        self.turn: Worker[None] | None = None
+        """The last turn, running or over."""
+        self.clock = clock
+        self._began = 0.0
+        self._stopping = False
+        self._ticker: Timer | None = None
+        self._branch = ""
+        self._meant_as_text = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out from the oldest words to the newest."""
+        completion = Completion()
+        prompt = Prompt(self.completer, completion)
+        yield Transcript()
+        yield Banner()
+        yield Queue()
+        yield Consent(lambda: not prompt.text, self.clock)
+        yield completion
+        yield prompt
+        yield StatusLine()
+
+    def on_mount(self) -> None:
+        """Say what can be done, before anything is loaded."""
+        self.prompt.border_subtitle = HINT
+        self.watch(self.transcript, "unseen", self._show_unseen, init=False)
+        self.refresh_status()
+
+    # ── sessions ────────────────────────────────────────────────────────────────────────────────
+
+    def attach(self, runtime: "Runtime", session: "Session") -> None:
+        """Show a session in place of the one before, and go on with what waits."""
+        first = self.runtime is None
+        self.runtime, self.session = runtime, session
+        self.transcript.clear()
+        self.transcript.replay(session.state.facts)
+        self._branch = branch(session.workspace)
+        self.completer.files = ()
+        self.completer.values = {
+            **self.completer.values,
+            "model": [
+                (model.id, ", ".join(model.aliases))
+                for model in runtime.catalogue.all()
+                if runtime.registry.why_not(model.provider) is None
+            ],
+            "mode": [(mode.value, _MODE_WORDS[mode]) for mode in Mode],
+            "provider": [(row.name, row.label) for row in runtime.registry.providers()],
+        }
+        if first:
+            self._recall_draft(runtime)
+        self._tell_mode()
+        self.refresh_status()
+        self.send_next()
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Change how much is asked; `auto` must be typed, and `ask` follows if it is not."""
+        if self.session is None:
+            return
+        if mode is Mode.AUTO and self.session.mode is not Mode.AUTO:
+            words = "In this mode every tool runs without asking: commands, edits, the network."
+            typed = await self.app.push_screen_wait(
+                Entry("Stop asking?", f"{words}\nType `auto` to go on.")
+            )
+            mode = Mode.AUTO if typed == "auto" else Mode.ASK
+        self.session.mode = mode
+        self._tell_mode()
+        self.refresh_status()
+
+    def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Say something in the transcript that is not part of the conversation."""
+        self.transcript.note(level, text)
+
+    async def confirm(self, confirmation: Confirmation) -> Decision:
+        """Ask the user; called by the agent from within the turn."""
+        return await self.consent.ask(confirmation)
+
+    # ── what the user sends ─────────────────────────────────────────────────────────────────────
+
+    @on(Prompt.Sent)
+    def take(self, sent: Prompt.Sent) -> None:
+        """Obey or send what the prompt holds; it keeps what can be neither."""
+        draft = sent.draft
+        if not draft.full.strip():
+            if self.queue.held and not self.playing:
+                self.queue.hold(False)
+                self.send_next()
+            return
+        parsed = parse(draft.text)
+        if isinstance(parsed, Mistake) and not self._confirmed_as_text(draft, parsed):
+            self.note("warning", parsed.message)
+            return
+        if isinstance(parsed, Invocation) and self.playing and not parsed.command.during_turn:
+            self.note("warning", f"`/{parsed.command.name}` waits for the turn: Esc stops it.")
+            return
+        self._remember(draft, parsed)
+        self.prompt.load(Draft())
+        if isinstance(parsed, Invocation) and (
+            self.session is not None or parsed.command.name in EARLY
+        ):
+            self.obey(parsed, draft)
+        elif self.session is None or self.playing or (len(self.queue) and not self.queue.held):
+            self.queue.add(draft)
+            self.refresh_status()
+        else:
+            self.send(draft)
+
+    def send(self, draft: Draft) -> None:
+        """Start a turn with a draft."""
+        assert self.session is not None, "nothing is sent before there is a session"
+        self.turn = self.play(self.session.send(draft.full), draft)
+
+    def send_next(self) -> None:
+        """Go on with what waits, unless it is held."""
+        if self.playing or self.session is None or self.queue.held:
+            return
+        if (draft := self.queue.take()) is not None:
+            parsed = parse(draft.text)
+            if isinstance(parsed, Invocation):
+                self.obey(parsed, draft)
+            else:
+                self.send(draft)
+        self.refresh_status()
+
+    @work(group="command")
+    async def obey(self, invocation: Invocation, draft: Draft) -> None:
+        """Run a slash command; its text comes back if it could not be obeyed."""
+        try:
+            await VERBS[invocation.command.name](self, invocation.argument)
+        except YourtoolError as error:
+            self.note("error", str(error))
+            self._give_back(draft)
+        except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
+            self._report_fault()
+        self.refresh_status()
+        self.send_next()
+
+    # ── the turn ────────────────────────────────────────────────────────────────────────────────
+
+    @work(group="turn")
+    async def play(self, events: AsyncGenerator[Event, None], draft: Draft | None = None) -> None:
+        """Show everything that happens until it is over, then go on with what waits."""
+        self._turn_began()
+        held = False
+        started = False
+        try:
+            async with aclosing(events):
+                paused = self.clock()
+                async for event in events:
+                    started = True
+                    held = held or isinstance(event, TurnCancelled)
+                    self.transcript.show(event)
+                    if isinstance(event, Fact | Notice):
+                        self.refresh_status()
+                    if self.clock() - paused > SLICE_SECONDS:
+                        await asyncio.sleep(0)
+                        paused = self.clock()
+        except YourtoolError as error:
+            held = True
+            self.note("error", str(error))
+            if draft is not None and not started:
+                self._give_back(draft)
+        except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
+            held = True
+            self._report_fault()
+        self._turn_ended()
+        assert self.session is not None, "a turn is a session's"
+        self.queue.hold(held or self.session.state.last_error is not None)
+        self.send_next()
+
+    def stop(self) -> None:
+        """Stop the running turn; visible at once, and once is enough."""
+        if self.playing and self.session is not None and self.session.cancel():
+            self._stopping = True
+            self.refresh_status()
+
+    async def change(self, events: AsyncGenerator[Event, None]) -> None:
+        """Show the events of a change that is no turn."""
+        async with aclosing(events):
+            async for event in events:
+                self.transcript.show(event)
+        self.refresh_status()
+
+    # ── state display ───────────────────────────────────────────────────────────────────────────
+
+    def refresh_status(self) -> None:
+        """Draw the bottom line anew."""
+        session, runtime = self.session, self.runtime
+        if session is None or runtime is None:
+            queued = len(self.queue)
+            self.status_line.status = Status(model="opening …", queued=queued)
+            return
+        state, model = session.state, session.model
+        window = model.capabilities.max_context_tokens
+        pending = state.pending_model
+        cost = money(state.cost_usd)
+        self.status_line.status = Status(
+            model=model.id,
+            pending="" if pending is None else pending or "default",
+            mode=session.mode.value,
+            context=min(100, 100 * state.context_tokens // window) if window else None,
+            cost=f"{cost} + unpriced" if state.unpriced else cost,
+            activity=("stopping" if self._stopping else "working") if self.playing else "",
+            seconds=int(self.clock() - self._began) if self.playing else None,
+            queued=len(self.queue),
+            branch=self._branch,
+        )
+
+    def _turn_began(self) -> None:
+        self.playing, self._stopping, self._began = True, False, self.clock()
+        self.prompt.border_subtitle = HINT_BUSY
+        self._ticker = self.set_interval(1, self.refresh_status)
+        self.refresh_status()
+
+    def _turn_ended(self) -> None:
+        self.playing = self._stopping = False
+        if self._ticker is not None:
+            self._ticker.stop()
+        self.prompt.border_subtitle = HINT
+        if self.session is not None:
+            self._branch = branch(self.session.workspace)
+        self.completer.files = ()  # the turn may have made some
+        self.refresh_status()
+
+    def _show_unseen(self, unseen: bool) -> None:
+        self.prompt.border_title = "↓ new output · Ctrl+End" if unseen else ""
+
+    def _tell_mode(self) -> None:
+        assert self.session is not None, "modes are a session's"
+        auto = self.session.mode is Mode.AUTO
+        text = "AUTO: tools run without asking. Shift+Tab goes back to asking." if auto else None
+        self.banner.tell("mode", text)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────
+
+    def _confirmed_as_text(self, draft: Draft, mistake: Mistake) -> bool:
+        again = bool(draft.text) and self._meant_as_text == draft.text
+        self._meant_as_text = draft.text if mistake.path_like and not again else ""
+        return again
+
+    def _remember(self, draft: Draft, parsed: Invocation | Mistake | None) -> None:
+        secret = isinstance(parsed, Invocation) and parsed.command.name == "key"
+        if self.history is not None and not secret:
+            self.history.add(draft)
+            self.history.keep_draft(Draft())
+
+    def _recall_draft(self, runtime: "Runtime") -> None:
+        self.history = History(runtime.paths.state, runtime.options.workspace)
+        left = self.history.take_draft()
+        if left.text and not self.prompt.text:
+            self.prompt.load(left)
+        else:
+            self.history.add(left)
+
+    def _give_back(self, draft: Draft) -> None:
+        if self.prompt.text:
+            self.queue.add(draft, first=True)
+            self.queue.hold(True)
+        else:
+            self.prompt.load(draft)
+
+    def _report_fault(self) -> None:
+        _log.exception("a fault in the interface or the core")
+        where = f" Details are in {self.runtime.paths.log_file}." if self.runtime else ""
+        self.note("error", f"Something went wrong inside the program.{where}")
+
+
+_MODE_WORDS = {
+    Mode.ASK: "ask before anything is changed or run",
+    Mode.ACCEPT_EDITS: "edit files unasked, ask before the rest",
+    Mode.PLAN: "read only",
+    Mode.AUTO: "never ask",
+}

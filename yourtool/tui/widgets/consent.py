@@ -1,0 +1,322 @@
+"""The question that only the user may answer, above the prompt.
+
+It is modal to nothing but the answer: the transcript scrolls, the prompt takes text, the turn can
+be stopped. `Answering` says when its keys count.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from textual import events, getters
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.css.query import NoMatches
+from textual.message import Message
+from textual.reactive import var
+from textual.widgets import Input, Static
+
+from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.tui.answering import HOLD_SECONDS, Answering
+from yourtool.tui.keys import bindings
+from yourtool.tui.questions import DENY, Option, about, options_of, title
+from yourtool.tui.widgets.block import Block
+from yourtool.tui.widgets.preview import PreviewText
+
+
+class Options(Block):
+    """The answers, side by side where there is room."""
+
+    DEFAULT_CSS = """
+    Options {
+        .options--chosen { background: $warning; color: $background; text-style: bold; }
+        .options--asleep { color: $text-disabled; }
+    }
+    """
+    COMPONENT_CLASSES = {"options--chosen", "options--asleep"}  # noqa: RUF012 - Textual's form
+
+    at: var[int] = var(0)
+    awake: var[bool] = var(False)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.options: tuple[Option, ...] = ()
+
+    def watch_at(self) -> None:
+        """Redraw with another answer chosen."""
+        self.refresh()
+
+    def watch_awake(self) -> None:
+        """Redraw, dimmed or not."""
+        self.refresh()
+
+    def rows(self, width: int) -> list[Content]:
+        """Draw the answers with their letters."""
+        asleep = self.get_visual_style("options--asleep")
+        chosen = self.get_visual_style("options--chosen")
+        rows: list[Content] = []
+        for at, option in enumerate(self.options):
+            text = Content(f" [{option.letter}] {option.label} ")
+            if not self.awake:
+                text = text.stylize(asleep)
+            elif at == self.at:
+                text = text.stylize(chosen)
+            if rows and rows[-1].cell_length + text.cell_length <= width:
+                rows[-1] += text
+            else:
+                rows.append(text)
+        return rows
+
+
+class Consent(Vertical):
+    """Shows one question at a time; others wait behind it."""
+
+    DEFAULT_CSS = """
+    Consent {
+        display: none;
+        height: auto;
+        max-height: 80vh;
+        border: round $warning;
+        border-title-color: $text-warning;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        &.-open { display: block; }
+        &:focus { border: heavy $warning; }
+        #preview {
+            height: auto;
+            max-height: 40vh;
+            scrollbar-size-vertical: 1;
+        }
+        &.-expanded #preview { max-height: 65vh; }
+        #about { height: auto; max-height: 4; color: $text-muted; }
+        #note { display: none; border: none; height: 1; padding: 0; }
+        &.-noting #note { display: block; }
+        &.-noting Options { display: none; }
+    }
+    """
+    BINDINGS = bindings("question")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
+
+    preview = getters.query_one(PreviewText)
+    scroll = getters.query_one("#preview", VerticalScroll)
+    reasons = getters.query_one("#about", Static)
+    choices = getters.query_one(Options)
+    note = getters.query_one("#note", Input)
+
+    class Typed(Message):
+        """Text that was pressed here and is meant for the prompt, which should have the cursor."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(
+        self, prompt_is_empty: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__()
+        self.can_focus = False
+        self.answering = Answering(clock)
+        self._prompt_is_empty = prompt_is_empty
+        self._waiting: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question, its reasons and the answers."""
+        with VerticalScroll(id="preview", can_focus=False):
+            yield PreviewText()
+        yield Static(id="about", markup=False)
+        yield Options()
+        note = Input(id="note", placeholder="Why not? Enter sends, Esc goes back")
+        note.cursor_blink = False
+        yield note
+
+    # ── for the core and the screen ─────────────────────────────────────────────────────────────
+
+    @property
+    def question(self) -> Confirmation | None:
+        """What is being asked."""
+        return self._waiting[0][0] if self._waiting else None
+
+    async def ask(self, question: Confirmation) -> Decision:
+        """Ask, after the questions before; taken back when the waiting task is cancelled."""
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        entry = (question, answer)
+        self._waiting.append(entry)
+        if self.question is question:
+            self._show()
+        try:
+            return await answer
+        finally:
+            shown = self._waiting[0] is entry
+            self._waiting.remove(entry)
+            if shown:
+                self._show()
+            else:
+                self._subtitle()
+
+    def keystroke(self) -> None:
+        """A key was pressed or something pasted, anywhere."""
+        self.answering.keystroke()
+
+    def reconsider(self) -> None:
+        """Take the keys if that is safe now, or look again when it may be."""
+        if self.question is None or self.has_focus_within:
+            return
+        if (wait := self.answering.wait) > 0:
+            if wait < 60:
+                self.set_timer(wait, self.reconsider)
+        elif self._prompt_is_empty():
+            self.take_keys()
+        self._subtitle()
+
+    def take_keys(self) -> None:
+        """Listen for an answer; the user asked for it, or nothing was typed for a while."""
+        if self.question is None or self.answering.wait > 0:
+            return
+        self.can_focus = True
+        self.choices.awake = True
+        (self.note if self.has_class("-noting") else self).focus()
+        self._subtitle()
+
+    def escape(self) -> bool:
+        """Obey Esc; False where it cannot mean this question, because it is too new."""
+        if self.question is None or self.answering.fresh:
+            return False
+        if self.has_class("-noting"):
+            self.remove_class("-noting")
+            self.focus()
+        else:
+            self._answer(DENY)
+        return True
+
+    # ── keys ────────────────────────────────────────────────────────────────────────────────────
+
+    def on_key(self, event: events.Key) -> None:
+        """Choose with the arrows; give what looks like typing to the prompt."""
+        if self.note.has_focus:
+            return
+        if event.key in ("left", "up", "right", "down"):
+            self.answering.take_back()
+            self._move(-1 if event.key in ("left", "up") else 1)
+        elif event.key == "enter":
+            if self.answering.held is None and self.choices.awake:
+                self._choose(self.choices.options[self.choices.at])
+        elif event.key == "tab":
+            self.post_message(self.Typed(""))
+        elif self._is_typing(event):
+            self.post_message(self.Typed(self.answering.take_back() + (event.character or "")))
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste never answers; it goes to the prompt."""
+        if self.note.has_focus:
+            return
+        event.stop()
+        self.post_message(self.Typed(self.answering.take_back() + event.text))
+
+    def on_blur(self) -> None:
+        """The cursor is elsewhere: keys do not answer."""
+        if not self.note.has_focus:
+            self._sleep()
+
+    def on_input_submitted(self, submitted: Input.Submitted) -> None:
+        """Deny with the words of the note."""
+        submitted.stop()
+        note = submitted.value.strip()
+        self._answer(Decision(verdict=Verdict.DENY, note=note or None))
+
+    def action_answer(self, letter: str) -> None:
+        """Take a letter as the answer unless typing goes on at once."""
+        offered = [each.letter for each in self.choices.options]
+        if not self.choices.awake or letter not in offered:
+            self.post_message(self.Typed(self.answering.take_back() + letter))
+        elif self.answering.held != letter:
+            self.choices.at = offered.index(letter)
+            self.answering.hold(letter)
+            self.set_timer(HOLD_SECONDS, self.settle)
+
+    def action_expand(self) -> None:
+        """Give the command or the change more room, or less."""
+        self.toggle_class("-expanded")
+
+    def settle(self) -> None:
+        """Let a held letter count once its time has come."""
+        if (letter := self.answering.settled()) is not None:
+            self._choose(next(each for each in self.choices.options if each.letter == letter))
+        elif self.answering.held is not None:
+            self.set_timer(HOLD_SECONDS / 4, self.settle)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────────
+
+    def _is_typing(self, event: events.Key) -> bool:
+        if not event.is_printable:
+            return False
+        held = self.answering.held
+        if held is not None:
+            return event.character != held
+        return event.character not in {each.letter for each in self.choices.options}
+
+    def _move(self, step: int) -> None:
+        self.choices.at = max(0, min(self.choices.at + step, len(self.choices.options) - 1))
+
+    def _choose(self, option: Option) -> None:
+        if option.decision is None:
+            self.note.value = ""
+            self.add_class("-noting")
+            self.note.focus()
+        else:
+            self._answer(option.decision)
+
+    def _answer(self, decision: Decision) -> None:
+        if self._waiting and not self._waiting[0][1].done():
+            self._waiting[0][1].set_result(decision)
+        self._sleep()
+
+    def _sleep(self) -> None:
+        self.answering.take_back()
+        had_focus = self.has_focus or self.note.has_focus
+        self.choices.awake = False
+        self.can_focus = False
+        self.remove_class("-noting")
+        if had_focus:
+            self.post_message(self.Typed(""))
+
+    def _show(self) -> None:
+        try:
+            self.answering.asked()
+            self._sleep()
+            self.remove_class("-expanded")
+            self.set_class(self.question is not None, "-open")
+            if (question := self.question) is None:
+                return
+            self.border_title = title(question)
+            self.preview.show(question)
+            self.scroll.scroll_home(animate=False)
+            reasons = about(question)
+            self.reasons.update(reasons)
+            self.reasons.display = bool(reasons)
+            self.choices.options = options_of(question)
+            self.choices.at = [o.letter for o in self.choices.options].index("d")
+            self.choices.changed()
+            self._subtitle()
+            self.call_after_refresh(self._drawn, question)
+        except NoMatches:
+            return  # the screen is being taken down
+
+    def _drawn(self, question: Confirmation) -> None:
+        if self.question is question:
+            self.answering.drawn()
+            self.reconsider()
+
+    def _subtitle(self) -> None:
+        behind = len(self._waiting) - 1
+        tail = f" · {behind} more" if behind > 0 else ""
+        if self.choices.awake:
+            hint = "letter, or arrows and Enter · Esc denies"
+        elif self._prompt_is_empty():
+            hint = "stop typing to answer · Esc denies"
+        else:
+            hint = "Tab to answer · Esc denies"
+        self.border_subtitle = hint + tail
