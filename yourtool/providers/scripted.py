@@ -184,6 +184,7 @@ class Scripted:
         """
         line = self._line(request)
         reply = Reply(request)
+        reply.usage(_usage(request, line))
         try:
             for number, step in enumerate(line.steps):
                 async for event in self._play(number, step, request, reply):
@@ -195,8 +196,6 @@ class Scripted:
                 yield event
             raise
         else:
-            for event in reply.usage(_usage(request, line)):
-                yield event
             reply.stop_reason = _stop_reason(line)
             ending = reply.finish()
         for event in ending:

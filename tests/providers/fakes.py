@@ -1,0 +1,79 @@
+"""Small real things that provider tests share."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+from yourtool.effects import SideEffects, ToolDefinition
+from yourtool.errors import AdapterError
+from yourtool.events import StreamEvent
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupt
+from yourtool.messages import ContentBlock, Message, MessageMetadata, Role, TextBlock, now
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.paths import Paths
+from yourtool.providers.base import Adapter, Request
+from yourtool.providers.tool_ids import ToolIdMap
+
+MODEL = Model(id="demo:x", wire_name="x", capabilities=AdapterCapabilities())
+
+
+def paths_in(root: Path) -> Paths:
+    return Paths(root, root / "data", root / "state", root / "cache")
+
+
+def said(
+    role: Role, *content: ContentBlock | str, model: str | None = None, session_id: str = "sess_1"
+) -> Message:
+    return Message(
+        id=new_id(),
+        session_id=session_id,
+        role=role,
+        content=tuple(TextBlock(part) if isinstance(part, str) else part for part in content),
+        metadata=MessageMetadata(model=model),
+        created_at=now(),
+    )
+
+
+def definition(name: str) -> ToolDefinition:
+    return ToolDefinition(
+        name=name, description=name, input_schema={}, side_effects=SideEffects.NONE
+    )
+
+
+def request(
+    *messages: Message,
+    model: Model = MODEL,
+    tools: tuple[ToolDefinition, ...] = (),
+    interrupt: Interrupt | None = None,
+    session_id: str = "sess_1",
+) -> Request:
+    return Request(
+        request_id=new_id(),
+        session_id=session_id,
+        message_id=new_id(),
+        model=model,
+        messages=messages or (said(Role.USER, "hello"),),
+        tools=tools,
+        max_output_tokens=1000,
+        tool_ids=ToolIdMap(),
+        interrupt=interrupt or Interrupt(),
+    )
+
+
+async def events_of(
+    adapter: Adapter, asked: Request
+) -> tuple[list[StreamEvent], AdapterError | None]:
+    """Return what an adapter yields and the error it ends with."""
+    events: list[StreamEvent] = []
+    try:
+        async with aclosing(adapter.stream(asked)) as stream:
+            async for event in stream:
+                events.append(event)
+    except AdapterError as error:
+        return events, error
+    return events, None
+
+
+async def all_of(chunks: AsyncIterator[bytes]) -> bytes:
+    return b"".join([chunk async for chunk in chunks])

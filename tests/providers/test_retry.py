@@ -1,0 +1,246 @@
+import asyncio
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.providers.fakes import events_of, request
+from tests.shared import SHARED
+from yourtool.errors import (
+    AuthError,
+    ContextOverflowError,
+    InvalidRequestError,
+    NetworkError,
+    OtherAdapterError,
+    RateLimitError,
+    ServerError,
+)
+from yourtool.events import (
+    AttemptFailed,
+    MessageComplete,
+    MessageStart,
+    RetryScheduled,
+    StreamError,
+    TextDelta,
+    UsageUpdate,
+)
+from yourtool.interrupt import Interrupt
+from yourtool.messages import StopReason
+from yourtool.providers.refusal import refusal
+from yourtool.providers.retry import Retrying, RetryPolicy
+from yourtool.providers.scripted import Scripted, fails, says
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.naps: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.now += seconds
+
+
+def asked_to_wait(seconds: float, kind: type[RateLimitError | ServerError] = RateLimitError):
+    error = kind("slow down")
+    error.retry_after = seconds
+    return error
+
+
+def retrying(script, clock, jitter=0.0, **policy):
+    adapter = Scripted(script)
+    wrapped = Retrying(
+        adapter, RetryPolicy(**policy), sleep=clock.sleep, jitter=lambda: jitter, clock=clock
+    )
+    return adapter, wrapped
+
+
+async def test_a_failed_attempt_is_told_and_the_next_one_answers_r_adp_08_r_adp_16():
+    clock = Clock()
+    adapter, wrapped = retrying([fails(ServerError("oops", status=500)), says("fine")], clock)
+    events, error = await events_of(wrapped, request())
+    assert error is None
+    assert events[0] == AttemptFailed(
+        attempt=0,
+        error_class="server_error",
+        message="oops",
+        retryable=True,
+        status=500,
+        latency_ms=0,
+    )
+    assert events[1] == RetryScheduled(
+        attempt=2, max_attempts=3, delay_seconds=1, error_class="server_error", message="oops"
+    )
+    assert isinstance(events[2], MessageStart)
+    assert isinstance(events[-1], MessageComplete)
+    assert len(adapter.requests) == 2
+
+
+async def test_attempts_are_one_plus_the_retries_and_the_last_error_is_raised_r_adp_08():
+    clock = Clock()
+    errors = [ServerError(str(number)) for number in range(5)]
+    adapter, wrapped = retrying([fails(error) for error in errors], clock)
+    events, error = await events_of(wrapped, request())
+    assert error is errors[2]
+    assert error.retryable
+    assert len(adapter.requests) == 3
+    assert [e.attempt for e in events if isinstance(e, AttemptFailed)] == [0, 1]
+    assert clock.naps == [1, 2]
+
+
+async def test_the_wait_doubles_up_to_its_cap_r_adp_08():
+    clock = Clock()
+    _, wrapped = retrying([fails(NetworkError("x"))] * 9, clock, max_retries=7)
+    await events_of(wrapped, request())
+    assert clock.naps == [1, 2, 4, 8, 16, 30, 30]
+
+
+@given(st.integers(1, 12), st.floats(-1, 1))
+def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap_r_adp_08(failures, jitter):
+    delay = RetryPolicy().delay(failures, ServerError("x"), lambda: jitter)
+    backoff = min(2 ** (failures - 1), 30)
+    assert backoff * 0.75 <= delay <= min(backoff * 1.25, 30)
+
+
+@pytest.mark.parametrize("kind", [RateLimitError, ServerError])
+@pytest.mark.parametrize(("asked", "waited"), [(0.2, 1), (7, 7), (60, 60), (3600, 60)])
+async def test_what_the_provider_asks_for_is_the_least_and_sixty_seconds_the_most_r_adp_08(
+    kind, asked, waited
+):
+    clock = Clock()
+    _, wrapped = retrying([fails(asked_to_wait(asked, kind)), says("fine")], clock)
+    await events_of(wrapped, request())
+    assert clock.naps == [waited]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AuthError("no"),
+        ContextOverflowError("no"),
+        InvalidRequestError("no"),
+        OtherAdapterError("no"),
+        RateLimitError("quota", retryable=False),
+    ],
+)
+async def test_what_another_attempt_cannot_mend_is_raised_at_once_r_adp_08(error):
+    clock = Clock()
+    adapter, wrapped = retrying([fails(error), says("never")], clock)
+    assert await events_of(wrapped, request()) == ([], error)
+    assert len(adapter.requests) == 1
+
+
+def recorded_error(name: str):
+    response = json.loads((SHARED / "wire" / "exchanges" / f"{name}.json").read_text())["response"]
+    return refusal("p", response["status"], response["body"].encode(), response["headers"])
+
+
+@pytest.mark.parametrize(
+    ("exchange", "attempts"),
+    [
+        ("doc-anthropic-429-spend", 1),
+        ("doc-openrouter-402", 1),
+        ("doc-openai-chat-429", 2),
+        ("doc-anthropic-529", 2),
+        ("doc-anthropic-500", 2),
+        ("doc-anthropic-502-html", 2),
+    ],
+)
+async def test_recorded_refusals_are_repeated_only_where_waiting_helps_r_adp_08(exchange, attempts):
+    clock = Clock()
+    adapter, wrapped = retrying([fails(recorded_error(exchange)), says("fine")], clock)
+    await events_of(wrapped, request())
+    assert len(adapter.requests) == attempts
+
+
+async def test_an_exhausted_quota_is_not_asked_for_again_r_adp_08():
+    body = b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
+    clock = Clock()
+    adapter, wrapped = retrying([fails(refusal("openai", 429, body)), says("no")], clock)
+    await events_of(wrapped, request())
+    assert len(adapter.requests) == 1
+
+
+async def test_nothing_is_sent_again_once_a_word_was_shown_r_adp_08():
+    clock = Clock()
+    broken = NetworkError("cut")
+    adapter, wrapped = retrying([says("half") + fails(broken), says("never")], clock)
+    events, error = await events_of(wrapped, request())
+    assert error is broken
+    assert len(adapter.requests) == 1
+    assert [type(event) for event in events] == [
+        MessageStart,
+        UsageUpdate,
+        TextDelta,
+        MessageComplete,
+        StreamError,
+    ]
+
+
+class StartsThenFails:
+    """Shows a beginning and an end of a reply around a failure, but not one word."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    async def stream(self, request):
+        self.attempts += 1
+        yield MessageStart(message_id=request.message_id, model="demo:x")
+        if self.attempts == 1:
+            yield StreamError(
+                message_id=request.message_id, error_class="network", message="", retryable=True
+            )
+            raise NetworkError("cut")
+        yield TextDelta(message_id=request.message_id, content_block_index=0, text="hi")
+
+
+async def test_a_reply_that_began_without_content_is_repeated_and_begins_once_r_adp_08():
+    clock = Clock()
+    adapter = StartsThenFails()
+    wrapped = Retrying(adapter, sleep=clock.sleep, clock=clock)  # pyright: ignore[reportArgumentType] - only streams
+    events, error = await events_of(wrapped, request())
+    assert error is None
+    assert [type(event) for event in events] == [
+        AttemptFailed,
+        RetryScheduled,
+        MessageStart,
+        TextDelta,
+    ]
+
+
+async def test_stopping_the_turn_ends_the_wait_at_once_with_an_empty_cancelled_reply():
+    interrupt = Interrupt()
+
+    async def forever(_: float) -> None:
+        interrupt.request()
+        await asyncio.Event().wait()
+
+    wrapped = Retrying(Scripted([fails(ServerError("x")), says("never")]), sleep=forever)
+    events, error = await events_of(wrapped, request(interrupt=interrupt))
+    assert error is None
+    assert isinstance(events[-2], MessageStart)
+    assert isinstance(events[-1], MessageComplete)
+    assert events[-1].stop_reason is StopReason.CANCELLED
+    assert events[-1].final_content == ()
+
+
+async def test_each_failed_attempt_has_its_own_latency_r_adp_16():
+    clock = Clock()
+
+    class Slow(Scripted):
+        async def stream(self, request):
+            clock.now += 0.5
+            async for event in super().stream(request):
+                yield event
+
+    wrapped = Retrying(
+        Slow([fails(ServerError("x"))] * 2 + [says("fine")]), sleep=clock.sleep, clock=clock
+    )
+    events, _ = await events_of(wrapped, request())
+    assert [e.latency_ms for e in events if isinstance(e, AttemptFailed)] == [500, 500]

@@ -1,0 +1,210 @@
+import asyncio
+import json
+
+import pytest
+
+from tests.providers.fakes import events_of, request, said
+from yourtool.errors import ConfigError, InvalidRequestError, NetworkError, RateLimitError
+from yourtool.events import (
+    MessageComplete,
+    MessageStart,
+    StreamError,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    UsageUpdate,
+)
+from yourtool.interrupt import Interrupt
+from yourtool.messages import (
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.scripted import (
+    Scripted,
+    calls,
+    calls_badly,
+    counts,
+    fails,
+    pauses,
+    read_script,
+    says,
+    says_slowly,
+    stops,
+    thinks,
+)
+
+
+async def final(adapter, asked=None) -> MessageComplete:
+    events, error = await events_of(adapter, asked or request())
+    assert error is None
+    assert isinstance(events[-1], MessageComplete)
+    return events[-1]
+
+
+async def test_words_come_one_by_one_and_lose_nothing():
+    text = "I look.\n\n- a\n-  b\n"
+    events, _ = await events_of(Scripted([says(text)]), request())
+    deltas = [event.text for event in events if isinstance(event, TextDelta)]
+    assert len(deltas) > 4
+    assert "".join(deltas) == text
+    assert isinstance(events[0], MessageStart)
+
+
+async def test_a_reply_of_every_kind_of_step_keeps_the_rules_of_the_stream():
+    line = thinks("Hm, so.", "sig") + says("I look.") + calls("read_file", path="a.txt")
+    events, _ = await events_of(Scripted([line]), request())
+    kinds = [type(event) for event in events]
+    assert kinds[0] is MessageStart
+    assert kinds[-1] is MessageComplete
+    assert kinds.index(ThinkingDelta) < kinds.index(TextDelta) < kinds.index(ToolUseStart)
+    assert [kinds.count(kind) for kind in (ToolUseStart, ToolUseInputDelta, ToolUseEnd)] == [1] * 3
+    indices = [e.content_block_index for e in events if hasattr(e, "content_block_index")]  # pyright: ignore[reportAttributeAccessIssue] - asked just before
+    assert indices == sorted(indices)
+    complete = events[-1]
+    assert isinstance(complete, MessageComplete)
+    thought, text, call = complete.final_content
+    assert thought == ThinkingBlock("Hm, so.", "sig")
+    assert text == TextBlock("I look.")
+    assert isinstance(call, ToolUseBlock)
+    assert call.id.startswith("tu_")
+    assert (call.name, call.input) == ("read_file", {"path": "a.txt"})
+    assert complete.stop_reason is StopReason.TOOL_USE
+
+
+async def test_each_request_takes_the_next_reply_and_each_session_begins_anew():
+    adapter = Scripted([says("one"), says("two")])
+    assert (await final(adapter)).final_content == (TextBlock("one"),)
+    assert (await final(adapter)).final_content == (TextBlock("two"),)
+    assert (await final(adapter, request(session_id="other"))).final_content == (TextBlock("one"),)
+    _, error = await events_of(adapter, request())
+    assert isinstance(error, InvalidRequestError)
+    assert str(error) == "the script of `demo:x` ends after 2 replies"
+    assert len(adapter.requests) == 4
+
+
+async def test_a_function_can_be_the_script():
+    adapter = Scripted(lambda asked: says(f"You said {asked.messages[-1].text}"))
+    complete = await final(adapter, request(said(Role.USER, "boo")))
+    assert complete.final_content == (TextBlock("You said boo"),)
+
+
+async def test_a_failure_before_the_first_word_shows_nothing():
+    error = RateLimitError("slow down")
+    assert await events_of(Scripted([fails(error)]), request()) == ([], error)
+
+
+async def test_a_failure_in_the_middle_gives_what_there_was_and_then_the_error():
+    broken = NetworkError("cut")
+    line = says("half") + calls("read_file", path="a") + fails(broken)
+    events, error = await events_of(Scripted([line]), request())
+    assert error is broken
+    complete, told = events[-2:]
+    assert isinstance(complete, MessageComplete)
+    assert complete.stop_reason is StopReason.ERROR
+    assert complete.final_content[0] == TextBlock("half")
+    assert isinstance(told, StreamError)
+
+
+async def test_arguments_that_are_no_object_are_kept_as_an_error():
+    complete = await final(Scripted([calls_badly("read_file", '{"path": ')]))
+    [call] = complete.final_content
+    assert isinstance(call, ToolUseBlock)
+    assert call.input == {}
+    assert complete.tool_input_errors[call.id].raw == '{"path": '
+
+
+async def test_counters_and_stop_reason_can_be_set():
+    usage = TokenUsage(input_tokens=7, output_tokens=3, cached_input_tokens=5)
+    complete = await final(Scripted([says("x") + counts(usage) + stops(StopReason.MAX_TOKENS)]))
+    assert complete.usage == usage
+    assert complete.stop_reason is StopReason.MAX_TOKENS
+
+
+async def test_counters_are_made_up_from_the_texts_otherwise():
+    events, _ = await events_of(Scripted([says("some words")]), request())
+    [update] = [event for event in events if isinstance(event, UsageUpdate)]
+    assert update.usage.input_tokens > 0
+    assert update.usage.output_tokens > 0
+
+
+async def test_a_pace_is_kept_by_sleeping_and_none_is_at_once():
+    naps = []
+
+    async def sleep(seconds):
+        naps.append(seconds)
+
+    await final(Scripted([says("a b c")], words_per_second=50, sleep=sleep))
+    assert naps == [0.02] * 3
+    await final(Scripted([says_slowly("a b", words_per_second=10) + pauses(3)], sleep=sleep))
+    assert naps[3:] == [0.1, 0.1, 3]
+    await final(Scripted([says("a b c")], sleep=sleep))
+    assert len(naps) == 6
+
+
+async def test_stopping_in_the_middle_keeps_the_words_so_far():
+    interrupt = Interrupt()
+
+    async def sleep(_):
+        sleep.left -= 1
+        if not sleep.left:
+            interrupt.request()
+            await asyncio.Event().wait()
+
+    sleep.left = 3
+    adapter = Scripted([says("one two three four")], words_per_second=80, sleep=sleep)
+    complete = await final(adapter, request(interrupt=interrupt))
+    assert complete.stop_reason is StopReason.CANCELLED
+    assert complete.final_content == (TextBlock("one two"),)
+
+
+def test_a_script_can_be_read_from_a_file(tmp_path):
+    steps = [
+        {"think": "Hm."},
+        {"pause": 1},
+        {"say": "I look."},
+        {"call": "read_file", "input": {"path": "a"}},
+        {"usage": {"input_tokens": 1, "output_tokens": 2}},
+        {"fail": "rate_limit", "message": "Slow down."},
+    ]
+    (tmp_path / "s.json").write_text(json.dumps({"replies": [steps, []]}))
+    first, second = read_script(tmp_path / "s.json")
+    *rest, failure = first.steps
+    wanted = (
+        thinks("Hm.")
+        + pauses(1)
+        + says("I look.")
+        + calls("read_file", path="a")
+        + counts(TokenUsage(input_tokens=1, output_tokens=2))
+    )
+    assert tuple(rest) == wanted.steps
+    assert isinstance(failure.error, RateLimitError)  # pyright: ignore[reportAttributeAccessIssue] - a `Fail`
+    assert second.steps == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{", "is not a script"),
+        ('{"replies": [[{"say": 5}]]}', r"replies\[0\]\[0\].say"),
+        ('{"replies": [[{"says": "x"}]]}', "unknown field `says`"),
+        ('{"replies": [[{}]]}', "reply 1: a step has one of `say`"),
+        ('{"replies": [[], [{"fail": "boredom"}]]}', "reply 2: `boredom` is none of `rate_limit`"),
+    ],
+)
+def test_a_bad_script_is_refused_with_its_place(tmp_path, content, complaint):
+    path = tmp_path / "s.json"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        read_script(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_script_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read_script(tmp_path / "none.json")

@@ -1,0 +1,220 @@
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.messages import RoutingMode
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.routing.router import (
+    Failure,
+    Needs,
+    Preferences,
+    Rejection,
+    Slot,
+    decide,
+    explain,
+    mode_of,
+    obstacle,
+    swap_refusal,
+)
+
+FIELDS = {
+    Slot.PER_MESSAGE_OVERRIDE: "override",
+    Slot.MANUAL_STICKY: "sticky",
+    Slot.RULE: "rule",
+    Slot.PATTERN: "pattern",
+    Slot.DELEGATE_REQUEST: "delegate",
+    Slot.WORKSPACE_DEFAULT: "workspace_default",
+    Slot.GLOBAL_DEFAULT: "global_default",
+}
+ORDER = list(Slot)
+NEEDS_ALL = Needs(
+    images=True, input_tokens=10_000, tools=True, system_prompt=True, structured_output=True
+)
+
+
+def model(**capabilities: object) -> Model:
+    able = {
+        "supports_images": True,
+        "supports_structured_output": True,
+        "max_context_tokens": 200_000,
+    }
+    return Model(
+        id="a:m",
+        wire_name="m",
+        capabilities=AdapterCapabilities(**{**able, **capabilities}),  # pyright: ignore[reportArgumentType] - keywords of the test
+    )
+
+
+def anything_goes(model_id: str, needs: Needs) -> Rejection | None:
+    return None
+
+
+def nothing_goes(model_id: str, needs: Needs) -> Rejection | None:
+    return Rejection(Failure.NOT_CONFIGURED, f"no key for {model_id}")
+
+
+@pytest.mark.parametrize(("first", "second"), combinations(ORDER, 2))
+def test_of_two_slots_that_can_fire_the_earlier_wins_and_the_chain_is_the_prefix_r_rte_01(
+    first, second
+):
+    wishes = Preferences(**{FIELDS[first]: "a:first", FIELDS[second]: "a:second"})
+    decided = decide(wishes, Needs(), anything_goes)
+    place = ORDER.index(first)
+    assert decided.chosen == "a:first"
+    assert decided.winner_index == place
+    assert [step.policy for step in decided.chain] == ORDER[: place + 1]
+    assert [step.verdict for step in decided.chain] == ["not_applicable"] * place + ["chose"]
+    assert decided.explicit == (place < 2)
+
+
+def test_all_slots_without_a_candidate_decide_for_nothing_r_rte_06():
+    decided = decide(Preferences(), Needs(), anything_goes)
+    assert (decided.chosen, decided.winner_index) == (None, -1)
+    assert [step.policy for step in decided.chain] == ORDER
+
+
+def test_implicit_slots_fall_through_and_say_why_r_rte_02():
+    def only_global(model_id, needs):
+        return None if model_id == "a:global" else nothing_goes(model_id, needs)
+
+    wishes = Preferences(workspace_default="a:here", global_default="a:global")
+    decided = decide(wishes, Needs(), only_global)
+    assert decided.chosen == "a:global"
+    rejected = decided.chain[5]
+    assert (rejected.verdict, rejected.validation_failure) == ("rejected", "not_configured")
+    assert rejected.reason == "no key for a:here"
+
+
+@pytest.mark.parametrize("field", ["override", "sticky"])
+def test_an_explicit_choice_that_cannot_serve_refuses_the_turn_r_rte_03(field):
+    def only_global(model_id, needs):
+        return None if model_id == "a:global" else nothing_goes(model_id, needs)
+
+    decided = decide(
+        Preferences(**{field: "a:mine"}, global_default="a:global"), Needs(), only_global
+    )
+    assert (decided.chosen, decided.winner_index, decided.explicit) == (None, -1, True)
+    assert decided.chain[-1].candidate_model == "a:mine"
+    assert decided.chain[-1].reason == "no key for a:mine"
+
+
+def failing_from(number: int) -> tuple[Model, str | None, str | None]:
+    """Return a model that fails every check from `number` on."""
+    lacks = [
+        {},
+        {},
+        {"supports_images": False},
+        {"max_context_tokens": 9_999},
+        {"supports_tools": False},
+        {"supports_system_prompt": False},
+        {"supports_structured_output": False},
+    ]
+    merged = {key: value for lack in lacks[number:] for key, value in lack.items()}
+    return model(**merged), "no key" if number == 0 else None, "out" if number <= 1 else None
+
+
+@pytest.mark.parametrize(("number", "failure"), enumerate(Failure))
+def test_the_first_of_seven_checks_that_fails_is_the_one_that_is_told_r_rte_02(number, failure):
+    candidate, configured, unavailable = failing_from(number)
+    rejection = obstacle(candidate, NEEDS_ALL, configured, unavailable)
+    assert rejection is not None
+    assert rejection.code == failure
+
+
+def test_only_what_the_turn_uses_is_asked_of_a_model_r_rte_02():
+    candidate, _, _ = failing_from(2)
+    assert obstacle(candidate, Needs(input_tokens=9_999), None, None) is None
+    assert obstacle(model(), NEEDS_ALL, None, None) is None
+
+
+def test_images_in_the_history_refuse_a_blind_model_word_for_word_r_rte_04():
+    rejection = obstacle(model(supports_images=False), Needs(images=True), None, None)
+    assert rejection is not None
+    assert swap_refusal(model(), rejection, name="Haiku-text-only") == (
+        "Cannot swap to Haiku-text-only: session contains images that this model can't process."
+        " Active model unchanged."
+    )
+    assert swap_refusal(model(), rejection, where="The first is in message 3.") == (
+        "Cannot swap to a:m: session contains images that this model can't process."
+        " Active model unchanged. The first is in message 3."
+    )
+
+
+def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes_r_rte_04():
+    small = model(max_context_tokens=32_768)
+    rejection = obstacle(small, Needs(input_tokens=250_000), None, None)
+    assert rejection is not None
+    assert swap_refusal(small, rejection) == (
+        "Cannot swap to a:m: session needs about 250,000 tokens, and `a:m` takes 32,768."
+        " Active model unchanged."
+    )
+
+
+def test_a_swap_to_a_provider_without_a_key_says_how_to_get_one():
+    rejection = Rejection(Failure.NOT_CONFIGURED, "`a` has no key: set `A_KEY`.")
+    assert swap_refusal(model(), rejection) == (
+        "Cannot swap to a:m: `a` has no key: set `A_KEY`. Active model unchanged."
+    )
+
+
+def test_a_swap_in_mid_session_is_a_manual_choice_as_in_the_worked_example_r_rte_01():
+    before = decide(
+        Preferences(workspace_default="anthropic:claude-sonnet-4-6"), Needs(), anything_goes
+    )
+    after = decide(
+        Preferences(sticky="openai:gpt-5", workspace_default="anthropic:claude-sonnet-4-6"),
+        Needs(),
+        anything_goes,
+    )
+    assert (before.chosen, mode_of(before.chain[-1].policy)) == (
+        "anthropic:claude-sonnet-4-6",
+        RoutingMode.DEFAULT,
+    )
+    assert before.chain[-1].reason == "workspace default"
+    assert (after.chosen, mode_of(after.chain[-1].policy)) == ("openai:gpt-5", RoutingMode.MANUAL)
+
+
+IDS = st.none() | st.sampled_from(["a:1", "a:2", "b:1"])
+
+
+@given(
+    st.builds(Preferences, **dict.fromkeys(FIELDS.values(), IDS)),
+    st.builds(Needs, images=st.booleans(), input_tokens=st.integers(0, 10**6), tools=st.booleans()),
+    st.sets(st.sampled_from(["a:1", "a:2", "b:1"])),
+)
+def test_the_same_state_always_gives_the_same_decision_r_rte_06(wishes, needs, broken):
+    def check(model_id, needs):
+        return nothing_goes(model_id, needs) if model_id in broken else None
+
+    decided = decide(wishes, needs, check)
+    assert decided == decide(wishes, needs, check)
+    assert len(explain(decided.chain)) == len(Slot)
+    if decided.chosen is None:
+        assert decided.winner_index == -1
+        assert all(step.verdict != "chose" for step in decided.chain)
+    else:
+        assert decided.chosen not in broken
+        assert decided.winner_index == len(decided.chain) - 1
+        assert [step.verdict for step in decided.chain].count("chose") == 1
+
+
+def test_the_explanation_has_a_line_for_each_slot_and_fits_twelve_r_rte_11():
+    wishes = Preferences(workspace_default="a:here", global_default="a:global")
+    lines = explain(decide(wishes, Needs(), nothing_goes).chain)
+    assert len(lines) == 7 <= 12
+    assert lines[0] == ("1 per message override  not applicable  the message names no model")
+    assert lines[5] == (
+        "6 workspace default     rejected        a:here: no key for a:here (not_configured)"
+    )
+    chosen = explain(decide(Preferences(sticky="a:mine"), Needs(), anything_goes).chain)
+    assert chosen[1] == (
+        "2 manual sticky         chose           a:mine: chosen by the user for the session"
+    )
+    assert chosen[6] == "7 global default        not asked"
+
+
+def test_every_slot_has_a_mode_and_both_defaults_share_one():
+    assert {mode_of(slot) for slot in Slot} == set(RoutingMode)
+    assert mode_of("workspace_default") is mode_of("global_default") is RoutingMode.DEFAULT
