@@ -1,4 +1,5 @@
 import asyncio
+import fcntl
 import os
 import sqlite3
 import stat
@@ -92,6 +93,7 @@ async def test_a_database_that_others_could_read_is_closed_to_them(path):
 
 async def test_nothing_is_made_before_the_first_use(path):
     database = Database(path)
+    await database.close()
     await database.close()
     assert not path.parent.exists()
 
@@ -191,6 +193,34 @@ async def test_the_database_of_another_program_is_refused(path):
     with pytest.raises(StoreError, match="of another program"):
         await pragma(database, "user_version")
     await database.close()
+
+
+async def test_a_database_that_is_held_for_too_long_is_said_to_be(database, log, path):
+    story = Story()
+    await log.append(story.created())
+    with path.with_name("sessions.db.lock").open() as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        impatient = Database(path, patience=0.01)
+        with pytest.raises(StoreError, match="held by another yourtool"):
+            await Log(impatient).append(story.asked())
+    await Log(impatient).append(story.asked())
+    await impatient.close()
+
+
+async def test_a_full_database_says_so_and_works_again_when_there_is_room(database, log):
+    story = Story()
+    await log.append(story.created())
+    [pages] = await database.read(lambda db: db.execute("PRAGMA page_count").fetchone())
+    await database.write(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 5}"))
+    facts, stored = story.turn("x" * 90_000), 1
+    with pytest.raises(StoreError, match="the disk is full"):
+        for fact in facts:
+            await log.append(fact)
+            stored += 1
+    assert len(await log.read(story.session_id)) == stored
+    await database.write(lambda db: db.execute("PRAGMA max_page_count = 100000"))
+    await log.append(*facts[stored - 1 :])
+    assert len(await log.read(story.session_id)) == 1 + len(facts)
 
 
 async def test_a_place_where_nothing_can_be_made_is_named(tmp_path):

@@ -23,15 +23,13 @@ from yourtool.store.schema import STEPS, Steps
 
 T = TypeVar("T")
 
-_PATIENCE = 10.0
-"""Seconds to wait for another process to finish its transaction."""
-
 _REASONS = {
     "SQLITE_FULL": "the disk is full; free some space and try again",
     "SQLITE_NOTADB": "it is not a database; move it away to begin a new one",
     "SQLITE_CORRUPT": "it is damaged; move it and its `-wal` file away to begin a new one",
     "SQLITE_READONLY": "it is read-only; make it and its directory writable",
     "SQLITE_CANTOPEN": "it cannot be opened; check the permissions of its directory",
+    "SQLITE_IOERR": "reading or writing failed; check the disk and its free space",
     "SQLITE_BUSY": "another program holds it; close that program and try again",
 }
 """By the beginning of SQLite's name of an error."""
@@ -40,8 +38,10 @@ _REASONS = {
 class Database:
     """A file of sessions; it is made, or brought up to date, at the first use."""
 
-    def __init__(self, path: Path, steps: Steps = STEPS) -> None:
+    def __init__(self, path: Path, steps: Steps = STEPS, *, patience: float = 10.0) -> None:
+        """`patience`: seconds to wait for another process to finish its transaction."""
         self.path = path
+        self._patience = patience
         self._steps = steps
         self._thread = ThreadPoolExecutor(1, "store")
         self._connection: sqlite3.Connection | None = None
@@ -104,7 +104,7 @@ class Database:
             self._lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with self._alone():
             _make_private(self.path)
-            connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+            connection = sqlite3.connect(self.path, timeout=self._patience, isolation_level=None)
             try:
                 self._prepare(connection)
             except BaseException:
@@ -167,7 +167,7 @@ class Database:
     @contextlib.contextmanager
     def _alone(self) -> Generator[None]:
         """Keep every other process, and every other `Database`, from writing meanwhile."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + self._patience
         while True:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -175,7 +175,7 @@ class Database:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise StoreError(
-                        f"`{self.path}` has been held by another yourtool for {_PATIENCE:.0f}"
+                        f"`{self.path}` has been held by another yourtool for {self._patience:.0f}"
                         " seconds; end that process and try again"
                     ) from None
                 time.sleep(0.001)
