@@ -54,7 +54,8 @@ class Transcript(ItemView):
         self._story = Story(retry_key=_shown_key("chat.retry"))
         self._items = self._story.items
         self._flushed_at = 0.0
-        self._flush_waits = False
+        self._flush_comes = False
+        self._flush_timer: Timer | None = None
         self._ticker: Timer | None = None
 
     def on_resize(self) -> None:
@@ -95,7 +96,10 @@ class Transcript(ItemView):
         for fact in facts:
             self._story.take(fact)
         self._following = True
-        self._schedule(at_once=True)
+        self._story.touched.clear()
+        if self.size:
+            self._relayout()
+            self._tick_while_running()
 
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Say something that is no part of the conversation."""
@@ -110,6 +114,7 @@ class Transcript(ItemView):
         self._items = self._story.items
         self._index.clear()
         self._heights.clear()
+        self._seen.clear()
         self._selected, self._following, self.unseen = None, True, False
         self._reserve(0)
         self._repaint()
@@ -181,46 +186,48 @@ class Transcript(ItemView):
             return
         wait = self._flushed_at + 1 / FLUSHES - time.monotonic()
         if at_once or wait <= 0:
-            self.call_next(self._flush)
-        elif not self._flush_waits:
-            self._flush_waits = True
-            self.set_timer(wait, self._flush_later)
-
-    def _flush_later(self) -> None:
-        self._flush_waits = False
-        self._flush()
+            if not self._flush_comes:
+                self._flush_comes = True
+                self.call_next(self._flush)
+        elif self._flush_timer is None and not self._flush_comes:
+            self._flush_timer = self.set_timer(wait, self._flush)
 
     def _flush(self) -> None:
         """Lay out what is new and in view, and have the rows that changed painted."""
+        self._flush_comes = False
+        if self._flush_timer is not None:
+            self._flush_timer.stop()
+            self._flush_timer = None
         if not self._story.touched or not self.size:
             return
-        began = self._flushed_at = time.monotonic()
-        self._enlist()
-        touched = sorted((self._index[item], item) for item in self._story.touched)
-        self._story.touched.clear()
+        self._flushed_at = time.monotonic()
         old_total = self._heights.total
-        first = last = -1
-        for index, item in touched:
-            top, height = self._heights.top(index), self._heights[index]
-            changed = self._measure(index, item)
-            first = min(first, top + changed) if first >= 0 else top + changed
-            last = max(last, top + max(height, self._heights[index]))
-            if isinstance(item, Reply) and item.behind:
-                self._story.touched.add(item)
-            if time.monotonic() - began > _SLICE_SECONDS:
-                rest = touched[touched.index((index, item)) + 1 :]
-                self._story.touched.update(later for _, later in rest)
-                break
+        self._enlist()
+        first, last = self._measure_touched(self._flushed_at + _SLICE_SECONDS)
         if self._heights.total != old_total:
             last = max(self._heights.total, old_total, last)
         self._settle()
         if not self._following and last > self.scroll_offset.y + self.size.height:
             self.unseen = True
-        if first >= 0:
-            self._repaint(first, last)
+        self._repaint(first, last)
         self._tick_while_running()
         if self._story.touched:
+            self._flush_comes = True
             self.call_later(self._flush)
+
+    def _measure_touched(self, deadline: float) -> tuple[int, int]:
+        """Lay out what changed until time is up; return the rows that are to be painted."""
+        touched = sorted((self._index[item], item) for item in self._story.touched)
+        first, last = self._heights.total, 0
+        for index, item in touched:
+            top, height = self._heights.top(index), self._heights[index]
+            first = min(first, top + self._measure(index, item))
+            last = max(last, top + max(height, self._heights[index]))
+            if not (isinstance(item, Reply) and item.behind):
+                self._story.touched.discard(item)
+            if time.monotonic() > deadline:
+                break
+        return first, last
 
     def _tick_while_running(self) -> None:
         if self._story.running and self._ticker is None:

@@ -30,6 +30,7 @@ class ItemView(ScrollView, can_focus=True):
     """Items one below the other, following the end unless the user scrolled away from it."""
 
     ALLOW_SELECT = True
+    FOCUS_ON_CLICK = False
 
     DEFAULT_CSS = """
     ItemView {
@@ -62,6 +63,7 @@ class ItemView(ScrollView, can_focus=True):
         self._reserved = 0
         self._following = True
         self._selected: Item | None = None
+        self._seen: set[int] = set()  # items that have rows
         self._view_top = 0
 
     def on_mount(self) -> None:
@@ -88,9 +90,9 @@ class ItemView(ScrollView, can_focus=True):
             self._heights.append(self._gap(index) + items[index].estimate(self._room))
 
     def _measure(self, index: int, item: Item) -> int:
-        """Lay out an item that somebody saw before; return its first row that changed."""
+        """Lay out an item again that was seen before; return its first row that changed."""
         gap = self._gap(index)
-        if not item.rows and not (self._following and index >= len(self._heights) - 2):
+        if not item.laid_out and not item.rows:
             self._heights[index] = gap + item.estimate(self._room)
             return 0
         changed = item.lay_out(self._room)
@@ -133,6 +135,7 @@ class ItemView(ScrollView, can_focus=True):
         if item.laid_out != self._room:
             item.lay_out(self._room)
             self._heights[index] = self._gap(index) + len(item.rows)
+        self._seen.add(index)
 
     def _reserve(self, total: int) -> None:
         """Set the scrollable height, which moves in steps while the end is followed."""
@@ -185,14 +188,14 @@ class ItemView(ScrollView, can_focus=True):
         super().scroll_to(x, y, animate=False, force=bool(options.get("force")))
 
     def _forget_far_items(self) -> None:
-        top = self._heights.at(self._view_top) if len(self._heights) else 0
-        for index, item in enumerate(self._items):
-            if (
-                abs(index - top) > _KEEP
-                and item.rows
-                and not (isinstance(item, Reply) and item.streaming)
-            ):
+        if len(self._seen) <= 2 * _KEEP:
+            return
+        here = self._heights.at(self._view_top)
+        for index in [index for index in self._seen if abs(index - here) > _KEEP]:
+            item = self._items[index]
+            if not (isinstance(item, Reply) and item.streaming):
                 item.forget()
+                self._seen.discard(index)
 
     def _redraw(self, item: Item) -> None:
         if (index := self._index.get(item)) is not None:
@@ -234,7 +237,7 @@ class ItemView(ScrollView, can_focus=True):
 
     @property
     def _room(self) -> int:
-        return max(1, self.size.width - GUTTER)
+        return max(1, self.region.width - self.styles.scrollbar_size_vertical - GUTTER)
 
     def _gap(self, index: int) -> int:
         """Return how many blank rows stand before an item."""

@@ -1,0 +1,162 @@
+"""Code in colours, line by line, by Pygments' lexers.
+
+Loaded after the first paint: the transcript draws code plain until it is given `highlighter_of`.
+A lexer's state is carried from line to line, so each line is lexed once and never looks back;
+block comments, which many lexers match as one token, are carried by hand.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, cast
+
+from pygments.lexer import ExtendedRegexLexer, Lexer, RegexLexer
+from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
+from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token
+from pygments.util import ClassNotFound
+
+from yourtool.tui.lines import Span
+
+_LONGEST = 1000
+"""Characters; longer lines are data, and stay plain."""
+
+_INKS = (
+    (Comment, "syntax.comment"),
+    (Keyword.Type, "syntax.type"),
+    (Keyword, "syntax.keyword"),
+    (Operator.Word, "syntax.keyword"),
+    (Name.Function, "syntax.function"),
+    (Name.Class, "syntax.type"),
+    (Name.Decorator, "syntax.function"),
+    (Name.Tag, "syntax.keyword"),
+    (Name.Attribute, "syntax.function"),
+    (String, "syntax.string"),
+    (Number, "syntax.number"),
+    (Generic.Inserted, "syntax.added"),
+    (Generic.Deleted, "syntax.removed"),
+    (Generic.Heading, "syntax.heading"),
+    (Generic.Subheading, "syntax.heading"),
+)
+_ALIASES = {"jsonc": "json", "sh-session": "console", "shell-session": "console"}
+
+
+def highlighter_of(language: str) -> "PygmentsHighlighter | None":
+    """Return a highlighter for the first word of a fence; None when nobody knows the language."""
+    lexer = _lexer(language.lower().strip("{}."))
+    return PygmentsHighlighter(lexer) if lexer is not None else None
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(_ALIASES.get(language, language), stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@cache
+def _ink(kind: Any) -> str:
+    return next((f"code.block {ink}" for one, ink in _INKS if kind in one), "code.block")
+
+
+class PygmentsHighlighter:
+    """Highlights the lines of one piece of code, in order."""
+
+    def __init__(self, lexer: Lexer) -> None:
+        self._lexer = lexer
+        self._resumes = isinstance(lexer, RegexLexer) and not isinstance(lexer, ExtendedRegexLexer)
+        self._states: tuple[str, ...] = ("root",)
+        self._in_comment = False
+
+    def fork(self) -> "PygmentsHighlighter":
+        """Return one in the same state."""
+        copy = PygmentsHighlighter(self._lexer)
+        copy._states, copy._in_comment = self._states, self._in_comment
+        return copy
+
+    def line(self, text: str) -> list[Span]:
+        """Return the spans of the next line."""
+        if len(text) > _LONGEST:
+            return [(text, "code.block")]
+        comment = ""
+        if self._in_comment:
+            end = text.find("*/")
+            if end < 0:
+                return [(text, _ink(Comment))] if text else []
+            comment, text, self._in_comment = text[: end + 2], text[end + 2 :], False
+        spans: list[Span] = [(comment, _ink(Comment))] if comment else []
+        for kind, value in self._tokens(f"{text}\n"):
+            ink, words = _ink(kind), value.rstrip("\n")
+            if spans and spans[-1][1] == ink:
+                spans[-1] = (spans[-1][0] + words, ink)
+            elif words:
+                spans.append((words, ink))
+        if "".join(part for part, _ in spans) != comment + text:
+            return [(comment + text, "code.block")]
+        return spans
+
+    def _tokens(self, text: str) -> Iterator[tuple[Any, str]]:
+        """Lex one line as `RegexLexer.get_tokens_unprocessed` does, keeping the state stack."""
+        if not self._resumes:
+            yield from (
+                (kind, value) for _, kind, value in self._lexer.get_tokens_unprocessed(text)
+            )
+            return
+        states, at = list(self._states), 0
+        while at < len(text):
+            match, action, change = self._rule(text, at, states[-1])
+            if (
+                text.startswith("/*", at)
+                and change is None
+                and (self._begins_comment(text, at, action))
+            ):
+                self._in_comment = True
+                yield Comment, text[at:]
+                break
+            if match is None:
+                yield Token.Text, text[at]
+                at += 1
+                continue
+            if isinstance(action, type(Token)):
+                yield action, match.group()
+            elif action is not None:
+                yield from ((kind, value) for _, kind, value in action(self._lexer, match))
+            at = match.end()
+            _change(states, change)
+        self._states = tuple(states)
+
+    def _rule(self, text: str, at: int, state: str) -> tuple[re.Match[str] | None, Any, Any]:
+        rules: Any = getattr(self._lexer, "_tokens")  # noqa: B009  # no public way to resume a lexer
+        for matcher, action, change in rules[state]:
+            if match := matcher(text, at):
+                return match, action, change
+        return None, None, None
+
+    def _begins_comment(self, text: str, at: int, action: Any) -> bool:
+        """Whether a block comment begins here that does not end on this line."""
+        if "*/" in text[at + 2 :] or (isinstance(action, type(Token)) and action in String):
+            return False
+        return _has_block_comments(self._lexer)
+
+
+@cache
+def _has_block_comments(lexer: Lexer) -> bool:
+    tokens = lexer.get_tokens_unprocessed("/* a */")
+    return next(iter(tokens), (0, Token.Text, ""))[1] in Comment
+
+
+def _change(states: list[str], change: Any) -> None:
+    """Apply a rule's change of state: pop, push, or several of them."""
+    steps = cast("tuple[Any, ...]", change if isinstance(change, tuple) else (change,))
+    for one in steps:
+        if one is None:
+            continue
+        if one == "#pop":
+            if len(states) > 1:
+                states.pop()
+        elif one == "#push":
+            states.append(states[-1])
+        elif isinstance(one, int):
+            del states[max(1, len(states) + one) :]
+        else:
+            states.append(one)
