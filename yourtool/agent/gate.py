@@ -83,8 +83,10 @@ def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> tuple[Subject, 
         ToolError: a path leads outside, or none can look like that.
     """
     tool.confine(args, workspace)
-    if (command := getattr(args, "command", None)) is not None:
+    command: str | None = getattr(args, "command", None)
+    if command is not None:
         return (command,)
-    if (url := getattr(args, "url", None)) is not None:
+    url: str | None = getattr(args, "url", None)
+    if url is not None:
         return (urlsplit(url).hostname,)
     return tuple(workspace.locate(path) for path in tool.paths(args)) or (None,)

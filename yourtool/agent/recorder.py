@@ -1,5 +1,6 @@
 """Writes facts down: stamps the envelope, stores, and only then lets anybody see."""
 
+import asyncio
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -44,6 +45,14 @@ class Recorder:
             turn_id=self.turn_id,
             parent_event_id=parent,
         )
-        await self._log.append(stamped)
-        self._state.apply(stamped)
+        writing = asyncio.ensure_future(self._log.append(stamped))
+        try:
+            await asyncio.shield(writing)
+        finally:
+            # A write that has begun will end whether or not anybody still waits for it, and what
+            # is stored must be in the state.
+            if not writing.done():
+                await asyncio.wait([writing])
+            if writing.exception() is None:
+                self._state.apply(stamped)
         return stamped

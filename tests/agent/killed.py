@@ -1,0 +1,61 @@
+"""Runs one turn over and over in child processes, each of which dies at another store write.
+
+Usage: python -m tests.agent.killed ROOT before|after. Prints the directory that each dead process
+left behind.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from tests.agent.harness import Bench, play
+from yourtool.providers.scripted import Scripted, calls, says
+
+SCRIPT = [
+    says("I look.") + calls("read_file", path="a.txt") + calls("shell", command="echo hi"),
+    calls("write_file", path="b.txt", content="b\n"),
+    says("done"),
+]
+
+
+class DyingLog:
+    """A log whose process is killed around the nth write."""
+
+    def __init__(self, log, deadly, when):
+        self.log, self.left, self.when = log, deadly, when
+
+    async def append(self, *facts):
+        self.left -= 1
+        if self.left == 0 and self.when == "before":
+            os.kill(os.getpid(), 9)
+        await self.log.append(*facts)
+        if self.left == 0:
+            os.kill(os.getpid(), 9)
+
+
+async def run(root, deadly, when):
+    bench = Bench(root)
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    bench.log = DyingLog(bench.log, deadly, when)
+    session = await bench.session(Scripted(SCRIPT))
+    (root / "session").write_text(session.id)
+    await play(session.send("go"))
+
+
+def main():
+    root, when = Path(sys.argv[1]), sys.argv[2]
+    for deadly in range(1, 100):
+        place = root / f"{when}-{deadly}"
+        place.mkdir()
+        if (pid := os.fork()) == 0:
+            asyncio.run(run(place, deadly, when))
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        if not os.WIFSIGNALED(status):
+            break
+        print(place, flush=True)  # noqa: T201 - this is what the parent reads
+
+
+if __name__ == "__main__":
+    main()

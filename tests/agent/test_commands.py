@@ -1,0 +1,65 @@
+import pytest
+
+from yourtool.agent.commands import COMMANDS, Invocation, Mistake, matching, parse
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_name_and_alias_in_the_table_is_obeyed(command):
+    for name in (command.name, *command.aliases):
+        assert parse(f"/{name}") == Invocation(command)
+
+
+def test_names_and_aliases_are_unique():
+    names = [name for each in COMMANDS for name in (each.name, *each.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("text", ["hello", " /help", "/ or so", "what does /help do", "a\n/help"])
+def test_only_a_slash_in_the_first_column_begins_a_command(text):
+    assert parse(text) is None
+
+
+def test_an_argument_is_given_without_the_spaces_around_it():
+    parsed = parse("/model   sonnet  ")
+    assert isinstance(parsed, Invocation)
+    assert (parsed.command.name, parsed.argument) == ("model", "sonnet")
+
+
+def test_an_argument_that_is_not_taken_is_not_dropped_in_silence():
+    parsed = parse("/clear the cache please")
+    assert isinstance(parsed, Mistake)
+    assert "`/clear` takes no argument" in parsed.message
+
+
+def test_an_argument_of_several_lines_is_refused():
+    assert isinstance(parse("/model sonnet\nand then some"), Mistake)
+
+
+@pytest.mark.parametrize(("typed", "nearest"), [("/resum", "/resume"), ("/hlep", "/help")])
+def test_an_unknown_command_names_the_nearest(typed, nearest):
+    parsed = parse(typed)
+    assert isinstance(parsed, Mistake)
+    assert not parsed.path_like
+    assert f"did you mean `{nearest}`" in parsed.message
+
+
+def test_an_unknown_command_like_no_other_points_to_the_help():
+    parsed = parse("/xyzzyxyzzy")
+    assert isinstance(parsed, Mistake)
+    assert "`/help`" in parsed.message
+
+
+@pytest.mark.parametrize("text", ["/etc/hosts what is this", "/tmp/a.log", "/notes.md\nmore"])
+def test_r_rte_10_what_looks_like_a_path_may_be_sent_as_text(text):
+    parsed = parse(text)
+    assert isinstance(parsed, Mistake)
+    assert parsed.path_like
+
+
+def test_a_lone_slash_is_explained():
+    assert isinstance(parse("/"), Mistake)
+
+
+def test_a_prefix_finds_commands_in_the_order_of_the_table():
+    assert [command.name for command in matching("mo")] == ["model", "models", "mode"]
+    assert [command.name for command in matching("ses")] == ["resume"]

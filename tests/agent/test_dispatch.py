@@ -1,0 +1,267 @@
+"""Calls on their way to results: the order of the steps, and what ends where (R-TOOL-01)."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tests.agent.harness import ALLOW, Bench, Checked, User, names, play
+from yourtool.agent import dispatch as dispatching
+from yourtool.config import Limits, Mode
+from yourtool.effects import Decision, Scope, SideEffects, Verdict
+from yourtool.events import Notice, ToolFailed
+from yourtool.invariants import validate_session
+from yourtool.permissions.grants import Grants
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools.base import Args, ToolContext, tool
+
+
+class Nothing(Args, frozen=True):
+    """No arguments."""
+
+
+class Number(Args, frozen=True):
+    """One number."""
+
+    n: int = 0
+
+
+async def outcome(bench: Bench, line, **options):
+    """Play one batch of calls; return the facts between the reply and the next request."""
+    session = await bench.session(Checked(Scripted([line, says("done")])), **options)
+    events = await play(session.send("go"))
+    assert validate_session(session.state.messages) == []
+    facts = names(events)
+    start = facts.index("llm.call_completed") + 1
+    between = facts[start : facts.index("llm.call_started", start)]
+    await session.close()
+    return between, [e for e in events if isinstance(e, ToolFailed)]
+
+
+async def test_an_unknown_tool_fails_as_not_found_and_names_those_there_are(bench):
+    between, [failed] = await outcome(bench, calls("read_fiel", path="a"))
+    assert between == ["tool.failed"]
+    assert failed.error_class == "not_found"
+    assert "`read_file`" in failed.error_message
+
+
+async def test_arguments_that_do_not_fit_are_reported_and_nothing_is_run(bench):
+    between, [failed] = await outcome(bench, calls("read_file", path=3))
+    assert between == ["tool.input_invalid", "tool.failed"]
+    assert failed.error_class == "validation_error"
+    assert "path" in failed.error_message
+
+
+async def test_a_path_that_leaves_the_workspace_is_refused_before_anybody_is_asked(bench):
+    user = User(ALLOW)
+    line = calls("write_file", path="../out.txt", content="x")
+    between, [failed] = await outcome(bench, line, confirm=user)
+    assert between == ["tool.failed"]
+    assert failed.error_class == "permission_denied"
+    assert not user.asked
+    assert not (bench.workspace.parent / "out.txt").exists()
+
+
+async def test_consent_comes_before_the_call_and_the_call_before_its_end(bench):
+    between, failed = await outcome(bench, calls("write_file", path="a.txt", content="x"))
+    assert between == [
+        "tool.confirmation_requested",
+        "tool.confirmation_resolved",
+        "tool.called",
+        "tool.completed",
+    ]
+    assert not failed
+
+
+@pytest.mark.parametrize(
+    ("verdict", "error_class"),
+    [(Verdict.DENY, "user_denied"), (Verdict.TIMEOUT, "confirmation_timeout")],
+)
+async def test_a_refused_call_was_never_called(bench, verdict, error_class):
+    user = User(Decision(verdict=verdict))
+    line = calls("shell", command="touch x")
+    between, [failed] = await outcome(bench, line, confirm=user)
+    assert between == ["tool.confirmation_requested", "tool.confirmation_resolved", "tool.failed"]
+    assert failed.error_class == error_class
+    assert not (bench.workspace / "x").exists()
+
+
+async def test_a_question_nobody_answers_times_out_where_nobody_sits(bench):
+    """R-CONF-06."""
+
+    class Nobody:
+        async def __call__(self, confirmation):
+            assert confirmation.expires_at is not None
+            await asyncio.sleep(3600)
+
+    limits = Limits(confirmation_timeout_seconds=0)
+    line = calls("shell", command="true")
+    _, [failed] = await outcome(bench, line, confirm=Nobody(), limits=limits, interactive=False)
+    assert failed.error_class == "confirmation_timeout"
+
+
+async def test_a_deny_rule_beats_an_allow_rule_and_asks_nobody(bench):
+    """R-CONF-08."""
+    rules = RuleSet(allow=(Rule.parse("shell"),), deny=(Rule.parse("shell(touch*)"),))
+    user = User(ALLOW)
+    line = calls("shell", command="touch x")
+    between, [failed] = await outcome(bench, line, rules=rules, confirm=user)
+    assert between == ["tool.failed"]
+    assert failed.error_class == "permission_denied"
+    assert not user.asked
+
+
+async def test_an_allow_rule_needs_no_question(bench):
+    rules = RuleSet(allow=(Rule.parse("shell(echo*)"),))
+    user = User(ALLOW)
+    between, failed = await outcome(
+        bench, calls("shell", command="echo hi"), rules=rules, confirm=user
+    )
+    assert between == ["tool.called", "tool.completed"]
+    assert not user.asked and not failed
+
+
+async def test_a_grant_for_the_session_covers_exactly_what_was_shown(bench):
+    """R-CONF-03, R-CONF-04."""
+    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION))
+    line = calls("shell", command="touch a")
+    script = [line, line, calls("shell", command="touch b"), says("done")]
+    session = await bench.session(Checked(Scripted(script)), confirm=user)
+    await play(session.send("go"))
+    assert [question.rule for question in user.asked] == ["shell(touch a)", "shell(touch b)"]
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "call", "asked", "done"),
+    [
+        (Mode.ASK, calls("write_file", path="a", content="x"), 1, True),
+        (Mode.ACCEPT_EDITS, calls("write_file", path="a", content="x"), 0, True),
+        (Mode.ACCEPT_EDITS, calls("shell", command="touch a"), 1, True),
+        (Mode.PLAN, calls("shell", command="touch a"), 0, False),
+        (Mode.AUTO, calls("shell", command="touch a"), 0, True),
+    ],
+)
+async def test_the_mode_says_what_is_asked(bench, mode, call, asked, done):
+    user = User(ALLOW)
+    await outcome(bench, call, mode=mode, confirm=user)
+    assert len(user.asked) == asked
+    assert (bench.workspace / "a").exists() is done
+
+
+@pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
+async def test_a_protected_place_is_asked_about_in_every_mode(bench, mode):
+    """R-TOOL-07."""
+    user = User(Decision(verdict=Verdict.DENY))
+    line = calls("write_file", path=".git/hooks/pre-commit", content="x")
+    rules = RuleSet(allow=(Rule.parse("write_file"),))
+    await outcome(bench, line, mode=mode, rules=rules, confirm=user)
+    assert len(user.asked) == 1
+    assert user.asked[0].rule is None
+    assert not (bench.workspace / ".git").exists()
+
+
+async def test_at_most_four_calls_run_at_once(bench):
+    """R-TOOL-13."""
+    running, most = 0, 0
+
+    @tool(SideEffects.NONE)
+    async def hold(args: Number, context: ToolContext) -> str:
+        """Stay a moment."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        running -= 1
+        return "ok"
+
+    line = calls("hold", n=1)
+    for n in range(2, 7):
+        line += calls("hold", n=n)
+    await outcome(bench, line, tools=[hold])
+    assert most == 4
+
+
+async def test_a_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_start(
+    bench, monkeypatch
+):
+    """R-TOOL-14."""
+    monkeypatch.setattr(dispatching, "CANCEL_GRACE_SECONDS", 0.02)
+    started, release = list[int](), asyncio.Event()
+
+    @tool(SideEffects.NONE)
+    async def stubborn(args: Number, context: ToolContext) -> str:
+        """Ignore the first cancellation."""
+        started.append(args.n)
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            await release.wait()
+            raise
+        return "never"
+
+    line = calls("stubborn", n=1) + calls("stubborn", n=2)
+    session = await bench.session(
+        Checked(Scripted([line, says("x")])), tools=[stubborn], limits=Limits(tool_concurrency=1)
+    )
+    sending = asyncio.create_task(play(session.send("go")))
+    while not started:
+        await asyncio.sleep(0.001)
+    session.cancel()
+    events = await sending
+    assert names(events)[-3:] == ["tool.failed", "tool.failed", "turn.cancelled"]
+    assert started == [1]
+    release.set()
+    await asyncio.sleep(0)
+    await session.close()
+
+
+async def test_a_bug_in_a_tool_is_an_error_result_without_its_traceback(bench, caplog):
+    @tool(SideEffects.NONE)
+    async def broken(args: Nothing, context: ToolContext) -> str:
+        """Fail inside."""
+        raise RuntimeError("secret detail")
+
+    _, [failed] = await outcome(bench, calls("broken"), tools=[broken])
+    assert failed.error_class == "execution_error"
+    assert "secret detail" not in failed.error_message
+    assert "secret detail" in caplog.text
+
+
+async def test_the_loop_answers_while_a_tool_blocks_in_its_thread(bench):
+    """R-TOOL-12."""
+    entered, leave = threading.Event(), threading.Event()
+
+    @tool(SideEffects.READ)
+    async def slow_disk(args: Nothing, context: ToolContext) -> str:
+        """Block like a dead network drive."""
+        entered.set()
+        await asyncio.to_thread(leave.wait, 5)
+        return "read"
+
+    session = await bench.session(
+        Checked(Scripted([calls("slow_disk"), says("x")])), tools=[slow_disk]
+    )
+    sending = asyncio.create_task(play(session.send("go")))
+    while not entered.is_set():
+        await asyncio.sleep(0.001)
+    await asyncio.wait_for(asyncio.sleep(0), 0.05)
+    assert not sending.done()
+    leave.set()
+    await sending
+    await session.close()
+
+
+async def test_a_grant_that_cannot_be_stored_holds_for_the_session_and_says_so(bench):
+    file = bench.root / "permissions.toml"
+    file.write_text("not = [toml")
+    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
+    line = calls("shell", command="touch a")
+    session = await bench.session(Checked(Scripted([line, line, says("x")])), confirm=user)
+    session._around.gate._grants = Grants(file, bench.workspace)
+    events = await play(session.send("go"))
+    assert any(isinstance(e, Notice) and "this session only" in e.text for e in events)
+    assert len(user.asked) == 1
+    assert file.read_text() == "not = [toml"
+    await session.close()

@@ -1,0 +1,140 @@
+"""Whatever breaks a turn, the session goes on (R-LOOP-01, R-LOOP-02, R-PER-02)."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agent.harness import Bench, Checked, names, play
+from yourtool.errors import StoreError
+from yourtool.invariants import validate, validate_session
+from yourtool.messages import Role
+from yourtool.providers.scripted import Scripted, calls, says
+
+SCRIPT = [
+    says("I look.") + calls("read_file", path="a.txt") + calls("shell", command="echo hi"),
+    calls("write_file", path="b.txt", content="b\n"),
+    says("All of it is done."),
+    says("And going on works."),
+    says("And again."),
+]
+TERMINAL = {"turn.completed", "turn.cancelled"}
+
+
+def problems(session):
+    messages = session.state.messages
+    return [p for message in messages for p in validate(message)] + validate_session(messages)
+
+
+def turns_without_one_end(session):
+    """Return the turns that do not have exactly one terminal fact, their last."""
+    found = []
+    by_turn = {}
+    for fact in session.state.facts:
+        if fact.turn_id is not None:
+            by_turn.setdefault(fact.turn_id, []).append(fact)
+    for turn_id, facts in by_turn.items():
+        kinds = names(facts)
+        if sum(kind in TERMINAL for kind in kinds) != 1 or kinds[-1] not in TERMINAL:
+            found.append((turn_id, kinds))
+    return found
+
+
+async def steps(count):
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("point", [*range(1, 60, 2), *range(60, 240, 12)])
+@pytest.mark.parametrize("how", ["stop", "kill the task"])
+async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path, point, how):
+    bench = Bench(tmp_path)
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    session = await bench.session(Checked(Scripted(SCRIPT)))
+    sending = asyncio.create_task(play(session.send("go")))
+    await steps(point)
+    if how == "stop":
+        session.cancel()
+    else:
+        sending.cancel()
+    await asyncio.wait([sending])
+    assert not session.busy
+    rest = Scripted(SCRIPT[3:])
+    session._around.registry.only = Checked(rest)
+    await play(session.send("go on"))
+    assert session.state.messages[-1].role is Role.ASSISTANT
+    assert problems(session) == []
+    assert turns_without_one_end(session) == []
+    stored = await bench.log.read(session.id)
+    assert list(stored) == session.state.facts
+    await session.close()
+    await bench.close()
+
+
+class FailingLog:
+    """A log that fails once, at the nth write."""
+
+    def __init__(self, log, failing):
+        self.log, self.left = log, failing
+
+    async def append(self, *facts):
+        self.left -= 1
+        if self.left == 0:
+            raise StoreError("the disk is full")
+        await self.log.append(*facts)
+
+
+@pytest.mark.parametrize("point", range(2, 24))
+async def test_a_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repairs(
+    tmp_path, point
+):
+    bench = Bench(tmp_path)
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    session = await bench.session(Checked(Scripted(SCRIPT)))
+    session._record._log = FailingLog(bench.log, point - 1)
+    shown = []
+    with pytest.raises(StoreError):
+        async for event in session.send("go"):
+            shown.append(event)
+        await play(session.send("more"))
+    stored = {fact.id for fact in await bench.log.read(session.id)}
+    assert all(fact.id in stored for fact in shown if getattr(fact, "id", None))
+    session._around.registry.only = Checked(Scripted(SCRIPT[3:]))
+    await play(session.send("go on"))
+    assert problems(session) == []
+    assert turns_without_one_end(session) == []
+    await session.close()
+    await bench.close()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_killed_at_any_write_leaves_a_session_that_resumes(tmp_path, when):
+    """R-PER-02, with real processes and SIGKILL."""
+    command = [sys.executable, "-m", "tests.agent.killed", str(tmp_path), when]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    places = done.stdout.split()
+    assert len(places) > 15
+
+    async def resume(place):
+        bench = Bench(Path(place))
+        session_file = bench.root / "session"
+        if not session_file.exists():
+            await bench.close()
+            return
+        session = await bench.session(
+            Checked(Scripted(SCRIPT[3:])), resume=session_file.read_text()
+        )
+        assert await bench.log.unanswered(session.id) == ()
+        ran = sum(name == "tool.called" for name in names(session.state.facts))
+        await play(session.send("go on"))
+        assert problems(session) == []
+        assert turns_without_one_end(session) == []
+        assert sum(name == "tool.called" for name in names(session.state.facts)) == ran
+        await session.close()
+        await bench.close()
+
+    for place in places:
+        asyncio.run(resume(place))
