@@ -141,7 +141,7 @@ def propose(tool: str, subject: Subject) -> Rule | None:
     package runners, and `git`, which runs what a repository's configuration names). The caller
     asks for none where the place is protected.
     """
-    if subject is None:
+    if not subject:
         return None
     if tool == "shell":
         words = plain_words(subject)

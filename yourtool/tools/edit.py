@@ -64,7 +64,7 @@ class _Change(Struct, frozen=True):
 
     @property
     def expected(self) -> str:
-        return ABSENT if self.before is None else digest(self.before)
+        return _digest(self.before)
 
     @property
     def guard(self) -> str:
@@ -184,21 +184,26 @@ def _edited(args: EditFile, context: ToolContext) -> _Change:
 
 
 def _change(path: str, before: bytes | None, after: bytes, context: ToolContext) -> _Change:
-    real = context.workspace.locate(path)
-    change = _Change(path, real, before, after)
-    if (last := context.reads.last(real)) is not None and last != change.expected:
+    return _Change(path, context.workspace.locate(path), before, after)
+
+
+def _current(path: str, context: ToolContext) -> bytes | None:
+    """Return what the file holds, None if there is none, provided it is what the model knows."""
+    workspace = context.workspace
+    workspace.check(path, writing=True)
+    exists = workspace.kind(path) is not None
+    data = workspace.read(path, limit=LARGEST_EDITABLE) if exists else None
+    last = context.reads.last(workspace.locate(path))
+    if last not in (None, _digest(data)):
         raise ToolError(
             f"`{path}` changed since you last read it, so nothing was written; read it again with"
             " `read_file` and repeat the call with what it holds now"
         )
-    return change
+    return data
 
 
-def _current(path: str, context: ToolContext) -> bytes | None:
-    context.workspace.check(path, writing=True)
-    if context.workspace.kind(path) is None:
-        return None
-    return context.workspace.read(path, limit=LARGEST_EDITABLE)
+def _digest(data: bytes | None) -> str:
+    return ABSENT if data is None else digest(data)
 
 
 def _encoded(path: str, encoding: Encoding, text: str) -> bytes:

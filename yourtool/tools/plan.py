@@ -32,4 +32,6 @@ async def update_plan(args: UpdatePlan, context: ToolContext) -> ToolOutput:
     current = next((step.text for step in args.steps if step.status == "in_progress"), None)
     text = f"The plan is shown: {done} of {len(args.steps)} steps are completed"
     text += f"; now: {current}." if current else "."
-    return ToolOutput((TextBlock(text),), details={"plan": msgspec.to_builtins(args.steps)})
+    return ToolOutput(
+        (TextBlock(text),), details={"plan": [msgspec.to_builtins(step) for step in args.steps]}
+    )

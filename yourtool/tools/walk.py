@@ -194,12 +194,12 @@ class _Walk:
 
     def _up(self) -> None:
         self._demand_directory()
-        if self._missing:
-            raise FileNotFoundError
         if not self._names:
             raise outside(self._path, self._root.path, "leads out of the workspace")
         self._names.pop()
-        self._chain.pop()
+        if not self._missing:
+            self._chain.pop()
+        self._missing = len(self._names) >= len(self._chain)
 
     def _down(self, name: str) -> list[str]:
         """Take one step; return the steps that a link stands for."""

@@ -228,6 +228,7 @@ def _entry(name: str, descriptor: int) -> Entry | None:
 
 
 def _replace(path: str, parent: int, name: str, data: bytes, expected: str) -> None:
+    _demand_unchanged(path, parent, name, expected)
     temporary = f".yourtool-{secrets.token_hex(8)}.tmp"
     # A new file takes its mode from the umask; one that replaces another is private until it
     # has the other's mode.
@@ -240,11 +241,7 @@ def _replace(path: str, parent: int, name: str, data: bytes, expected: str) -> N
             if expected != ABSENT:
                 _inherit(file.fileno(), parent, name)
             os.fsync(file.fileno())
-        if _digest_at(parent, name) != expected:
-            raise ToolError(
-                f"`{path}` changed while this call was being prepared, so nothing was written;"
-                " read it again with `read_file` and repeat the call"
-            )
+        _demand_unchanged(path, parent, name, expected)
         os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with suppress(OSError):
@@ -275,6 +272,14 @@ def _inherit(descriptor: int, parent: int, name: str) -> None:
         os.fchmod(descriptor, mode)
     finally:
         os.close(original)
+
+
+def _demand_unchanged(path: str, parent: int, name: str, expected: str) -> None:
+    if _digest_at(parent, name) != expected:
+        raise ToolError(
+            f"`{path}` changed while this call was being prepared, so nothing was written;"
+            " read it again with `read_file` and repeat the call"
+        )
 
 
 def _digest_at(parent: int, name: str) -> str:

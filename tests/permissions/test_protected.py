@@ -1,0 +1,46 @@
+import pytest
+
+from yourtool.permissions.protected import is_protected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/hooks/post-commit", ".git/config", ".git/info/attributes", ".git/modules/x/config",
+        ".git/HEAD", ".git", "vendor/lib/.git/config", ".gitmodules", "sub/.gitattributes",
+        ".yourtool/config.toml", ".yourtool/skills/x/SKILL.md", ".mcp.json", ".vscode/tasks.json",
+        ".idea/workspace.xml", ".github/workflows/ci.yml", ".gitlab-ci.yml", ".husky/pre-commit",
+        ".pre-commit-config.yaml", ".envrc", ".npmrc", ".bashrc", "home/.zshrc", ".profile",
+        ".config/fish/config.fish", ".ssh/authorized_keys", "AGENTS.md", "sub/CLAUDE.md",
+        ".claude/settings.json", ".devcontainer/devcontainer.json", "/home/me/.bashrc",
+        "HEAD", "config", "hooks/post-commit", "Jenkinsfile",
+    ],
+)  # fmt: skip
+def test_r_tool_07_a_control_file_is_protected(path):
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".GIT/config", ".gIt/HOOKS/x", ".g\u200bit/config", ".gi\u00adt/config", ".git\ufe0f/x",
+        "\uff0egit/config", ".\u212bgit".replace("\u212b", ""), ".git./config", ".git /config",
+        ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".VSCode/launch.json", ".g\u0131t\u0307/x"
+        .replace("\u0131", "i").replace("\u0307", ""), "./.git//config", "a/./.git/x",
+        ".ENVRC", ".\u202egit\u202c/config", ".git\U000e0001/x",
+    ],
+)  # fmt: skip
+def test_r_tool_07_a_disguised_control_file_is_protected(path):
+    assert is_protected(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/main.py", "README.md", "git/config", ".gitignore", ".github/ISSUE_TEMPLATE/bug.md",
+        "src/config", "src/hooks/useThing.ts", "hooks/useThing.ts", "docs/HEAD", "gitmodules",
+        ".env.example", "config/settings.toml", "profile", ".",
+    ],
+)  # fmt: skip
+def test_an_ordinary_file_is_not_protected(path):
+    assert not is_protected(path)

@@ -1,0 +1,185 @@
+import json
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.shared import SHARED
+from yourtool.errors import UsageError
+from yourtool.permissions.rules import Rule, RuleSet, Ruling, plain_words, propose
+
+COMMANDS = json.loads((SHARED / "security" / "shell_commands.json").read_text())
+
+
+def rules(allow=(), deny=()):
+    return RuleSet(tuple(map(Rule.parse, allow)), tuple(map(Rule.parse, deny)))
+
+
+@pytest.mark.parametrize(
+    "text", ["read_file", "shell(git status*)", "edit_file(src/**)", "fetch_url(docs.python.org)"]
+)
+def test_a_rule_is_written_as_it_is_read(text):
+    assert str(Rule.parse(f" {text} ")) == text
+
+
+@pytest.mark.parametrize("text", ["", "Shell", "shell(", "shell()", "a b", "(x)"])
+def test_what_is_no_rule_is_refused_with_an_example(text):
+    with pytest.raises(UsageError, match="for example"):
+        Rule.parse(text)
+
+
+@pytest.mark.parametrize("text", ["shell(ls; rm x)", "shell(*)", "shell(echo $HOME)", "shell(a*b)"])
+def test_r_conf_04_a_shell_rule_that_could_cover_nothing_is_refused(text):
+    with pytest.raises(UsageError, match="plain words"):
+        Rule.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "covered"),
+    [
+        ("git status*", "git status", True),
+        ("git status*", "git status -s src", True),
+        ("git status*", "git  status", True),
+        ("git status*", "git stage", False),
+        ("git status*", "git statuses", False),
+        ("git status *", "git status -s", True),
+        ("ls*", "lsof", False),
+        ("ls*", "./ls", False),
+        ("ls*", "/bin/ls", False),
+        ("ls", "ls", True),
+        ("ls", "ls -l", False),
+        ("grep*", "grep -n 'rm -rf /' README.md", True),
+        ("grep*", 'grep "a b" x', True),
+        ("ls*", "'ls' x", True),
+    ],
+)
+def test_r_conf_04_a_rule_covers_its_first_words_with_any_arguments(rule, command, covered):
+    expected = Ruling.ALLOW if covered else Ruling.ASK
+    assert rules([f"shell({rule})"]).verdict("shell", command) is expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls; rm x", "ls && rm x", "ls || rm x", "ls | sh", "ls & rm x", "ls\nrm x", "ls $(rm x)",
+        "ls `rm x`", "ls > x", "ls < x", "ls >> x", "ls 2>&1", "ls *", "ls ~", "ls {a,b}", "ls $x",
+        'ls "$x"', 'ls "`x`"', "X=1 ls", "ls 'a", 'ls "', "ls \\x", "ls #x", "(ls)", "{ ls; }",
+        "! ls", "time ls", "if ls", "l\u0455", "ls \u00e9", "", " ", "ls\t;x", "ls <(x)", "ls\r",
+        "ls 'a\nb'", 'ls "!x"',
+    ],
+)  # fmt: skip
+def test_r_conf_04_what_a_shell_would_interpret_is_never_covered(command):
+    assert plain_words(command) == ()
+    assert rules(["shell(ls*)"]).verdict("shell", command) is Ruling.ASK
+
+
+@given(st.text(st.sampled_from("ab=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=12))
+def test_r_conf_04_plain_words_are_what_a_shell_sees(command):
+    if words := plain_words(command):
+        assert list(words) == shlex.split(command)
+        assert not set(command.split("'")[0].split('"')[0]) & set("$;|&<>(){}*?[]~#!\\`\n\t")
+
+
+def test_deny_beats_allow():
+    both = rules(["shell", "edit_file"], ["shell(rm*)", "edit_file(src/**)"])
+    assert both.verdict("shell", "rm x") is Ruling.DENY
+    assert both.verdict("shell", "ls; ls") is Ruling.ALLOW
+    assert both.verdict("edit_file", "SRC/a") is Ruling.DENY
+    assert both.verdict("edit_file", "a") is Ruling.ALLOW
+    assert both.verdict("write_file", "a") is Ruling.ASK
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm x", "/bin/rm x", '"rm" x', "r''m x", "ls; rm x", "ls && rm x", "(rm x)", "ls $(rm x)",
+        "ls `rm x`", "env rm x", "timeout 5 rm x", "find . -exec rm {} +", "X=1 rm x", "! rm x",
+        "xargs -n1 rm", "bash -c 'ls; rm x'", "sudo -u me rm x", "\\rm x", "{ rm x; }",
+        "; ".join(["ls"] * 70 + ["rm x"]),
+    ],
+)  # fmt: skip
+def test_a_denied_command_is_seen_wherever_it_stands(command):
+    assert rules(["shell(ls*)"], ["shell(rm*)"]).verdict("shell", command) is Ruling.DENY
+
+
+def test_a_denied_word_may_be_an_argument():
+    both = rules(["shell(echo*)"], ["shell(rm*)"])
+    assert both.verdict("shell", "echo rm") is Ruling.ALLOW
+    assert both.verdict("shell", "echo 'x; rm'") is Ruling.ALLOW
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case for case in COMMANDS
+        if case["expect"] == "deny"
+        or case["class"] in {"operator", "substitution", "redirect-write", "wrapper", "env-prefix",
+                             "shadowing", "hiding", "unicode", "token-boundary", "malformed"}
+    ],
+    ids=lambda case: case["id"],
+)  # fmt: skip
+def test_r_conf_04_the_corpus_of_shell_syntax_is_not_let_through(case):
+    decided = rules(
+        [f"shell({rule})" for rule in case["allow_rules"]],
+        [f"shell({rule})" for rule in case["deny_rules"]],
+    ).verdict("shell", case["command"])
+    assert decided is (Ruling.DENY if case["expect"] == "deny" else Ruling.ASK)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "covered"),
+    [
+        ("src/**", "src/a/b.py", True),
+        ("src/**", "src2/a.py", False),
+        ("src/*.py", "src/a.py", True),
+        ("src/*.py", "src/a/b.py", False),
+        ("**/*.py", "a.py", True),
+        ("**/*.py", "a/b/c.py", True),
+        ("./a.py", "a.py", True),
+        ("a.py", "aXpy", False),
+        ("?.py", "a.py", True),
+    ],
+)
+def test_r_conf_04_writes_are_granted_by_path(glob, path, covered):
+    expected = Ruling.ALLOW if covered else Ruling.ASK
+    assert rules([f"edit_file({glob})"]).verdict("edit_file", path) is expected
+
+
+def test_hosts_are_compared_whole():
+    one = rules(["fetch_url(Example.org)"])
+    assert one.verdict("fetch_url", "example.org") is Ruling.ALLOW
+    assert one.verdict("fetch_url", "evil.example.org") is Ruling.ASK
+    assert one.verdict("fetch_url", None) is Ruling.ASK
+
+
+@pytest.mark.parametrize(
+    ("tool", "subject", "rule"),
+    [
+        ("shell", "make test", "shell(make test)"),
+        ("shell", "npm run 'a b'", "shell(npm run 'a b')"),
+        ("shell", "ls; ls", None),
+        ("shell", "ls *", None),
+        ("shell", "git status", None),
+        ("shell", "bash -c ls", None),
+        ("shell", "/usr/bin/python x.py", None),
+        ("shell", "sudo ls", None),
+        ("edit_file", "src/a.py", "edit_file(src/a.py)"),
+        ("edit_file", "src/*.py", None),
+        ("fetch_url", "example.org", "fetch_url(example.org)"),
+        ("update_plan", None, None),
+    ],
+)
+def test_r_conf_04_the_narrowest_rule_is_offered(tool, subject, rule):
+    offered = propose(tool, subject)
+    assert (None if offered is None else str(offered)) == rule
+    if offered is not None:
+        assert Rule.parse(str(offered)) == offered
+        assert RuleSet((offered,)).verdict(tool, subject) is Ruling.ALLOW
+
+
+@given(st.text(max_size=20))
+def test_an_offered_rule_covers_the_call_and_survives_writing(subject):
+    for tool in ("shell", "edit_file"):
+        if (offered := propose(tool, subject)) is not None:
+            assert RuleSet((Rule.parse(str(offered)),)).verdict(tool, subject) is Ruling.ALLOW

@@ -1,0 +1,43 @@
+"""Contexts for calls of tools, all of one session."""
+
+import pytest
+
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.tools.base import ToolContext
+from yourtool.tools.workspace import FileReads, Workspace
+
+
+class Contexts:
+    def __init__(self, root, spill, readable=()):
+        self.spill = spill
+        self.workspace = Workspace(root, (spill, *readable))
+        self.reads = FileReads()
+        self.shown = []
+
+    def __call__(self, **changes):
+        return ToolContext(
+            workspace=self.workspace,
+            tool_use_id="tu_01",
+            spill=self.spill,
+            emit=self.shown.append,
+            reads=self.reads,
+            **changes,
+        )
+
+
+async def call(tool, context, **arguments):
+    return await tool.run(tool.parse(arguments), context)
+
+
+async def answer(tool, context, **arguments):
+    output = await call(tool, context, **arguments)
+    return "".join(block.text for block in output.content if hasattr(block, "text"))
+
+
+async def refusal(tool, context, *said, failure=ToolFailure.EXECUTION_ERROR, **arguments):
+    with pytest.raises(ToolError) as caught:
+        await call(tool, context, **arguments)
+    for text in said:
+        assert text in str(caught.value)
+    assert caught.value.failure is failure
+    return str(caught.value)

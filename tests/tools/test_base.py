@@ -1,0 +1,151 @@
+import asyncio
+import threading
+from typing import Annotated
+
+import pytest
+from msgspec import Meta, Struct
+
+from tests.tools.contexts import answer, call
+from yourtool.effects import SideEffects
+from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
+from yourtool.messages import TextBlock
+from yourtool.tools.base import Args, Toolbox, ToolContext, ToolOutput, tool
+from yourtool.tools.builtin import default_toolbox
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+
+
+class Sample(Args, frozen=True):
+    path: str
+    parts: Annotated[tuple[Part, ...], Meta(max_length=2)] = ()
+    count: Annotated[int, Meta(ge=1)] = 1
+
+
+@tool(SideEffects.READ)
+async def sample(args: Sample, context: ToolContext) -> str:
+    """Count something."""
+    return f"{args.count} \udc80\0"
+
+
+@tool(SideEffects.EXECUTE)
+async def silent(args: Args, context: ToolContext) -> str:
+    return ""
+
+
+@tool(SideEffects.READ)
+async def loose(args: Args, context: ToolContext) -> ToolOutput:
+    """Answer with details."""
+    return ToolOutput((TextBlock("x"),), details={"a": 1})
+
+
+def test_a_tool_is_described_by_its_function():
+    definition = sample.definition
+    assert (definition.name, definition.description) == ("sample", "Count something.")
+    assert definition.side_effects is SideEffects.READ
+    assert definition.input_schema["required"] == ["path"]
+
+
+def test_time_limits_follow_the_side_effects():
+    assert sample.timeout_seconds == 60
+    assert silent.timeout_seconds == 600
+
+
+def test_r_tool_02_bad_arguments_are_all_listed_with_their_paths():
+    with pytest.raises(ToolError) as caught:
+        sample.parse({"parts": [{"path": 1}, {"x": ""}], "count": 0})
+    assert caught.value.failure is ToolFailure.VALIDATION_ERROR
+    for path in ("$.path: is required", "$.parts[0].path", "$.parts[1].x", "$.count"):
+        assert path in str(caught.value)
+
+
+def test_r_tool_02_a_number_with_a_fraction_part_is_no_whole_number():
+    with pytest.raises(ToolError, match="count"):
+        sample.parse({"path": "a", "count": 2.0})
+
+
+async def test_what_a_tool_says_can_be_stored(context):
+    assert await answer(sample, context, path="a") == "1 \ufffd"
+    assert (await call(loose, context)).details == {"a": 1}
+
+
+def test_r_tool_06_paths_at_any_depth_are_confined(contexts):
+    args = sample.parse({"path": "a", "parts": [{"path": "b"}, {"path": "../c"}]})
+    assert sample.paths(args) == ("a", "b", "../c")
+    with pytest.raises(ToolError) as caught:
+        sample.confine(args, contexts.workspace)
+    assert caught.value.failure is ToolFailure.PERMISSION_DENIED
+
+
+def test_a_toolbox_finds_tools_by_name():
+    box = Toolbox([sample, loose])
+    assert box.get("sample") is sample
+    assert box.get("other") is None
+    assert [definition.name for definition in box.definitions] == ["sample", "loose"]
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(ToolRegistrationError, match="two tools are named `sample`"):
+        Toolbox([sample, sample])
+
+
+def test_a_tool_without_a_description_is_not_registered():
+    with pytest.raises(ToolRegistrationError, match="description"):
+        Toolbox([silent])
+
+
+def test_r_can_09_a_schema_outside_the_subset_is_not_registered():
+    @tool(SideEffects.NONE)
+    async def union(args: Optional, context: ToolContext) -> str:
+        """Take this or that."""
+        return ""
+
+    with pytest.raises(ToolRegistrationError, match=r"`union`.*\$\.properties\.x\.anyOf"):
+        Toolbox([union])
+
+
+class Optional(Args, frozen=True):
+    x: int | None = None
+
+
+def test_the_built_in_tools_are_the_nine():
+    effects = {
+        definition.name: definition.side_effects for definition in default_toolbox().definitions
+    }
+    assert effects == {
+        "read_file": SideEffects.READ,
+        "write_file": SideEffects.WRITE,
+        "edit_file": SideEffects.WRITE,
+        "list_dir": SideEffects.READ,
+        "glob": SideEffects.READ,
+        "grep": SideEffects.READ,
+        "shell": SideEffects.EXECUTE,
+        "fetch_url": SideEffects.READ,
+        "update_plan": SideEffects.NONE,
+    }
+
+
+async def test_r_tool_12_blocking_work_leaves_the_loop_free(context):
+    release = threading.Event()
+    work = asyncio.ensure_future(context.blocking(release.wait, 10))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not work.done()
+    release.set()
+    assert await work
+
+
+async def test_r_tool_14_cancelled_work_is_told_and_waited_for(context):
+    finished = []
+
+    def work():
+        context.cancelled.wait(10)
+        finished.append(True)
+
+    task = asyncio.ensure_future(context.blocking(work))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert finished == [True]

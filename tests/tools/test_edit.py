@@ -1,0 +1,251 @@
+import asyncio
+import codecs
+import contextlib
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools.contexts import Contexts, answer, call, refusal
+from yourtool.effects import Preview
+from yourtool.errors import ToolFailure
+from yourtool.tools.edit import LARGEST_EDITABLE, edit_file, write_file
+from yourtool.tools.encoding import recognise
+from yourtool.tools.files import read_file
+
+
+def edits(*pairs, **options):
+    return [{"old": old, "new": new, **options} for old, new in pairs]
+
+
+async def test_an_edit_replaces_one_piece_of_text(context, root):
+    (root / "a.py").write_bytes(b"one\ntwo\nthree\n")
+    output = await call(edit_file, context, path="a.py", edits=edits(("two", "2\n2.5")))
+    assert (root / "a.py").read_bytes() == b"one\n2\n2.5\nthree\n"
+    assert output.files_modified == ("a.py",)
+    assert output.details["diff"] == (
+        "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2.5\n three"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a\r\nb\r\nc\r\n", b"a\r\nX\r\nY\r\nc\r\n"),
+        (b"a\nb\nc", b"a\nX\nY\nc"),
+        (codecs.BOM_UTF8 + b"a\nb\n", codecs.BOM_UTF8 + b"a\nX\nY\n"),
+        (b"a\r\nb\nc\r\n", b"a\r\nX\r\nY\nc\r\n"),
+        (
+            codecs.BOM_UTF16_LE + "a\r\nb\r\n".encode("utf-16-le"),
+            codecs.BOM_UTF16_LE + "a\r\nX\r\nY\r\n".encode("utf-16-le"),
+        ),
+        (
+            codecs.BOM_UTF16_BE + "a\nb\né".encode("utf-16-be"),
+            codecs.BOM_UTF16_BE + "a\nX\nY\né".encode("utf-16-be"),
+        ),
+    ],
+)
+async def test_r_tool_08_an_edit_keeps_line_endings_mark_encoding_and_end(
+    context, root, before, after
+):
+    (root / "file").write_bytes(before)
+    await call(edit_file, context, path="file", edits=edits(("b", "X\nY")))
+    assert (root / "file").read_bytes() == after
+
+
+async def test_r_tool_08_an_edit_across_lines_matches_either_line_ending(context, root):
+    (root / "file").write_bytes(b"a\r\nb\r\nc\r\n")
+    await call(edit_file, context, path="file", edits=edits(("\nb\n", "\nB\nB\n")))
+    assert (root / "file").read_bytes() == b"a\r\nB\r\nB\r\nc\r\n"
+
+
+TEXTS = st.text(st.sampled_from("ab \té\U0001f600\r\n"), max_size=30)
+CODECS = st.sampled_from(
+    [
+        (b"", "utf-8"),
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ]
+)
+
+
+@given(TEXTS, TEXTS, CODECS)
+def test_r_tool_08_only_the_matched_bytes_change(tmp_path_factory, start, end, codec):
+    mark, name = codec
+    root = tmp_path_factory.mktemp("ws", numbered=True)
+    before, after = (mark + start.encode(name)), end.encode(name)
+    (root / "file").write_bytes(before + "<old>".encode(name) + after)
+    context = Contexts(root, root)()
+    asyncio.run(call(edit_file, context, path="file", edits=edits(("<old>", "new"))))
+    assert (root / "file").read_bytes() == before + "new".encode(name) + after
+
+
+@given(st.builds(lambda codec, text: codec[0] + text.encode(codec[1]), CODECS, TEXTS))
+def test_what_is_recognised_is_reproduced_byte_for_byte(data):
+    encoding = recognise(data)
+    assert encoding is not None
+    assert encoding.encode(encoding.decode(data)) == data
+
+
+async def test_r_tool_08_a_rewritten_file_keeps_its_manner(context, root):
+    (root / "file").write_bytes(codecs.BOM_UTF8 + b"a\r\nb\r\n")
+    await call(write_file, context, path="file", content="x\ny")
+    assert (root / "file").read_bytes() == codecs.BOM_UTF8 + b"x\r\ny\r\n"
+
+
+async def test_a_new_file_is_written_as_given(context, root):
+    said = await answer(write_file, context, path="new/dir/file", content="x\r\ny")
+    assert (root / "new" / "dir" / "file").read_bytes() == b"x\r\ny"
+    assert said == "Created `new/dir/file` (4 bytes)."
+
+
+async def test_a_file_that_is_no_text_can_be_replaced_whole(context, root):
+    (root / "file").write_bytes(b"\xff\0")
+    assert "Replaced" in await answer(write_file, context, path="file", content="x")
+    assert (root / "file").read_bytes() == b"x"
+
+
+async def test_r_tool_09_an_ambiguous_edit_says_how_many_and_where(context, root):
+    (root / "file").write_bytes(b"x\ny\nx\n")
+    await refusal(
+        edit_file, context, "occurs 2 times in `file` (lines 1, 3)", "`replace_all`",
+        path="file", edits=edits(("x", "z")),
+    )  # fmt: skip
+    assert (root / "file").read_bytes() == b"x\ny\nx\n"
+    await call(edit_file, context, path="file", edits=edits(("x", "z"), replace_all=True))
+    assert (root / "file").read_bytes() == b"z\ny\nz\n"
+
+
+async def test_r_tool_09_overlapping_occurrences_are_ambiguous(context, root):
+    (root / "file").write_bytes(b"aaa")
+    await refusal(edit_file, context, "2 times", path="file", edits=edits(("aa", "b")))
+
+
+async def test_r_tool_09_text_that_is_not_there_is_answered_with_near_lines(context, root):
+    (root / "file").write_bytes(b"def one():\n    return 1\n")
+    said = await refusal(
+        edit_file, context, "does not occur in `file`", path="file",
+        edits=edits(("def  one():\n  return 1", "x")),
+    )  # fmt: skip
+    assert "     1\tdef one():" in said
+    await refusal(edit_file, context, "read_file", path="file", edits=edits(("@@@@@", "x")))
+
+
+async def test_r_tool_09_several_edits_are_made_all_or_none(context, root):
+    (root / "file").write_bytes(b"a b c")
+    await refusal(
+        edit_file, context, "edit 2 of 2", path="file", edits=edits(("a", "A"), ("x", "X"))
+    )
+    assert (root / "file").read_bytes() == b"a b c"
+    await call(edit_file, context, path="file", edits=edits(("a", "A"), ("A b", "B")))
+    assert (root / "file").read_bytes() == b"B c"
+
+
+async def test_r_tool_09_a_file_that_changed_since_it_was_read_is_not_edited(context, root):
+    (root / "file").write_bytes(b"a")
+    await call(read_file, context, path="file")
+    (root / "file").write_bytes(b"a and more")
+    for tool, more in ((edit_file, {"edits": edits(("a", "b"))}), (write_file, {"content": "b"})):
+        await refusal(tool, context, "changed since you last read it", "read_file", path="file",
+                      **more)  # fmt: skip
+    await call(read_file, context, path="file")
+    await call(edit_file, context, path="file", edits=edits(("more", "less")))
+    await call(edit_file, context, path="file", edits=edits(("less", "least")))
+    assert (root / "file").read_bytes() == b"a and least"
+
+
+async def test_r_tool_02_an_edit_that_cannot_be_made_says_why(context, root, tmp_path):
+    (root / "same").write_bytes(b"a")
+    await refusal(edit_file, context, "`same` as it is", path="same", edits=edits(("a", "a")))
+    await refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
+    (root / "latin").write_bytes(b"caf\xe9")
+    await refusal(edit_file, context, "UTF-8 or UTF-16", path="latin", edits=edits(("c", "b")))
+    await refusal(edit_file, context, "half a character", path="same", edits=edits(("a", "\ud800")))
+    await refusal(edit_file, context, "is a directory", path=".", edits=edits(("a", "b")))
+    await refusal(write_file, context, "is a directory", path=".", content="")
+    await refusal(
+        write_file, context, "outside the workspace", path=str(tmp_path / "x"), content="",
+        failure=ToolFailure.PERMISSION_DENIED,
+    )  # fmt: skip
+    with (root / "huge").open("wb") as file:
+        file.truncate(LARGEST_EDITABLE + 1)
+    await refusal(edit_file, context, "larger than", path="huge", edits=edits(("a", "b")))
+
+
+async def preview_of(tool, context, **arguments):
+    return await tool.preview(tool.parse(arguments), context)
+
+
+async def test_a_preview_is_the_whole_diff_and_changes_nothing(context, root):
+    (root / "file").write_bytes(b"a\nb")
+    preview = await preview_of(write_file, context, path="./file", content="a\nc\n")
+    assert preview.body == (
+        "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c"
+    )
+    assert (preview.kind, preview.paths, preview.protected) == ("diff", ("file",), False)
+    assert (root / "file").read_bytes() == b"a\nb"
+    new = await preview_of(write_file, context, path="new", content="x\n")
+    assert new.body == "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x"
+    assert not (root / "new").exists()
+
+
+async def test_a_name_cannot_forge_a_line_of_the_diff(context):
+    preview = await preview_of(write_file, context, path="a\n+++ b/other", content="x\n")
+    assert "\n+++ b/other" not in preview.body
+
+
+async def test_r_tool_07_the_preview_of_a_protected_place_says_so(context, root):
+    (root / "link").symlink_to(".git")
+    for path in (".git/config", "sub/.GIT/hooks/x", "link/config", ".yourtool/config.toml"):
+        assert (await preview_of(write_file, context, path=path, content="x")).protected
+
+
+async def test_what_was_agreed_to_is_what_is_written(contexts, root):
+    (root / "file").write_bytes(b"a")
+    arguments = {"path": "file", "edits": edits(("a", "b"))}
+    preview = await preview_of(edit_file, contexts(), **arguments)
+    other = {"path": "file", "edits": edits(("a", "c"))}
+    await refusal(edit_file, contexts(approved=preview), "no longer what it was", **other)
+    (root / "file").write_bytes(b"a!")
+    await refusal(edit_file, contexts(approved=preview), "read_file", **arguments)
+    assert (root / "file").read_bytes() == b"a!"
+    (root / "file").write_bytes(b"a")
+    await call(edit_file, contexts(approved=preview), **arguments)
+    assert (root / "file").read_bytes() == b"b"
+
+
+async def test_an_agreement_without_a_guard_covers_nothing(contexts):
+    empty = Preview(kind="diff", body="")
+    await refusal(write_file, contexts(approved=empty), "nothing was", path="x", content="")
+
+
+async def test_r_tool_13_writes_to_the_same_file_wait_for_each_other(contexts, root):
+    names = [f"<{number}>" for number in range(12)]
+    (root / "file").write_text(" ".join(names))
+    (root / "link").symlink_to("file")
+    await asyncio.gather(
+        *(
+            call(
+                edit_file, contexts(), path=["file", "link"][at % 2], edits=edits((name, f"[{at}]"))
+            )
+            for at, name in enumerate(names)
+        )
+    )
+    assert (root / "file").read_text() == " ".join(f"[{at}]" for at in range(12))
+
+
+async def test_r_tool_14_a_cancelled_write_is_finished_or_not_begun(contexts, root):
+    (root / "file").write_bytes(b"a" * 1_000_000)
+    for _ in range(5):
+        task = asyncio.ensure_future(
+            call(write_file, contexts(), path="file", content="b" * 1_000_000)
+        )
+        await asyncio.sleep(0.003)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        found = hashlib.sha256((root / "file").read_bytes()).hexdigest()
+        assert found in {hashlib.sha256(char * 1_000_000).hexdigest() for char in (b"a", b"b")}
+    assert [path.name for path in root.iterdir()] == ["file"]

@@ -1,0 +1,157 @@
+import base64
+import os
+
+import pytest
+
+from tests.tools.contexts import answer, call, refusal
+from yourtool.messages import ImageBlock
+from yourtool.tools import files
+from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.plan import update_plan
+from yourtool.tools.workspace import digest
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+async def test_r_tool_10_lines_are_numbered(context, root):
+    (root / "file").write_bytes(b"one\ntwo\n")
+    assert await answer(read_file, context, path="file") == (
+        "`file`, lines 1–2 of 2\n     1\tone\n     2\ttwo"
+    )
+    assert context.reads.last("file") == digest(b"one\ntwo\n")
+
+
+async def test_r_tool_10_a_long_file_is_read_by_range(context, root):
+    (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 3001)))
+    first = await answer(read_file, context, path="file")
+    assert first.startswith("`file`, lines 1–2000 of 3,000\n")
+    assert first.endswith("  2000\tline 2000\n[there is more: go on with `offset` 2001]")
+    rest = await answer(read_file, context, path="file", offset=2001, limit=1000)
+    assert rest.startswith("`file`, lines 2001–3000 of 3,000\n  2001\tline 2001\n")
+    assert rest.endswith("  3000\tline 3000")
+    beyond = await answer(read_file, context, path="file", offset=3001)
+    assert beyond == "`file` has 3,000 lines; there is nothing at offset 3001."
+
+
+async def test_r_tool_10_an_answer_holds_at_most_fifty_kilobytes(context, root):
+    (root / "file").write_text(("x" * 999 + "\n") * 100)
+    said = await answer(read_file, context, path="file")
+    assert 40_000 < len(said) < 52_000
+    assert said.endswith("[there is more: go on with `offset` 50]")
+
+
+async def test_r_tool_10_a_very_long_line_is_cut_and_says_so(context, root):
+    (root / "file").write_text("x" * 100_000)
+    said = await answer(read_file, context, path="file")
+    assert len(said) < 3_000
+    assert "[98,000 more characters in this line]" in said
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "`file` is empty."),
+        (b"a\r\nb\r\n", "`file`, lines 1–2 of 2; with CRLF line endings\n     1\ta\n     2\tb"),
+        (b"a", "`file`, lines 1–1 of 1; no newline at the end\n     1\ta"),
+        (b"\xef\xbb\xbfa\n", "`file`, lines 1–1 of 1\n     1\ta"),
+        (
+            b"\xff\xfe" + "é\n".encode("utf-16-le"),
+            "`file`, lines 1–1 of 1; stored as UTF-16-LE\n     1\té",
+        ),
+        (
+            b"caf\xe9\n",
+            "`file`, lines 1–1 of 1; not valid UTF-8: what cannot be decoded is shown as \ufffd"
+            "\n     1\tcaf\ufffd",
+        ),
+    ],
+)
+async def test_r_tool_10_text_is_shown_whatever_its_form(context, root, data, said):
+    (root / "file").write_bytes(data)
+    assert await answer(read_file, context, path="file") == said
+
+
+async def test_r_tool_10_a_file_too_large_to_hold_is_read_by_range(context, root, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST_EDITABLE", 9_000)
+    (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 1501)))
+    said = await answer(read_file, context, path="file", offset=500, limit=2)
+    assert said == (
+        "`file`, lines 500–501; too large to be edited with `edit_file`\n   500\tline 500\n"
+        "   501\tline 501\n[there is more: go on with `offset` 502]"
+    )
+    assert "has 1,500 lines" in await answer(read_file, context, path="file", offset=2000)
+    (root / "file").write_bytes(b"\0" * 10_000)
+    await refusal(read_file, context, "binary", path="file")
+
+
+async def test_r_tool_10_a_binary_file_is_refused_with_its_size(context, root):
+    (root / "file").write_bytes(b"\x7fELF\0\xff" * 10)
+    await refusal(read_file, context, "`file` is a binary file (60 bytes)", "`shell`", path="file")
+
+
+async def test_r_tool_10_an_image_is_an_image_block_for_models_that_see(contexts, root):
+    (root / "a.txt").write_bytes(PNG)
+    output = await call(read_file, contexts(vision=True), path="a.txt")
+    [image] = [block for block in output.content if isinstance(block, ImageBlock)]
+    assert image.media_type == "image/png"
+    assert base64.b64decode(image.source.data) == PNG
+    await refusal(read_file, contexts(), "image/png", "`/model`", path="a.txt")
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a..", "image/gif"),
+        (b"RIFF0000WEBP", "image/webp"),
+    ],
+)
+async def test_r_tool_10_images_are_known_by_their_bytes(contexts, root, data, media_type):
+    (root / "picture").write_bytes(data)
+    output = await call(read_file, contexts(vision=True), path="picture")
+    assert output.content[1].media_type == media_type
+
+
+async def test_r_tool_02_an_image_too_large_for_models_is_refused(contexts, root, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST_IMAGE", 20)
+    (root / "a.png").write_bytes(PNG)
+    await refusal(read_file, contexts(vision=True), "smaller copy", path="a.png")
+
+
+async def test_r_tool_02_a_file_that_cannot_be_read_says_what_to_do(context, root):
+    (root / "src").mkdir()
+    (root / "src" / "main.py").write_text("x")
+    await refusal(read_file, context, "is a directory", "`list_dir`", path="src")
+    await refusal(read_file, context, "near it: `src/main.py`", path="src/mian.py")
+    os.mkfifo(root / "pipe")
+    await refusal(read_file, context, "named pipe", path="pipe")
+
+
+async def test_a_directory_is_listed_with_directories_first(context, root):
+    (root / "b").mkdir()
+    (root / "a.txt").write_text("12345")
+    (root / "c").symlink_to("b")
+    (root / "evil\nname").write_text("")
+    assert await answer(list_dir, context) == "b/\na.txt\t5\nc -> b\n'evil\\nname'\t0"
+    assert await answer(list_dir, context, path="b") == "`b` is an empty directory."
+
+
+async def test_a_long_listing_says_how_much_there_is(context, root, monkeypatch):
+    monkeypatch.setattr(files, "_MOST_ENTRIES", 2)
+    for name in "abc":
+        (root / name).write_text("")
+    assert (await answer(list_dir, context)).endswith(
+        "[3 entries, of which 2 are shown; use `glob` for more]"
+    )
+
+
+async def test_r_tool_02_a_directory_that_cannot_be_listed_says_what_to_do(context, root):
+    (root / "file").write_text("")
+    await refusal(list_dir, context, "`file` is a file", "`read_file`", path="file")
+    await refusal(list_dir, context, "does not exist", path="nowhere")
+
+
+async def test_a_plan_is_kept_for_the_screen(context):
+    steps = [{"text": "look", "status": "completed"}, {"text": "leap", "status": "in_progress"}]
+    output = await call(update_plan, context, steps=[*steps, {"text": "rest"}])
+    assert output.details == {"plan": [*steps, {"text": "rest", "status": "pending"}]}
+    assert output.content[0].text == "The plan is shown: 1 of 3 steps are completed; now: leap."

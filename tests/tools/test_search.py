@@ -1,0 +1,174 @@
+import asyncio
+import contextlib
+
+import pytest
+
+from tests.tools.contexts import answer, refusal
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.tools import search as searching
+from yourtool.tools.search import glob, grep, search
+
+CATASTROPHE = {"pattern": "(a+)+$"}
+
+
+def plant(root, **texts):
+    for name, text in texts.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+TREE = (
+    "a.py",
+    "src/b.py",
+    "src/deep/c.py",
+    "src/d.ts",
+    "src/gen/g.py",
+    "src/gen/keep.py",
+    "build/e.py",
+    "keep/build/f.py",
+    "node_modules/x/h.py",
+    ".git/i.py",
+)
+
+
+@pytest.fixture
+def tree(root):
+    for name in TREE:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"name = '{name}'\nx = 1\n")
+    (root / ".gitignore").write_text("/build/\n*.log\n")
+    (root / "src" / ".gitignore").write_text("gen/*\n!gen/keep.py\n")
+    (root / "src" / "x.log").write_text("name")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.py", "a.py keep/build/f.py src/b.py src/deep/c.py src/gen/keep.py"),
+        ("src/*.py", "src/b.py"),
+        ("src/**/*.py", "src/b.py src/deep/c.py src/gen/keep.py"),
+        ("*.{ts,md}", "src/d.ts"),
+        ("./a.?y", "a.py"),
+    ],
+)
+async def test_r_tool_11_glob_finds_what_gitignore_leaves(context, tree, pattern, found):
+    assert sorted((await answer(glob, context, pattern=pattern)).split("\n")) == found.split()
+
+
+async def test_r_tool_11_glob_starts_anywhere_under_the_rules_above(context, tree):
+    assert await answer(glob, context, pattern="*.py", path="src/gen") == "src/gen/keep.py"
+    assert await answer(glob, context, pattern="*.py", path="build") == "build/e.py"
+    assert "No file matches" in await answer(glob, context, pattern="*.log")
+
+
+async def test_r_tool_11_glob_says_how_many_there_are(context, tree):
+    said = await answer(glob, context, pattern="*.py", limit=2)
+    assert said.endswith("[5 files match; the first 2 are shown]")
+
+
+async def test_links_are_not_followed_by_a_search(context, tree, tmp_path):
+    (tmp_path / "out.py").write_text("secret = 1")
+    (tree / "link.py").symlink_to(tmp_path / "out.py")
+    (tree / "up").symlink_to("..")
+    assert "link.py" not in await answer(glob, context, pattern="*.py")
+    assert "No line matches" in await answer(grep, context, pattern="secret")
+
+
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "~/*", "a/../../*"])
+async def test_r_tool_02_a_pattern_that_leads_out_is_refused(context, pattern):
+    await refusal(glob, context, pattern, "`path`", pattern=pattern,
+                  failure=ToolFailure.PERMISSION_DENIED)  # fmt: skip
+
+
+async def test_r_tool_02_a_search_that_cannot_be_made_says_why(context, root):
+    await refusal(glob, context, "alternatives", pattern="{a,b}" * 8)
+    await refusal(glob, context, "does not exist", pattern="*", path="none")
+    await refusal(grep, context, "`(` is not a regular expression", "backslash", pattern="(")
+    await refusal(grep, context, "does not exist", pattern="x", path="none")
+
+
+async def test_r_tool_11_grep_finds_lines_and_states_the_total(context, tree):
+    said = await answer(grep, context, pattern="NAME.*[bc]", ignore_case=True, path="src")
+    assert said == (
+        "src/b.py:1: name = 'src/b.py'\nsrc/d.ts:1: name = 'src/d.ts'\n"
+        "src/deep/c.py:1: name = 'src/deep/c.py'\nsrc/gen/keep.py:1: name = 'src/gen/keep.py'\n"
+        "[4 lines match in 4 files]"
+    )
+    said = await answer(grep, context, pattern="x = ", limit=2)
+    assert said.endswith("[6 lines match in 6 files; the first 2 are shown]")
+    assert await answer(grep, context, pattern="x =", path="a.py") == (
+        "a.py:2: x = 1\n[1 lines match in 1 files]"
+    )
+    assert (await answer(grep, context, pattern="x =", files="*.ts")).startswith("src/d.ts:2")
+
+
+async def test_grep_skips_what_is_not_text_and_says_so(context, root):
+    (root / "binary").write_bytes(b"name\0")
+    with (root / "large").open("wb") as file:
+        file.truncate(searching._LARGEST + 1)
+    assert await answer(grep, context, pattern="name") == (
+        "No line matches `name` in `.` (0 files searched;"
+        " 2 binary or large files were skipped; `.gitignore` is respected)."
+    )
+
+
+async def test_grep_shows_the_part_of_a_long_line_that_matches(context, root):
+    plant(root, long="a" * 5000 + "needle" + "b" * 5000)
+    said = await answer(grep, context, pattern="needle")
+    assert "needle" in said
+    assert len(said) < 400
+
+
+async def test_a_pattern_is_never_an_option(context, root):
+    plant(root, file="--version")
+    assert "file:1: --version" in await answer(grep, context, pattern="--version")
+
+
+async def test_r_tool_11_a_catastrophic_pattern_is_stopped_in_time(context, root):
+    plant(root, file="a" * 50 + "!")
+    args = grep.parse(CATASTROPHE)
+    with pytest.raises(ToolError, match=r"stopped after 0\.2 s, in `file`") as caught:
+        await search(args, context, seconds=0.2)
+    assert caught.value.failure is ToolFailure.TIMEOUT
+    assert not context.cancelled.is_set()
+
+
+async def test_r_tool_11_a_catastrophic_pattern_is_cancelled_within_a_moment(context, root):
+    plant(root, file="a" * 50 + "!")
+    task = asyncio.ensure_future(answer(grep, context, **CATASTROPHE))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(asyncio.shield(task), 5)
+
+
+async def test_r_tool_11_a_walk_stops_when_it_is_cancelled(context, root):
+    plant(root, **{f"d{at}__f": "" for at in range(300)})
+    context.cancelled.set()
+    assert "No file matches" in await answer(glob, context, pattern="*")
+
+
+async def test_r_tool_12_the_loop_goes_on_while_a_search_runs(context, root):
+    plant(root, file="a" * 50 + "!")
+    task = asyncio.ensure_future(search(grep.parse(CATASTROPHE), context, seconds=0.3))
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    assert task.exception() is not None
+    assert turns > 3
+
+
+def test_r_tool_11_a_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_path):
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\n")
+    evil.chmod(0o755)
+    plant(root, file="x", **{".git__config": f"[core]\nfsmonitor = {evil}\n"})
+    plant(root, **{"re.py": f"open({str(tmp_path / 'pwned')!r}, 'w')"})
+    with contextlib.chdir(root):
+        for tool, pattern in ((glob, "*"), (grep, "x")):
+            asyncio.run(answer(tool, contexts(), pattern=pattern))
+    assert not (tmp_path / "pwned").exists()

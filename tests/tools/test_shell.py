@@ -1,0 +1,271 @@
+import asyncio
+import os
+import pty
+import stat
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.tools.contexts import answer, call, refusal
+from yourtool.effects import Preview
+from yourtool.tools import output as outputs
+from yourtool.tools.files import read_file
+from yourtool.tools.output import KEPT, Output
+from yourtool.tools.process import Command, Live, run
+from yourtool.tools.shell import LONGEST_SECONDS, environment, shell
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="daemons are found in /proc")
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def started(path, tries=400):
+    """Wait for a process to write its id."""
+    for _ in range(tries):
+        if path.exists() and path.read_text().strip():
+            return int(path.read_text())
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{path} was never written")
+
+
+async def test_a_command_runs_in_the_workspace(context, root):
+    output = await call(shell, context, command="pwd; echo error >&2")
+    assert output.content[0].text == f"{root}\nerror\n[exit code 0]"
+    assert output.success
+    assert output.command_executed == "pwd; echo error >&2"
+    assert output.details["exit_code"] == 0
+
+
+async def test_r_tool_02_a_failed_command_says_so_with_its_output(context):
+    output = await call(shell, context, command="echo why; exit 3")
+    assert not output.success
+    assert output.content[0].text == "why\n[exit code 3]"
+    assert output.details["exit_code"] == 3
+    assert "[ended by signal 9]" in await answer(shell, context, command="kill -9 $$")
+    assert await answer(shell, context, command="true") == "(no output)\n[exit code 0]"
+
+
+async def test_r_tool_02_a_command_that_cannot_be_started_says_why(context, contexts):
+    await refusal(shell, context, "NUL", command="a\0b")
+    await refusal(shell, context, "could not be started", "`write_file`", command="x" * 3_000_000)
+    agreed = Preview(kind="command", body="true")
+    await refusal(shell, contexts(approved=agreed), "agreed to", command="false")
+    assert "code 0" in await answer(shell, contexts(approved=agreed), command="true")
+
+
+async def test_the_preview_is_the_whole_command(context):
+    args = shell.parse({"command": "a\nb"})
+    assert await shell.preview(args, context) == Preview(kind="command", body="a\nb")
+    assert shell.subject(args, context.workspace) == "a\nb"
+
+
+async def test_r_tool_03_slow_and_chunked_output_is_complete(context):
+    said = await answer(shell, context, command="echo one; sleep .05; printf tw; sleep .05; echo o")
+    assert said == "one\ntwo\n[exit code 0]"
+
+
+async def test_r_tool_03_output_left_behind_by_a_background_job_is_complete(context):
+    said = await answer(shell, context, command="(sleep .02; echo late) & echo early; wait")
+    assert said == "early\nlate\n[exit code 0]"
+
+
+async def test_r_tool_03_a_long_output_keeps_both_ends_and_is_whole_in_a_file(context):
+    output = await call(shell, context, command="seq 300000")
+    said = output.content[0].text
+    assert said.startswith("1\n2\n")
+    assert said.endswith("\n300000\n[exit code 0]")
+    assert len(said) < 2 * KEPT + 500
+    total = output.details["output_bytes"]
+    assert f"[{total - 2 * KEPT:,} of {total:,} bytes are omitted here" in said
+    path = Path(output.details["full_output"])
+    data = await asyncio.to_thread(path.read_text)
+    assert data == "".join(f"{n}\n" for n in range(1, 300001))
+    assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
+    part = await answer(read_file, context, path=str(path), offset=150_000, limit=1)
+    assert "150000\t150000" in part
+
+
+def test_r_tool_03_output_is_whole_however_it_is_cut(tmp_path):
+    data = "é€😀x".encode() * 10_000
+    for size in (1, 7, 4096):
+        shown = []
+        output = Output(tmp_path, shown.append)
+        for at in range(0, len(data), size):
+            output.feed(data[at : at + size])
+        output.close()
+        assert "".join(shown) == data.decode()
+        assert output.spilled.read_bytes() == data
+        assert output.total == len(data)
+
+
+def test_r_tool_03_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs, "LARGEST_SPILL", 100_000)
+    output = Output(tmp_path, lambda text: None)
+    for _ in range(40):
+        output.feed(b"x" * 5_000)
+    output.close()
+    assert output.spilled.stat().st_size == 100_000
+    assert "the first 100,000 bytes of it can be read" in output.text()
+
+
+def test_r_tool_03_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
+    output = Output(tmp_path / "nowhere", lambda text: None)
+    output.feed(b"x" * 100_000)
+    output.feed(b"y" * 100_000)
+    output.close()
+    assert "the whole could not be kept: no such file" in output.text()
+    assert output.text().endswith("y")
+
+
+async def test_r_tool_04_a_command_is_stopped_when_its_time_is_up(context):
+    began = time.monotonic()
+    output = await call(shell, context, command="echo before; sleep 60", timeout_seconds=1)
+    assert time.monotonic() - began < 30
+    assert not output.success
+    assert output.details["timed_out"]
+    assert output.content[0].text.startswith("before\n[stopped after 1 s, before it was finished")
+
+
+async def test_r_tool_04_the_time_limit_is_clamped(context, contexts):
+    assert shell.timeout_seconds > LONGEST_SECONDS
+    assert "code 0" in await answer(shell, context, command="true", timeout_seconds=10**6)
+
+
+def command(root, line):
+    return Command(("/bin/sh", "-c", line), root, {"PATH": os.environ["PATH"]})
+
+
+async def test_r_tool_04_a_command_that_ignores_the_request_is_killed(root, tmp_path):
+    output = Output(tmp_path, lambda text: None)
+    line = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+    exited = await run(command(root, line), output, seconds=0.3, grace=0.1)
+    assert exited.code is None
+    assert not alive(int((root / "pid").read_text()))
+
+
+@linux_only
+@pytest.mark.parametrize(
+    "start",
+    [
+        "sleep 60 & echo $! > pid",
+        "(sleep 60 & echo $! > pid)",
+        "nohup sleep 60 >/dev/null 2>&1 & echo $! > pid",
+        "setsid sh -c 'echo $$ > pid; exec sleep 60' & while ! [ -s pid ]; do sleep .01; done",
+        "setsid sh -c '(echo 1; sleep 60) & echo $! > pid' <&- & while ! [ -s pid ]; do :; done",
+    ],
+)
+async def test_r_tool_04_a_grandchild_does_not_outlive_the_call(context, root, start):
+    assert "[exit code 0]" in await answer(shell, context, command=start)
+    assert not alive(int((root / "pid").read_text()))
+
+
+@linux_only
+async def test_r_tool_14_a_cancelled_command_ends_with_its_children(context, root):
+    line = "echo live; setsid sleep 60 & echo $! > child; echo $$ > pid; sleep 60"
+    task = asyncio.ensure_future(call(shell, context, command=line))
+    leader = await started(root / "pid")
+    child = await started(root / "child")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not alive(leader)
+    assert not alive(child)
+
+
+async def test_r_tool_16_output_is_shown_while_the_command_runs(contexts, root):
+    task = asyncio.ensure_future(
+        call(shell, contexts(), command="echo first; while ! [ -e go ]; do sleep .01; done; echo z")
+    )
+    for _ in range(400):
+        if contexts.shown:
+            break
+        await asyncio.sleep(0.01)
+    assert "".join(contexts.shown) == "first\n"
+    assert not task.done()
+    (root / "go").touch()
+    await task
+    assert "".join(contexts.shown) == "first\nz\n"
+
+
+async def test_r_tool_16_a_flood_is_not_queued(tmp_path):
+    shown = []
+    live = Live(shown.append)
+    await asyncio.to_thread(lambda: [live("x" * 1000) for _ in range(1000)])
+    await asyncio.sleep(0)
+    assert len("".join(shown)) < 1_000_000
+
+
+async def test_r_tool_05_standard_input_is_empty(context):
+    assert await answer(shell, context, command="cat; read x || echo none") == (
+        "none\n[exit code 0]"
+    )
+
+
+async def test_r_tool_05_no_key_reaches_a_command(context, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_SECRET", "AWS_SESSION_TOKEN", "PGPASS"):
+        monkeypatch.setenv(name, "CANARY")
+    for name in ("BASH_ENV", "ENV", "LD_PRELOAD", "PYTHONSTARTUP", "NODE_OPTIONS", "GIT_DIR"):
+        monkeypatch.setenv(name, "/nonexistent/CANARY")
+    monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo CANARY; }")
+    said = await answer(shell, context, command="env; ls; tr '\\0' '\\n' < /proc/$$/environ")
+    assert "CANARY" not in said
+    assert "PATH=" in said
+
+
+def test_r_tool_05_the_search_path_holds_nothing_of_the_workspace(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "ws")
+    outer = {
+        "PATH": f":.:bin:/usr/bin:{tmp_path}/ws/bin:{tmp_path}/link/bin:{tmp_path}/ws/.venv/bin",
+        "VIRTUAL_ENV": f"{tmp_path}/ws/.venv",
+        "LC_ALL": "C",
+        "HOME": "/root",
+    }
+    passed = environment(outer, tmp_path / "ws")
+    assert passed["PATH"] == f"/usr/bin:{tmp_path}/ws/.venv/bin"
+    assert (passed["LC_ALL"], passed["HOME"]) == ("C", "/root")
+
+
+SESSION = """
+import asyncio, sys, pathlib
+from tests.tools.contexts import Contexts, answer
+from yourtool.tools.shell import shell
+root = pathlib.Path(sys.argv[1])
+context = Contexts(root, root)()
+for line in ("stty -echo", "stty raw < /dev/tty", "cat", "vim -c q", "echo > /dev/tty", "tty"):
+    print(asyncio.run(answer(shell, context, command=line, timeout_seconds=5)))
+"""
+
+
+def test_r_tool_05_the_terminal_is_as_it_was(root):
+    controller, terminal = pty.openpty()
+    try:
+        before = termios.tcgetattr(terminal)
+        done = subprocess.run(
+            [sys.executable, "-c", SESSION, str(root)],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONPATH": "."},
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            start_new_session=True,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "not a tty" in done.stdout
+        assert termios.tcgetattr(terminal) == before
+        os.set_blocking(controller, False)
+        with pytest.raises(BlockingIOError):
+            os.read(controller, 1)
+    finally:
+        os.close(controller)
+        os.close(terminal)

@@ -1,0 +1,294 @@
+import contextlib
+import json
+import os
+import socket
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.shared import SHARED
+from tests.tools.contexts import Contexts, call
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.protected import is_protected
+from yourtool.tools.edit import edit_file, write_file
+from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.search import glob
+from yourtool.tools.workspace import ABSENT, Workspace, digest
+
+CASES = json.loads((SHARED / "security" / "path_cases.json").read_text())
+FIXTURE = json.loads((SHARED / "security" / "fixture.json").read_text())
+TOOLS = {
+    "read": lambda path: (read_file, {"path": path}),
+    "list": lambda path: (list_dir, {"path": path}),
+    "search": lambda path: (glob, {"pattern": path}),
+    "write": lambda path: (write_file, {"path": path, "content": "new\n"}),
+    "edit": lambda path: (edit_file, {"path": path, "edits": [{"old": "x", "new": "y"}]}),
+}
+
+
+def lay_out(top, fixture):
+    for name in fixture.get("dirs", ()):
+        (top / name).mkdir(parents=True, exist_ok=True)
+    for name, text in fixture.get("files", {}).items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+    for name, target in fixture.get("symlinks", {}).items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).symlink_to(target)
+    for name, target in fixture.get("hardlinks", {}).items():
+        (top / name).hardlink_to(top / target)
+    for name in fixture.get("fifos", ()):
+        os.mkfifo(top / name)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+async def test_r_tool_06_a_path_leads_where_the_corpus_says(case, tmp_path, monkeypatch):
+    if case["op"] not in TOOLS:
+        pytest.skip("no tool does this")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    lay_out(tmp_path, FIXTURE)
+    lay_out(tmp_path, case["fixture"])
+    places = {"ws": tmp_path / "ws", "root": tmp_path, "home": tmp_path / "home"}
+    path = case["path"]
+    for name, place in places.items():
+        path = path.replace(f"{{{name}}}", str(place))
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    context = Contexts(tmp_path / "ws", spill)()
+    tool, arguments = TOOLS[case["op"]](path)
+    args = tool.parse(arguments)
+    before = {
+        file: file.read_bytes() for file in (tmp_path / "outside").rglob("*") if file.is_file()
+    }
+    match case["expect"]:
+        case "inside":
+            tool.confine(args, context.workspace)
+            await call(tool, context, **arguments)
+        case "protected":
+            assert (await tool.preview(args, context)).protected
+        case expected:
+            with pytest.raises(ToolError) as caught:
+                await call(tool, context, **arguments)
+            if expected == "outside":
+                assert caught.value.failure is ToolFailure.PERMISSION_DENIED
+    after = {
+        file: file.read_bytes() for file in (tmp_path / "outside").rglob("*") if file.is_file()
+    }
+    assert before == after
+
+
+@pytest.fixture
+def workspace(root):
+    return Workspace(root)
+
+
+def refused(workspace, path, *said, writing=False):
+    with pytest.raises(ToolError) as caught:
+        workspace.check(path, writing=writing)
+    for text in said:
+        assert text in str(caught.value)
+    return caught.value.failure
+
+
+@pytest.mark.parametrize("path", ["..", "a/../..", "/etc/passwd", "~", "~/x", "/proc/self/root/x"])
+def test_r_tool_06_leaving_is_refused_with_the_way_out(workspace, path):
+    assert refused(workspace, path, path, "--add-dir") is ToolFailure.PERMISSION_DENIED
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "is empty"),
+        ("a\0b", "NUL"),
+        ("\ud800", "not text"),
+        ("x/" * 3000, "4,096"),
+        ("x" * 300, "too long"),
+    ],
+)
+def test_r_tool_06_what_cannot_be_a_path_is_refused(workspace, path, said):
+    refused(workspace, path, said)
+
+
+def test_r_tool_06_a_link_out_is_refused_at_any_place(workspace, root, tmp_path):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "file").write_text("x")
+    (root / "up").symlink_to("..")
+    (root / "there").symlink_to(tmp_path / "secret")
+    (root / "file").symlink_to(tmp_path / "secret" / "file")
+    (root / "gone").symlink_to(tmp_path / "nothing")
+    for path in ("up/secret/file", "there", "there/file", "file", "gone", "up"):
+        assert refused(workspace, path, path) is ToolFailure.PERMISSION_DENIED
+
+
+def test_r_tool_06_a_link_that_stays_inside_is_followed(workspace, root):
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").write_bytes(b"x")
+    (root / "link").symlink_to("a/b")
+    (root / "absolute").symlink_to(root / "a")
+    (root / "a" / "back").symlink_to("../a/b")
+    for path in ("link/file", "absolute/b/file", "a/back/../b/file", f"{root}/link/./file"):
+        assert workspace.read(path, limit=9) == b"x"
+        assert workspace.locate(path) == "a/b/file"
+
+
+def test_r_tool_06_a_symlinked_root_is_fine(root, tmp_path):
+    (root / "file").write_bytes(b"x")
+    (tmp_path / "alias").symlink_to(root)
+    workspace = Workspace(tmp_path / "alias")
+    for path in ("file", f"{tmp_path}/alias/file", f"{root}/file"):
+        assert workspace.read(path, limit=9) == b"x"
+
+
+def test_r_tool_06_a_circle_of_links_ends(workspace, root):
+    (root / "a").symlink_to("b")
+    (root / "b").symlink_to("a")
+    refused(workspace, "a", "circle")
+
+
+def test_r_tool_06_only_regular_files_are_opened(workspace, root):
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        with contextlib.chdir(root):
+            server.bind("socket")
+        for name, kind in (("pipe", "named pipe"), ("socket", "socket"), (".", "directory")):
+            with pytest.raises(ToolError, match=kind):
+                workspace.read(name, limit=9)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")
+def test_r_tool_06_a_device_below_a_readable_directory_is_not_opened(root):
+    workspace = Workspace(root, (Path("/dev"),))
+    with pytest.raises(ToolError, match="device"):
+        workspace.read("/dev/zero", limit=9)
+
+
+def test_other_directories_can_be_opened_for_reading_only(root, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_bytes(b"x")
+    workspace = Workspace(root, (tmp_path / "other",))
+    assert workspace.read(f"{tmp_path}/other/file", limit=9) == b"x"
+    assert workspace.locate(f"{tmp_path}/other/file") == f"{tmp_path}/other/file"
+    assert refused(workspace, f"{tmp_path}/other/file", "not changed", writing=True) is (
+        ToolFailure.PERMISSION_DENIED
+    )
+    with pytest.raises(ToolError, match="may be read but not changed"):
+        workspace.write(f"{tmp_path}/other/file", b"y", expected=digest(b"x"))
+
+
+def test_r_tool_06_swapping_directories_for_links_never_opens_the_way_out(root, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "file").write_bytes(b"secret")
+    (root / "real").mkdir()
+    (root / "real" / "file").write_bytes(b"x")
+    (root / "link").symlink_to("../out")
+    workspace = Workspace(root)
+    stop = threading.Event()
+
+    def swap():
+        while not stop.is_set():
+            for source in ("real", "link"):
+                (root / source).rename(root / "place")
+                (root / "place").rename(root / source)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    seen = set()
+    try:
+        for _ in range(1_500):
+            with contextlib.suppress(ToolError):
+                seen.add(workspace.read("place/file", limit=99))
+    finally:
+        stop.set()
+        swapper.join()
+    assert seen <= {b"x"}
+
+
+def test_r_tool_02_a_missing_file_is_answered_with_near_names(workspace, root):
+    (root / "src").mkdir()
+    (root / "src" / "README.md").write_text("x")
+    with pytest.raises(ToolError, match=r"`src/readme.txt` does not exist.*`src/README.md`"):
+        workspace.read("src/readme.txt", limit=9)
+    with pytest.raises(ToolError, match=r"`zzz/q` does not exist; look in `\.`"):
+        workspace.read("zzz/q", limit=9)
+
+
+def test_r_tool_02_a_file_is_no_directory_and_the_reverse(workspace, root):
+    (root / "file").write_text("x")
+    for work in (lambda: workspace.read("file/x", limit=9), lambda: workspace.check("file/../y")):
+        with pytest.raises(ToolError, match=r"not a directory.*list_dir"):
+            work()
+    with pytest.raises(ToolError, match="`file` is a file, not a directory; use `read_file`"):
+        workspace.entries("file")
+    with pytest.raises(ToolError, match="too large"):
+        workspace.read("file", limit=0)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_r_tool_02_a_file_without_permission_says_so(workspace, root):
+    (root / "file").write_text("x")
+    (root / "file").chmod(0)
+    with pytest.raises(ToolError, match="`file` could not be read: permission denied"):
+        workspace.read("file", limit=9)
+
+
+def test_r_tool_08_a_written_file_keeps_its_mode_and_its_link(workspace, root):
+    (root / "file").write_bytes(b"x")
+    (root / "file").chmod(0o751)
+    (root / "link").symlink_to("file")
+    workspace.write("link", b"new", expected=digest(b"x"))
+    assert (root / "link").is_symlink()
+    assert (root / "file").read_bytes() == b"new"
+    assert stat.S_IMODE((root / "file").stat().st_mode) == 0o751
+
+
+def test_r_tool_08_a_new_file_has_the_mode_of_the_umask_and_its_directories(workspace, root):
+    before = os.umask(0o027)
+    try:
+        workspace.write("a/b/file", b"x", expected=ABSENT)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((root / "a" / "b" / "file").stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_r_tool_08_a_written_file_keeps_its_owner(workspace, root):
+    (root / "file").write_bytes(b"x")
+    os.chown(root / "file", 12345, 23456)
+    workspace.write("file", b"new", expected=digest(b"x"))
+    status = (root / "file").stat()
+    assert (status.st_uid, status.st_gid) == (12345, 23456)
+
+
+def test_r_tool_06_a_hard_link_to_the_outside_keeps_its_bytes(workspace, root, tmp_path):
+    (tmp_path / "outside").write_bytes(b"x")
+    (root / "file").hardlink_to(tmp_path / "outside")
+    workspace.write("file", b"new", expected=digest(b"x"))
+    assert (tmp_path / "outside").read_bytes() == b"x"
+    assert (root / "file").read_bytes() == b"new"
+
+
+def test_r_tool_08_a_failed_write_leaves_nothing_behind(workspace, root):
+    (root / "file").write_bytes(b"x")
+    with pytest.raises(ToolError, match=r"changed while.*read_file"):
+        workspace.write("file", b"new", expected=digest(b"y"))
+    with pytest.raises(ToolError, match="changed while"):
+        workspace.write("other", b"new", expected=digest(b"y"))
+    assert [path.name for path in root.iterdir()] == ["file"]
+    assert (root / "file").read_bytes() == b"x"
+
+
+def test_entries_say_what_each_name_is(workspace, root):
+    (root / "dir").mkdir()
+    (root / "file").write_bytes(b"abc")
+    (root / "link").symlink_to("/nowhere")
+    kinds = {entry.name: (entry.kind, entry.target) for entry in workspace.entries(".")}
+    assert kinds == {"dir": ("directory", ""), "file": ("file", ""), "link": ("link", "/nowhere")}
+
+
+def test_a_protected_place_is_recognised_behind_a_link(workspace, root):
+    (root / ".git").mkdir()
+    (root / "innocent").symlink_to(".git")
+    assert is_protected(workspace.locate("innocent/config"))
