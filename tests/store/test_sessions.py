@@ -112,7 +112,7 @@ async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
     assert await sessions.cost_since(datetime.now(UTC) + timedelta(days=1)) == 0
 
 
-async def test_a_report_counts_by_model_and_books_what_a_broken_reply_cost(log, sessions):
+async def test_r_cst_02_a_report_counts_the_answered_requests_of_each_model(log, sessions):
     story = Story()
     await log.append(story.created(), *story.turn())
     dear = changed(story.answered(TextBlock("a"), cost="2.5"), model="openai:gpt-5")
@@ -143,7 +143,7 @@ async def test_a_report_counts_by_model_and_books_what_a_broken_reply_cost(log, 
             cost_usd=Decimal("2.5"),
         ),
         ModelCost(
-            model=MODEL, calls=4, input_tokens=300, output_tokens=30, cost_usd=Decimal("0.025")
+            model=MODEL, calls=2, input_tokens=200, output_tokens=20, cost_usd=Decimal("0.02")
         ),
         ModelCost(
             model="ollama:qwen3:8b",
@@ -153,7 +153,7 @@ async def test_a_report_counts_by_model_and_books_what_a_broken_reply_cost(log, 
             unpriced_calls=1,
         ),
     )
-    assert (await sessions.list())[0].cost_usd == Decimal("2.525")
+    assert (await sessions.list())[0].cost_usd == Decimal("2.52")
     assert await sessions.cost_report("sess_other") == ()
 
 

@@ -19,15 +19,11 @@ _TITLE_LENGTH = 120
 _CANDIDATES = 5
 
 _CALLS = """
-    SELECT json_extract(call.payload_json, '$.model'),
-           coalesce(json_extract(reply.metadata_json, '$.usage'), call.payload_json)
+    SELECT json_extract(call.payload_json, '$.model'), call.payload_json
     FROM events AS call
-    LEFT JOIN messages AS reply
-        ON call.type = 'llm.call_failed'
-        AND reply.id = json_extract(call.payload_json, '$.message_id')
-    WHERE call.type IN ('llm.call_completed', 'llm.call_failed')
+    WHERE call.type = 'llm.call_completed'
 """
-"""Model and usage of requests; a failed one's usage stands in the message that it left behind."""
+"""Model and usage of every request that was answered; a broken reply is not booked."""
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -127,7 +123,7 @@ class Sessions:
 
 
 class _Used(Struct, frozen=True):
-    """The part of `llm.call_completed`, or of a message's usage, that is counted."""
+    """The part of `llm.call_completed` that is counted."""
 
     input_tokens: int = 0
     output_tokens: int = 0
