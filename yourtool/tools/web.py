@@ -141,6 +141,8 @@ def _address(text: str) -> httpx.URL:
         raise ToolError(f"`{text}` is not an address: {error}; give a whole http(s) one") from error
     if url.scheme not in ("http", "https") or not url.host:
         problem = "is not an http or https address; give a whole one, such as `https://…`"
+    elif "%" in url.host or (url.port or 0) > 65_535:
+        problem = "names a host or a port that cannot exist; correct it"
     elif url.userinfo:
         problem = "holds a user name or password, which are not sent; leave them out"
     if problem:

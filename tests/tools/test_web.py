@@ -1,0 +1,206 @@
+import asyncio
+import gzip
+from ipaddress import ip_address
+
+import pytest
+
+from tests.tools.contexts import answer, refusal
+from yourtool.errors import ToolFailure
+from yourtool.tools import web
+from yourtool.tools.files import read_file
+from yourtool.tools.web import fetcher, is_public
+
+DENIED = ToolFailure.PERMISSION_DENIED
+PAGE = b"""<html><head><title>T</title><script>evil()</script></head><body>
+<h1>Hello</h1><p>A <a href="/x">link</a> <img src="http://evil.example/?data" alt="pic"></p>"""
+
+
+class Site:
+    """A server that answers each path with what it was given."""
+
+    def __init__(self):
+        self.pages = {}
+        self.requests = []
+
+    def page(self, path, body=b"", *, kind="text/plain", status="200 OK", **headers):
+        lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.pages[path] = "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+
+    async def serve(self, reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.requests.append(head)
+        if (page := self.pages.get(head.split()[1].partition("?")[0])) is not None:
+            writer.write(page)
+        else:
+            await reader.read()
+        writer.close()
+
+
+@pytest.fixture
+async def site():
+    site = Site()
+    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    site.url = f"http://127.0.0.1:{site.port}"
+    yield site
+    server.close()
+    await server.wait_closed()
+
+
+@pytest.fixture
+def fetch():
+    return fetcher(lambda address: True, environ={})
+
+
+async def test_a_page_comes_back_as_markdown_without_pictures(site, fetch, context):
+    site.page("/a", PAGE, kind="text/html; charset=utf-8")
+    said = await answer(fetch, context, url=f"{site.url}/a#part")
+    assert said.startswith(
+        f"`{site.url}/a` (text/html, {len(PAGE)} bytes)\n\n# Hello\n\nA [link](/x)"
+    )
+    assert "evil" not in said
+    [request] = site.requests
+    assert request.startswith("GET /a HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert "cookie" not in request.lower()
+
+
+async def test_text_comes_back_as_it_is(site, fetch, context):
+    site.page("/j", "é <b>".encode("latin-1"), kind="text/plain; charset=latin-1")
+    assert (await answer(fetch, context, url=f"{site.url}/j")).endswith("\n\né <b>")
+    site.page("/k", b'{"a":1}', kind="application/json; charset=nonsense")
+    assert (await answer(fetch, context, url=f"{site.url}/k")).endswith('\n\n{"a":1}')
+
+
+async def test_a_long_page_is_whole_in_a_file(site, fetch, context):
+    site.page("/long", b"word\n" * 20_000)
+    said = await answer(fetch, context, url=f"{site.url}/long")
+    assert len(said) < web.MOST_CHARACTERS + 500
+    [path] = context.spill.iterdir()
+    assert str(path) in said
+    assert "20000\tword" in await answer(read_file, context, path=str(path), offset=20_000)
+
+
+async def test_a_page_is_read_up_to_a_limit_after_decompression(site, fetch, context, monkeypatch):
+    monkeypatch.setattr(web, "MOST_BYTES", 1000)
+    site.page("/bomb", gzip.compress(b"x" * 1_000_000), Content_Encoding="gzip")
+    said = await answer(fetch, context, url=f"{site.url}/bomb")
+    assert "only the first 1,000 bytes were read" in said
+    assert len(said) < 1200
+
+
+async def test_a_redirect_on_the_same_host_is_followed(site, fetch, context):
+    site.page("/from", status="302 Found", Location="/to")
+    site.page("/to", b"there")
+    assert "there" in await answer(fetch, context, url=f"{site.url}/from")
+
+
+async def test_a_redirect_to_another_host_goes_back_to_the_model(site, fetch, context):
+    site.page("/from", status="302 Found", Location="http://169.254.169.254/latest")
+    await refusal(fetch, context, "`http://169.254.169.254/latest`, on another host",
+                  url=f"{site.url}/from")  # fmt: skip
+    assert len(site.requests) == 1
+
+
+async def test_redirects_end(site, fetch, context):
+    site.page("/loop", status="302 Found", Location="/loop")
+    await refusal(fetch, context, "redirects more than 5 times", url=f"{site.url}/loop")
+
+
+async def test_every_hop_is_judged_again(site, context):
+    judged = []
+    site.page("/from", status="302 Found", Location="/to")
+    fetch = fetcher(lambda address: not judged.append(address) and len(judged) == 1, environ={})
+    await refusal(fetch, context, "private", url=f"{site.url}/from", failure=DENIED)
+    assert len(judged) == 2
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]/"])
+async def test_private_addresses_are_not_fetched(context, url):
+    await refusal(fetcher(environ={}), context, "private address", url=url, failure=DENIED)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",
+        "100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1",
+        "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_not_public_is_known(address):
+    assert not is_public(ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "64:ff9b::101:101"])
+def test_a_public_address_is_known(address):
+    assert is_public(ip_address(address))
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("file:///etc/passwd", "http or https"),
+        ("ftp://example.org", "http or https"),
+        ("example.org", "http or https"),
+        ("https://", "http or https"),
+        ("http://user:password@example.org/", "user name or password"),
+        ("http://[::1/", "is not an address"),
+        ("http://exa mple.org/", "cannot exist"),
+        ("http://example.org:99999/", "cannot exist"),
+    ],
+)
+async def test_r_tool_02_what_cannot_be_fetched_says_why(fetch, context, url, said):
+    await refusal(fetch, context, said, url=url)
+
+
+async def test_r_tool_02_a_server_that_fails_is_reported(site, fetch, context):
+    site.page("/gone", status="404 Not Found")
+    await refusal(fetch, context, "answered 404 Not Found", url=f"{site.url}/gone")
+    site.page("/zip", b"PK", kind="application/zip")
+    await refusal(fetch, context, "`application/zip`, not text", "`shell`", url=f"{site.url}/zip")
+    site.pages["/broken"] = b"nonsense\r\n\r\n"
+    await refusal(fetch, context, "could not be fetched", url=f"{site.url}/broken")
+    slow = fetcher(lambda address: True, environ={}, seconds=0.05)
+    await refusal(slow, context, "longer than 0.05 s", url=f"{site.url}/slow",
+                  failure=ToolFailure.TIMEOUT)  # fmt: skip
+
+
+LONG = "http://example.org/?" + "x" * 600
+SECRETIVE = "http://example.org/?k=s3cr%65t-value"
+
+
+@pytest.mark.parametrize(("url", "said"), [(LONG, "longer than 512"), (SECRETIVE, "secret")])
+async def test_r_tool_07_an_address_that_might_carry_data_out_always_asks(context, url, said):
+    fetch = fetcher(lambda address: True, environ={"MY_API_KEY": "s3cret-value", "HOME": "/root"})
+    preview = await fetch.preview(fetch.parse({"url": url}), context)
+    assert preview.protected
+    assert preview.body.startswith(f"GET {url}\n")
+    assert said in preview.body
+    await refusal(fetch, context, "agreement", said, url=url, failure=DENIED)
+
+
+async def test_only_the_address_that_was_agreed_to_is_fetched(site, fetch, contexts):
+    site.page("/a", b"fine")
+    url = f"{site.url}/a?{'x' * 600}"
+    preview = await fetch.preview(fetch.parse({"url": url}), contexts())
+    assert "fine" in await answer(fetch, contexts(approved=preview), url=url)
+    await refusal(fetch, contexts(approved=preview), "agreed to", url=f"{site.url}/a")
+
+
+async def test_an_ordinary_address_does_not_ask(fetch, contexts, context):
+    args = fetch.parse({"url": "https://Docs.example.org/page"})
+    preview = await fetch.preview(args, context)
+    assert (preview.kind, preview.protected) == ("text", False)
+    assert fetch.subject(args, context.workspace) == "docs.example.org"
+
+
+async def test_r_tool_14_a_cancelled_fetch_ends_at_once(site, fetch, context):
+    task = asyncio.ensure_future(answer(fetch, context, url=f"{site.url}/slow"))
+    for _ in range(200):
+        if site.requests:
+            break
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
