@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -155,7 +154,8 @@ class Registry:
         try:
             adapter = self._scripted(model, row) if row.api == "scripted" else self._wire(row)
         except ConfigError as error:
-            return _refusing(InvalidRequestError(str(error)))
+            place = f"`[providers.{row.name}]` in `{self._config_file}`"
+            return _refusing(InvalidRequestError(f"{place}: {error}"))
         adapter = self._retrying(adapter)
         self._adapters[place] = key, adapter
         return adapter
@@ -209,9 +209,7 @@ class Registry:
         patience = wire.Patience(
             first_event=limits.first_event_seconds, content=limits.content_seconds
         )
-        return wire.WireAdapter(
-            self._dialect(row), self._transport(row), row.name, patience=patience
-        )
+        return wire.WireAdapter(_dialect(row), self._transport(row), row.name, patience=patience)
 
     def _transport(self, row: ProviderRow) -> Transport:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
@@ -248,17 +246,11 @@ class Registry:
             pace=self._environ.get("YOURTOOL_DEMO_PACE", ""),
         )
 
-    def _dialect(self, row: ProviderRow) -> Any:
-        if row.api == "messages":
-            return import_module("yourtool.providers.anthropic").Anthropic()
-        chat = import_module("yourtool.providers.openai_chat")
-        try:
-            quirks = msgspec.convert(row.quirks, chat.Quirks)
-        except msgspec.ValidationError as error:
-            raise ConfigError(
-                f"`{self._config_file}`: `[providers.{row.name}.quirks]`: {error}"
-            ) from error
-        return chat.ChatCompletions(quirks)
+
+def _dialect(row: ProviderRow) -> Any:
+    if row.api == "messages":
+        return import_module("yourtool.providers.anthropic").Anthropic()
+    return import_module("yourtool.providers.openai_chat").OpenAIChat(row.quirks)
 
 
 def _refusing(error: AdapterError) -> Adapter:

@@ -173,7 +173,7 @@ class Scripted:
         """`words_per_second` None: at once, a word at a time all the same."""
         self.requests: list[Request] = []
         self._script = script
-        self._pace = words_per_second
+        self.words_per_second = words_per_second
         self._sleep = sleep
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
@@ -227,12 +227,12 @@ class Scripted:
         match step:
             case Say(text, pace):
                 for word in _words(text):
-                    await self._wait(request, pace or self._pace)
+                    await self._wait(request, pace or self.words_per_second)
                     for event in reply.text(word):
                         yield event
             case Think(text, signature):
                 for word in _words(text):
-                    await self._wait(request, self._pace)
+                    await self._wait(request, self.words_per_second)
                     for event in reply.thinking(word):
                         yield event
                 for event in reply.signature(signature) if signature else ():

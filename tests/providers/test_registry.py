@@ -1,0 +1,303 @@
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from tests.providers.fakes import events_of, paths_in, request
+from tests.providers.local_server import LocalServer, head
+from yourtool.config import Config, Limits, ProviderConfig
+from yourtool.credentials import Credentials
+from yourtool.errors import AuthError, InvalidRequestError, UsageError
+from yourtool.events import AttemptFailed, LlmCallFailed, MessageComplete
+from yourtool.messages import TextBlock
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.registry import Registry
+
+CANARY = "sk-canary-0123456789abcdefghijklmnop"
+
+
+@pytest.fixture
+async def open_registry(tmp_path):
+    opened = []
+
+    def opener(environ=None, explicit=None, **config):
+        environ = environ or {}
+        credentials = Credentials(paths_in(tmp_path), environ, explicit)
+        registry = Registry(Config(**config), credentials, environ)
+        opened.append(registry)
+        return registry
+
+    yield opener
+    for registry in opened:
+        await registry.close()
+
+
+def model(name: str) -> Model:
+    return Model(id=name, wire_name=name.partition(":")[2], capabilities=AdapterCapabilities())
+
+
+def local(url, **settings):
+    return {"local": ProviderConfig(base_url=url, **settings)}
+
+
+def test_four_providers_are_built_in_and_the_users_follow(open_registry):
+    rows = open_registry(providers=local("http://127.0.0.1:1/v1")).providers()
+    assert [row.name for row in rows] == ["anthropic", "openai", "openrouter", "demo", "local"]
+    assert [row.api for row in rows] == ["messages", "chat", "chat", "scripted", "chat"]
+    assert all(row.label for row in rows)
+
+
+def test_without_a_key_the_reason_names_the_variable_the_command_and_the_file(
+    open_registry, tmp_path
+):
+    registry = open_registry()
+    assert registry.why_not("anthropic") == (
+        "`anthropic` has no key: set `ANTHROPIC_API_KEY`, enter one with `/key anthropic`, or put"
+        f" it into `{tmp_path / 'credentials.toml'}`."
+    )
+    assert "`OPENAI_API_KEY`" in (registry.why_not("openai") or "")
+    assert "`OPENROUTER_API_KEY`" in (registry.why_not("openrouter") or "")
+    assert registry.why_not("demo") is None
+    assert registry.default_model() == "demo:tour"
+
+
+def test_a_refused_file_of_keys_is_part_of_the_reason(open_registry, tmp_path):
+    path = tmp_path / "credentials.toml"
+    path.write_text("schema_version = 1\n")
+    path.chmod(0o644)
+    assert f"run `chmod 600 {path}`" in (open_registry().why_not("anthropic") or "")
+
+
+@pytest.mark.parametrize(
+    ("variable", "provider", "default"),
+    [
+        ("ANTHROPIC_API_KEY", "anthropic", "anthropic:"),
+        ("ANTHROPIC_AUTH_TOKEN", "anthropic", "anthropic:"),
+        ("ANTHROPIC_PROFILE", "anthropic", "anthropic:"),
+        ("OPENAI_API_KEY", "openai", "openai:"),
+        ("OPENROUTER_API_KEY", "openrouter", "openrouter:"),
+    ],
+)
+def test_one_variable_configures_its_provider_and_brings_its_default_model(
+    open_registry, variable, provider, default
+):
+    registry = open_registry({variable: CANARY})
+    assert registry.why_not(provider) is None
+    assert registry.default_model().startswith(default)
+
+
+def test_with_several_keys_the_first_row_gives_the_default_model(open_registry):
+    registry = open_registry({"OPENROUTER_API_KEY": "k", "OPENAI_API_KEY": "k"})
+    assert registry.default_model().startswith("openai:")
+
+
+def test_a_provider_nobody_described_is_refused_with_what_to_write(open_registry, tmp_path):
+    why = open_registry().why_not("ollama") or ""
+    assert "There is no provider `ollama`" in why
+    assert f"`[providers.ollama]` with a `base_url` to `{tmp_path / 'config.toml'}`" in why
+
+
+def test_a_provider_of_the_users_needs_a_base_url_and_off_this_machine_a_key(open_registry):
+    nowhere = open_registry(providers={"x": ProviderConfig()})
+    assert "needs a `base_url`" in (nowhere.why_not("x") or "")
+    away = {"x": ProviderConfig(base_url="https://x.example/v1", key_env="X_KEY")}
+    assert "set `X_KEY`, enter one with `/key x`" in (
+        open_registry(providers=away).why_not("x") or ""
+    )
+    assert open_registry({"X_KEY": "k"}, providers=away).why_not("x") is None
+    here = {"x": ProviderConfig(base_url="http://localhost:8080/v1")}
+    assert open_registry(providers=here).why_not("x") is None
+
+
+def test_base_urls_come_from_the_environment_then_the_settings_then_the_row(open_registry):
+    settings = {"openai": ProviderConfig(base_url="http://127.0.0.1:2/v1")}
+    environ = {"OPENAI_BASE_URL": "http://127.0.0.1:3/v1"}
+
+    def url(registry):
+        return next(row.base_url for row in registry.providers() if row.name == "openai")
+
+    assert url(open_registry()) == "https://api.openai.com/v1"
+    assert url(open_registry(providers=settings)) == "http://127.0.0.1:2/v1"
+    assert url(open_registry(environ, providers=settings)) == "http://127.0.0.1:3/v1"
+
+
+async def test_a_saved_key_is_bound_to_where_the_provider_was(open_registry):
+    registry = open_registry()
+    registry.save_key("anthropic", CANARY)
+    assert registry.why_not("anthropic") is None
+    moved = open_registry({"ANTHROPIC_BASE_URL": "https://evil.example"})
+    assert "entered for `https://api.anthropic.com`" in (moved.why_not("anthropic") or "")
+    with LocalServer(lambda *_: [head(200, 2), b"{}"]) as server:
+        here = open_registry({"ANTHROPIC_BASE_URL": server.url}, limits=Limits(max_retries=0))
+        await events_of(here.adapter(model("anthropic:m")), request(model=model("anthropic:m")))
+    [(_, headers, _)] = server.requests
+    assert CANARY not in str(headers)
+
+
+@pytest.mark.parametrize("provider", ["demo", "nobody"])
+def test_a_key_is_not_taken_for_what_needs_none_or_does_not_exist(open_registry, provider):
+    with pytest.raises(UsageError):
+        open_registry().save_key(provider, CANARY)
+
+
+async def sent_by(registry, model_id, server):
+    asked = request(model=model(model_id))
+    await events_of(registry.adapter(asked.model), asked)
+    return server.requests[-1]
+
+
+async def test_each_dialect_has_its_path_and_its_way_to_show_the_key(open_registry):
+    with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
+        registry = open_registry(
+            {
+                "ANTHROPIC_API_KEY": CANARY,
+                "ANTHROPIC_BASE_URL": server.url,
+                "OPENAI_API_KEY": CANARY,
+                "OPENAI_BASE_URL": f"{server.url}/v1",
+            },
+            providers={
+                "gateway": ProviderConfig(
+                    api="messages", base_url=f"{server.url}/anthropic", headers={"x-team": "blue"}
+                )
+            },
+        )
+        line, headers, body = await sent_by(registry, "anthropic:claude-x", server)
+        assert line == "POST /v1/messages HTTP/1.1"
+        assert (headers["x-api-key"], headers["anthropic-version"]) == (CANARY, "2023-06-01")
+        assert "authorization" not in headers
+        assert json.loads(body)["model"] == "claude-x"
+        line, headers, body = await sent_by(registry, "openai:gpt-x", server)
+        assert line == "POST /v1/chat/completions HTTP/1.1"
+        assert headers["authorization"] == f"Bearer {CANARY}"
+        assert json.loads(body)["model"] == "gpt-x"
+        line, headers, _ = await sent_by(registry, "gateway:m", server)
+        assert line == "POST /anthropic/v1/messages HTTP/1.1"
+        assert headers["x-team"] == "blue"
+        assert not {"x-api-key", "authorization"} & headers.keys()
+
+
+async def test_a_token_goes_through_the_official_client_as_a_bearer_token(open_registry):
+    with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
+        registry = open_registry({"ANTHROPIC_AUTH_TOKEN": CANARY, "ANTHROPIC_BASE_URL": server.url})
+        _, headers, _ = await sent_by(registry, "anthropic:claude-x", server)
+    assert headers["authorization"] == f"Bearer {CANARY}"
+    assert headers["user-agent"] != "python-httpx"
+    assert "x-stainless-lang" in headers
+    assert headers["anthropic-version"] == "2023-06-01"
+
+
+async def test_a_row_can_ask_for_the_official_client(open_registry):
+    with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
+        registry = open_registry(
+            {"OPENAI_API_KEY": CANARY},
+            providers={"openai": ProviderConfig(base_url=server.url, sdk=True)},
+        )
+        line, headers, _ = await sent_by(registry, "openai:gpt-x", server)
+    assert line == "POST /chat/completions HTTP/1.1"
+    assert headers["authorization"] == f"Bearer {CANARY}"
+    assert "x-stainless-lang" in headers
+
+
+async def test_an_adapter_is_kept_until_the_key_changes(open_registry):
+    registry = open_registry({"OPENAI_API_KEY": "k"})
+    registry.save_key("anthropic", "first-key")
+    first = registry.adapter(model("anthropic:a"))
+    assert registry.adapter(model("anthropic:b")) is first
+    registry.save_key("anthropic", "second-key")
+    assert registry.adapter(model("anthropic:a")) is not first
+    assert registry.adapter(model("openai:a")) is not registry.adapter(model("anthropic:a"))
+
+
+async def test_failed_attempts_are_repeated_as_often_as_the_settings_say(open_registry):
+    refusal = b'{"error": {"type": "api_error", "message": "oops"}}'
+    with LocalServer(lambda *_: [head(500, len(refusal), retry_after_ms="1"), refusal]) as server:
+        registry = open_registry(
+            {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.url},
+            limits=Limits(max_retries=0),
+        )
+        asked = request(model=model("anthropic:a"))
+        events, error = await events_of(registry.adapter(asked.model), asked)
+    assert not any(isinstance(event, AttemptFailed) for event in events)
+    assert error is not None
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("model_id", "kind", "words"),
+    [
+        ("anthropic:a", AuthError, "`anthropic` has no key"),
+        ("nobody:a", AuthError, "There is no provider `nobody`"),
+        ("demo:nothing", InvalidRequestError, "`demo:nothing` is no demo"),
+        ("demo:file", InvalidRequestError, "`demo:file` is no demo"),
+        ("odd:a", InvalidRequestError, "quirk"),
+    ],
+)
+async def test_what_cannot_be_used_fails_each_request_with_the_reason(
+    open_registry, model_id, kind, words
+):
+    odd = {"odd": ProviderConfig(base_url="http://127.0.0.1:1", quirks={"wrong": True})}
+    registry = open_registry(providers=odd)
+    asked = request(model=model(model_id))
+    events, error = await events_of(registry.adapter(asked.model), asked)
+    assert events == []
+    assert isinstance(error, kind)
+    assert words in str(error)
+
+
+async def test_a_script_from_a_file_is_a_model_too(open_registry, tmp_path):
+    (tmp_path / "s.json").write_text('{"replies": [[{"say": "from the file"}]]}')
+    registry = open_registry(
+        {"YOURTOOL_DEMO_PACE": "0"}, providers={"demo": ProviderConfig(quirks={"script": "s.json"})}
+    )
+    asked = request(model=model("demo:file"))
+    events, _ = await events_of(registry.adapter(asked.model), asked)
+    assert isinstance(events[-1], MessageComplete)
+    assert events[-1].final_content == (TextBlock("from the file"),)
+
+
+async def test_closing_twice_is_fine(open_registry):
+    registry = open_registry({"ANTHROPIC_API_KEY": CANARY})
+    registry.adapter(model("anthropic:a"))
+    await registry.close()
+    await registry.close()
+
+
+async def test_a_canary_key_is_in_no_reason_no_error_and_no_log_r_crd_02(open_registry, caplog):
+    caplog.set_level(logging.DEBUG)
+    texts = []
+    with LocalServer(lambda *_: [head(401, 2), b"{}"]) as server:
+        environ = {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": f"{server.url}/?k={CANARY}"}
+        registry = open_registry(environ, {"openai": CANARY}, limits=Limits(max_retries=0))
+        for name in ("anthropic:a", "openai:a"):
+            texts += [repr(registry.adapter(model(name))), repr(registry), registry.why_not("x")]
+        asked = request(model=model("anthropic:a"))
+        texts.append(await events_of(registry.adapter(asked.model), asked))
+    gone = open_registry(environ, limits=Limits(max_retries=0))
+    texts.append(await events_of(gone.adapter(asked.model), asked))
+    assert len(server.requests) == 1
+    assert CANARY not in f"{texts} {LlmCallFailed.__name__}"
+    assert CANARY not in "".join(
+        record.getMessage() for record in caplog.records if record.name.startswith("yourtool")
+    )
+
+
+def test_looking_providers_over_loads_no_dialect_no_client_and_no_package():
+    code = """
+import sys
+from yourtool.config import Config
+from yourtool.credentials import Credentials
+from yourtool.paths import resolve_paths
+from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.registry import Registry
+paths = resolve_paths()
+Catalogue.load(paths, Config())
+Registry(Config(), Credentials(paths)).default_model()
+print(*sorted(sys.modules))
+"""
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    late = {"httpx", "httpx2", "anthropic", "openai", "yourtool.providers.wire"}
+    assert late.isdisjoint(loaded)

@@ -1,0 +1,189 @@
+import pytest
+
+from tests.providers.fakes import definition, events_of, paths_in, request, said
+from yourtool.errors import ConfigError
+from yourtool.events import MessageComplete
+from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.tour import demo
+from yourtool.tools.edit import edit_file, write_file
+from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.plan import update_plan
+from yourtool.tools.shell import shell
+
+LISTING = "docs/\nsrc/\na.bin\t9\nempty.md\t0\npyproject.toml\t1,200\nREADME.md\t5,000\nlink -> x"
+REAL = {
+    tool.definition.name: tool
+    for tool in (read_file, list_dir, write_file, edit_file, shell, update_plan)
+}
+DENIED = "The user said no."
+
+
+class Conversation:
+    """Plays a demo model against tools that answer what they are told to."""
+
+    def __init__(self, home, *, tools=tuple(REAL), answers=None):
+        self.messages = []
+        self.calls: list[ToolUseBlock] = []
+        self._home = home
+        self._tools = tuple(definition(name) for name in tools)
+        self._answers = {
+            "list_dir": LISTING,
+            "read_file": "1\t# The *Project*\n2\t\n3\tWords.",
+            **(answers or {}),
+        }
+
+    async def say(self, text: str, model: str = "tour") -> str:
+        """Say something; return all that the model said until it calls no tool."""
+        self.messages.append(said(Role.USER, text))
+        spoken: list[str] = []
+        for _ in range(10):
+            adapter = demo(model, home=self._home, pace="0")
+            asked = request(
+                *self.messages,
+                model=Model(
+                    id=f"demo:{model}", wire_name=model, capabilities=AdapterCapabilities()
+                ),
+                tools=self._tools,
+            )
+            events, error = await events_of(adapter, asked)
+            assert error is None
+            complete = events[-1]
+            assert isinstance(complete, MessageComplete)
+            reply = said(Role.ASSISTANT, *complete.final_content, model=f"demo:{model}")
+            self.messages.append(reply)
+            spoken.append(reply.text)
+            if not reply.tool_uses:
+                return "\n".join(spoken)
+            for call in reply.tool_uses:
+                self.calls.append(call)
+                answer = self._answers.get(call.name, "done")
+                content = (TextBlock(answer),)
+                result = ToolResultBlock(call.id, content, is_error=answer == DENIED)
+                self.messages.append(said(Role.TOOL, result))
+        raise AssertionError("the tour never stops calling tools")
+
+    def made(self, name: str) -> list[dict]:
+        return [call.input for call in self.calls if call.name == name]
+
+
+async def whole_tour(home, **kwargs) -> tuple[Conversation, list[str]]:
+    talk = Conversation(home, **kwargs)
+    spoken = [await talk.say(text) for text in ("hello there", "go on", "and now?")]
+    spoken += [await talk.say("hi guide", "guide"), await talk.say("and?", "guide")]
+    return talk, spoken
+
+
+async def test_the_first_words_say_that_this_is_a_script_and_no_model(tmp_path):
+    spoken = await Conversation(tmp_path).say("hi")
+    assert "a script, not a model" in spoken
+    alone = await Conversation(tmp_path).say("hi", "guide")
+    assert "a script, no model" in alone
+
+
+async def test_the_tour_reads_a_file_that_is_really_there(tmp_path):
+    talk = Conversation(tmp_path)
+    spoken = await talk.say("hi")
+    assert talk.made("list_dir") == [{"path": "."}]
+    assert talk.made("read_file") == [{"path": "README.md", "limit": 60}]
+    assert "`README.md` that I read has 3 lines and begins with “The Project”" in spoken
+
+
+@pytest.mark.parametrize(
+    ("listing", "picked"),
+    [
+        ("Readme.rst\t3\na.py\t1", "Readme.rst"),
+        ("a.bin\t3\nb.py\t1\nc.md\t1", "b.py"),
+        ("package.json\t3\na.py\t1", "package.json"),
+        ("docs/\nsocket\t(socket)\nempty.py\t0", None),
+        ("`.` is an empty directory.", None),
+    ],
+)
+async def test_the_file_is_chosen_from_what_there_is(tmp_path, listing, picked):
+    talk = Conversation(tmp_path, answers={"list_dir": listing})
+    await talk.say("hi")
+    assert [made["path"] for made in talk.made("read_file")] == ([picked] if picked else [])
+
+
+async def test_each_prompt_is_a_chapter_and_shows_one_more_thing(tmp_path):
+    talk, spoken = await whole_tour(tmp_path)
+    names = [call.name for call in talk.calls]
+    assert names == [
+        *("update_plan", "list_dir", "read_file"),
+        *("update_plan", "write_file"),
+        *("update_plan", "shell"),
+        *("update_plan", "edit_file"),
+    ]
+    assert talk.made("shell") == [{"command": "wc -l TOUR.md"}]
+    assert "/model demo:guide" in spoken[2]
+    assert "you began with “hello there”, and 7 tool calls followed" in spoken[3]
+
+
+async def test_every_call_fits_the_real_tool_and_the_edit_fits_the_file(tmp_path):
+    talk, _ = await whole_tour(tmp_path)
+    for call in talk.calls:
+        REAL[call.name].parse(call.input)
+    [written] = talk.made("write_file")
+    assert written["path"] == "TOUR.md"
+    [edited] = talk.made("edit_file")
+    assert written["content"].count(edited["edits"][0]["old"]) == 1
+    assert "- [x] looked around and read `README.md`" in written["content"]
+
+
+async def test_a_no_is_taken_for_an_answer(tmp_path):
+    denied = dict.fromkeys(("write_file", "shell", "edit_file"), DENIED)
+    talk, spoken = await whole_tour(tmp_path, answers=denied)
+    assert "Nothing was written" in spoken[1]
+    assert "did not run to a good end" in spoken[2]
+    assert talk.made("shell") == [{"command": "wc -l README.md"}]
+    assert talk.made("edit_file") == []
+    assert "That was the whole tour" in spoken[3]
+    yes_then_no, spoken = await whole_tour(tmp_path, answers={"edit_file": DENIED})
+    assert len(yes_then_no.made("edit_file")) == 1
+    assert "`TOUR.md` stays as it was" in spoken[3]
+
+
+@pytest.mark.parametrize("broken", ["list_dir", "read_file"])
+async def test_tools_that_fail_do_not_stop_the_tour(tmp_path, broken):
+    spoken = await Conversation(tmp_path, answers={broken: DENIED}).say("hi")
+    assert spoken.endswith("Type anything to go on.")
+
+
+async def test_without_tools_the_tour_says_so_and_calls_none(tmp_path):
+    talk, spoken = await whole_tour(tmp_path, tools=())
+    assert talk.calls == []
+    assert all(spoken)
+
+
+async def test_three_ways_to_a_real_model_are_shown_at_the_end(tmp_path):
+    talk, spoken = await whole_tour(tmp_path)
+    last = await talk.say("more")
+    for text in (spoken[3], spoken[4], last):
+        assert "`ANTHROPIC_API_KEY`" in text
+        assert "`/key`" in text
+        assert f"`{tmp_path / 'config.toml'}`" in text
+        assert "[providers.local]" in text
+        assert "/model local:" in text
+
+
+async def test_who_stays_with_the_tour_hears_of_the_real_models_too(tmp_path):
+    talk = Conversation(tmp_path)
+    spoken = [await talk.say("x") for _ in range(6)]
+    assert all("Three ways to a real model" in text for text in spoken[3:])
+    assert "The tour is over" in spoken[5]
+
+
+async def test_the_tour_depends_on_the_conversation_alone(tmp_path):
+    first, _ = await whole_tour(tmp_path)
+    again, _ = await whole_tour(tmp_path)
+    assert [call.input for call in first.calls] == [call.input for call in again.calls]
+
+
+@pytest.mark.parametrize(("pace", "expected"), [("", 80), ("fast", 80), ("0", None), ("40", 40)])
+async def test_the_pace_is_that_of_a_real_stream_unless_told_otherwise(tmp_path, pace, expected):
+    assert demo("tour", home=tmp_path, pace=pace).words_per_second == expected  # pyright: ignore[reportAttributeAccessIssue] - of the scripted adapter
+
+
+def test_a_script_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"s\.json` cannot be read"):
+        demo("file", home=paths_in(tmp_path).home, script="s.json")
