@@ -59,9 +59,7 @@ def _last(events: Sequence[StreamEvent]) -> list[str]:
 
 
 def _indices(events: Sequence[StreamEvent]) -> list[str]:
-    found = [
-        event.content_block_index for event in events if hasattr(event, "content_block_index")
-    ]
+    found = [event.content_block_index for event in events if hasattr(event, "content_block_index")]
     return [] if found == sorted(found) else ["5: an index decreases"]
 
 

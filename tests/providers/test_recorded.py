@@ -4,7 +4,13 @@ import pytest
 
 from tests.providers.exchanges import NAMES, complete, exchange, expected, model, play, request
 from tests.providers.rules import broken_rules
-from yourtool.messages import TextBlock, ThinkingBlock, RedactedThinkingBlock, ToolUseBlock, StopReason
+from yourtool.messages import (
+    RedactedThinkingBlock,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
 
 STOPS = {reason.value for reason in StopReason}
 
@@ -35,12 +41,14 @@ async def test_a_recorded_exchange_gives_what_a_correct_client_has_in_hand(name)
     assert [(b.text, b.signature) for b in thoughts] == [
         (t["text"], t["signature"]) for t in right["thinking"]
     ]
-    assert [b.data for b in content if isinstance(b, RedactedThinkingBlock)] == right["redacted_thinking"]
+    assert [b.data for b in content if isinstance(b, RedactedThinkingBlock)] == right[
+        "redacted_thinking"
+    ]
     calls = [b for b in content if isinstance(b, ToolUseBlock)]
     wanted = right["tool_calls"] + [{**c, "input": None} for c in right["unfinished_tool_calls"]]
-    assert [(asked.tool_ids.known_wire(asked.model.provider, b.id), b.name, b.input) for b in calls] == [
-        (c["id"], c["name"], c["input"] or {}) for c in wanted
-    ]
+    assert [
+        (asked.tool_ids.known_wire(asked.model.provider, b.id), b.name, b.input) for b in calls
+    ] == [(c["id"], c["name"], c["input"] or {}) for c in wanted]
     for call, want in zip(calls, wanted, strict=True):
         assert (call.id in whole.tool_input_errors) == (want["input"] is None)
     if error is not None:

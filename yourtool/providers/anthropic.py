@@ -24,7 +24,7 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import Request
-from yourtool.providers.images import sendable
+from yourtool.providers.images import NOT_SHOWN, sendable
 from yourtool.providers.loss import dropped
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
@@ -185,7 +185,7 @@ def _heard(message: Message, request: Request) -> list[dict[str, Any]]:
             blocks += _image(block, message, request)
         elif isinstance(block, ToolResultBlock):
             blocks.append(_result(block, message, request))
-    return blocks
+    return blocks or [{"type": "text", "text": NOT_SHOWN}]
 
 
 def _result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import Request
-from yourtool.providers.images import sendable
+from yourtool.providers.images import NOT_SHOWN, sendable
 from yourtool.providers.loss import dropped
 from yourtool.providers.tool_ids import tool_name
 
@@ -80,9 +80,11 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
     system = "\n\n".join(
-        message.text
+        block.text
         for message in request.messages
-        if message.role is Role.SYSTEM and message.text.strip()
+        if message.role is Role.SYSTEM
+        for block in message.content
+        if isinstance(block, TextBlock) and block.text.strip()
     )
     if system:
         messages.append({"role": quirks.system_role, "content": system})
@@ -117,7 +119,7 @@ def _user(message: Message, request: Request) -> list[dict[str, Any]]:
         elif isinstance(block, ImageBlock):
             parts += _image(block, message, request)
     if not parts:
-        return []
+        return [{"role": "user", "content": NOT_SHOWN}]
     if len(parts) == 1 and "text" in parts[0]:
         return [{"role": "user", "content": parts[0]["text"]}]
     return [{"role": "user", "content": parts}]

@@ -12,6 +12,7 @@ import msgspec
 
 from yourtool.messages import (
     ContentBlock,
+    ImageBlock,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -30,6 +31,7 @@ _WHY = {
     MessageStatus.ERROR: "This call was not run: the reply broke off.",
     MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
 }
+_EMPTY = TextBlock("(an empty message)")
 _NO_ANSWER = "This call has no result: it was interrupted before it finished."
 
 
@@ -73,6 +75,8 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
     is_whole = message.metadata.status is MessageStatus.COMPLETE
     if message.role is not Role.ASSISTANT:
         content = tuple(_spoken(message))
+        if message.role is Role.USER and not content:
+            content = (_EMPTY,)
     else:
         # What only the provider can read is placed by position, so its message stays as it is.
         keep_blank = raw is not None and is_own and is_whole
@@ -89,7 +93,9 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
 
 def _spoken(message: Message) -> Iterator[ContentBlock]:
     for block in message.content:
-        if not isinstance(block, TextBlock) or block.text.strip():
+        if isinstance(block, TextBlock) and block.text.strip():
+            yield block
+        elif isinstance(block, ImageBlock) and message.role is Role.USER:
             yield block
 
 

@@ -18,6 +18,8 @@ from yourtool.providers.loss import dropped
 
 IMAGE_LIMIT = 5 * 1024 * 1024
 """Bytes in one image; the smallest limit among the large providers."""
+NOT_SHOWN = "(an image that could not be shown to you)"
+"""Stands for the images of a message that has nothing else."""
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
