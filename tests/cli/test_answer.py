@@ -1,0 +1,267 @@
+"""`yourtool -p`, whole: real store, tools and consent; only the model is scripted (R-CLI-01…03)."""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yourtool.cli import main
+from yourtool.config import config_file
+from yourtool.paths import resolve_paths
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+TOUCH = {"call": "shell", "input": {"command": "touch made"}}
+
+
+class Line:
+    """The command line, in a workspace, with a scripted model and nobody at a terminal."""
+
+    def __init__(self, home: Path, workspace: Path, monkeypatch, capsys) -> None:
+        self.home, self.workspace = home, workspace
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        self.type("")
+
+    def type(self, text: str) -> None:
+        stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
+        self._monkeypatch.setattr("sys.stdin", stdin)
+
+    def script(self, *replies: list[dict[str, Any]]) -> None:
+        path = self.home / "script.json"
+        path.write_text(json.dumps({"replies": replies}))
+        config_file(resolve_paths()).write_text(
+            'model = "demo:file"\n[limits]\nmax_retries = 0\n'
+            f"[providers.demo]\nquirks = {{ script = {json.dumps(str(path))} }}\n"
+        )
+
+    def __call__(self, *argv: str) -> tuple[int, str, str]:
+        code = main(["--cwd", str(self.workspace), *argv])
+        out, err = self._capsys.readouterr()
+        return code, out, err
+
+    def result(self, *argv: str) -> dict[str, Any]:
+        code, out, _ = self(*argv, "--output-format", "json")
+        found = json.loads(out)
+        assert found["exit_code"] == code
+        return found
+
+    def events(self, *argv: str) -> list[dict[str, Any]]:
+        _, out, _ = self(*argv, "--output-format", "stream-json")
+        return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.fixture
+def line(home, tmp_path, monkeypatch, capsys) -> Line:
+    return Line(home, tmp_path, monkeypatch, capsys)
+
+
+def test_the_answer_alone_is_on_standard_output_r_cli_01(line):
+    line.script([{"say": "I look."}, {"call": "list_dir", "input": {}}], [{"say": "Two cats."}])
+    assert line("-p", "how many cats?") == (0, "Two cats.\n", "")
+
+
+def test_standard_input_is_appended_to_the_prompt_r_cli_01(line):
+    line.script([{"say": "ok"}])
+    line.type("from a pipe")
+    [started] = [e for e in line.events("-p", "look:") if e["type"] == "turn.started"]
+    assert started["message"]["content"][0]["text"] == "look:\n\nfrom a pipe"
+
+
+def test_standard_input_alone_is_a_prompt(line):
+    line.script([{"say": "ok"}])
+    line.type("do it")
+    assert line("-p")[0] == 0
+
+
+def test_without_any_prompt_nothing_is_sent(line):
+    line.script([{"say": "ok"}])
+    code, out, err = line("-p", "  ")
+    assert (code, out) == (2, "")
+    assert "no prompt" in err
+
+
+def test_the_result_object_has_every_promised_field_r_cli_02(line):
+    line.script([{"say": "fine"}])
+    result = line.result("-p", "hi")
+    assert set(result) == {
+        "type", "session_id", "turn_id", "result", "stop_reason", "model", "provider", "routing",
+        "usage", "cost_usd", "pricing_version", "num_requests", "duration_ms", "is_error", "error",
+        "permission_denials", "exit_code",
+    }  # fmt: skip
+    assert result["type"] == "result"
+    assert result["session_id"].startswith("sess_")
+    assert (result["result"], result["stop_reason"]) == ("fine", "end_turn")
+    assert (result["model"], result["provider"]) == ("demo:file", "demo")
+    assert result["routing"]["mode"] == "default"
+    assert set(result["usage"]) == {
+        "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens"
+    }  # fmt: skip
+    assert isinstance(result["cost_usd"], str)
+    assert (result["num_requests"], result["is_error"], result["error"]) == (1, False, None)
+    assert result["permission_denials"] == []
+
+
+def test_the_stream_has_facts_and_deltas_in_order_and_ends_with_the_result_r_cli_02(line):
+    line.script([{"say": "hi"}, TOUCH], [{"say": "done"}])
+    kinds = [event["type"] for event in line.events("-p", "go", "--mode", "auto")]
+    order = [
+        "turn.started", "route.decided", "llm.call_started", "message_start", "text_delta",
+        "tool_use_start", "tool_use_end", "message_complete", "llm.call_completed", "tool.called",
+        "tool.completed", "turn.completed", "result",
+    ]  # fmt: skip
+    assert sorted(order, key=kinds.index) == order
+    assert kinds[-1] == "result"
+    assert kinds.count("route.decided") == 1
+
+
+def test_what_needs_consent_is_denied_listed_and_exits_3_r_cli_03(line):
+    line.script([TOUCH], [{"say": "I could not."}])
+    result = line.result("-p", "touch")
+    assert result["exit_code"] == 3
+    [denial] = result["permission_denials"]
+    assert denial["tool_name"] == "shell"
+    assert denial["tool_use_id"].startswith("tu_")
+    assert "touch made" in denial["input_summary"]
+    assert result["result"] == "I could not."
+    assert not list(line.workspace.iterdir())
+
+
+def test_a_denial_is_told_on_standard_error(line):
+    line.script([TOUCH], [{"say": "I could not."}])
+    code, out, err = line("-p", "touch")
+    assert (code, out) == (3, "I could not.\n")
+    assert "denied `shell`" in err
+    assert "--allow" in err
+
+
+@pytest.mark.parametrize("options", [["--allow", "shell(touch made)"], ["--mode", "auto"]])
+def test_a_rule_or_a_mode_allows_it_r_cli_03(line, options):
+    line.script([TOUCH], [{"say": "made"}])
+    events = line.events("-p", "touch", *options)
+    assert events[-1]["exit_code"] == 0
+    assert any(event["type"] == "tool.completed" and event["success"] for event in events)
+
+
+def test_deny_beats_allow_r_cli_03(line):
+    line.script([TOUCH], [{"say": "no"}])
+    events = line.events("-p", "x", "--allow", "shell", "--deny", "shell(touch*)")
+    assert not any(event["type"] == "tool.called" for event in events)
+
+
+def test_a_limit_of_requests_answers_pending_calls_and_exits_5_r_cli_03(line):
+    line.script([{"call": "list_dir", "input": {}}], [{"say": "never"}])
+    events = line.events("-p", "go", "--max-turns", "1")
+    assert events[-1]["exit_code"] == 5
+    assert events[-1]["error"]["class"] == "limit"
+    assert events[-1]["num_requests"] == 1
+    assert sum(event["type"] == "tool.failed" for event in events) <= 1
+    uses = sum(event["type"] == "tool_use_end" for event in events)
+    answers = sum(event["type"] in ("tool.completed", "tool.failed") for event in events)
+    assert uses == answers
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        ("rate_limit", 75),
+        ("server_error", 75),
+        ("network", 75),
+        ("auth", 1),
+        ("invalid_request", 1),
+    ],
+)
+def test_a_failed_request_tells_its_class_and_whether_to_try_again(line, failure, code):
+    line.script([{"fail": failure, "message": "It broke."}])
+    result = line.result("-p", "go")
+    assert result["exit_code"] == code
+    assert result["is_error"]
+    assert result["error"]["class"] == failure
+    assert result["error"]["message"] == "It broke."
+    assert result["error"]["retryable"] == (code == 75)
+
+
+def test_without_a_key_nothing_is_scripted_behind_the_users_back(line):
+    code, out, err = line("-p", "go")
+    assert (code, out) == (4, "")
+    assert "ANTHROPIC_API_KEY" in err
+    assert "/key" in err
+
+
+def test_a_chosen_model_without_a_key_exits_4(line):
+    result = line.result("-p", "go", "-m", "anthropic:claude-sonnet-4-6")
+    assert result["exit_code"] == 4
+    assert result["error"]["class"] == "routing_failed"
+    assert "anthropic" in result["error"]["message"]
+
+
+def test_an_unknown_model_is_a_mistake_in_the_command_r_bad_input(line):
+    line.script([{"say": "ok"}])
+    code, out, err = line("-p", "go", "-m", "sonet")
+    assert (code, out) == (2, "")
+    assert "sonet" in err
+    assert err.count("\n") <= 2
+
+
+def test_a_broken_configuration_is_told_with_its_place(line):
+    config_file(resolve_paths()).write_text("thme = 1")
+    code, out, err = line("-p", "go")
+    assert (code, out) == (2, "")
+    assert "config.toml:1" in err
+    assert "theme" in err
+
+
+def test_a_session_can_be_continued_and_resumed(line):
+    line.script([{"say": "one"}], [{"say": "two"}])
+    first = line.result("-p", "a")["session_id"]
+    again = line.result("-p", "b", "-r", first[5:18])
+    assert again["session_id"] == first
+    code, out, _ = line("sessions", "show", first)
+    assert code == 0
+    assert out.index("## user") < out.index("one") < out.index("b")
+
+
+def test_continuing_where_there_is_nothing_is_said(line):
+    line.script([{"say": "one"}])
+    code, _, err = line("-p", "a", "-c")
+    assert code == 2
+    assert "no session" in err
+
+
+def test_an_image_goes_with_the_prompt(line, tmp_path):
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(PIXEL)
+    line.script([{"say": "a dot"}])
+    events = line.events("-p", "what is it?", "--attach", str(picture))
+    started = next(event for event in events if event["type"] == "turn.started")
+    assert started["has_images"]
+    assert started["message"]["content"][1]["media_type"] == "image/png"
+
+
+def test_what_is_no_image_is_refused_clearly(line, tmp_path):
+    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7")
+    line.script([{"say": "never"}])
+    code, out, err = line("-p", "x", "--attach", str(tmp_path / "notes.pdf"))
+    assert (code, out) == (2, "")
+    assert "is not an image" in err
+    assert line("-p", "x", "--attach", "missing.png")[0] == 2
+
+
+def test_a_key_never_reaches_output_or_log_r_crd_02(line, monkeypatch):
+    canary = "sk-canary-0123456789abcdef"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", canary)
+    line.script([{"fail": "server_error", "message": "failed"}])
+    outputs = [
+        *line("-p", "go", "--output-format", "stream-json")[1:],
+        *line("doctor")[1:],
+        *line("models", "--json")[1:],
+        *line("config", "show")[1:],
+    ]
+    assert not any(canary in text for text in outputs)
+    for path in line.home.rglob("*"):
+        assert not path.is_file() or canary.encode() not in path.read_bytes()

@@ -1,0 +1,187 @@
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yourtool.config import config_file
+from yourtool.effects import Confirmation, Verdict
+from yourtool.events import Event, Notice, TextDelta, TurnCancelled, TurnCompleted
+from yourtool.headless import Printer, deny, turn
+from yourtool.messages import ContentBlock, StopReason, now
+from yourtool.outcome import Exit
+from yourtool.paths import resolve_paths
+
+ROOT = str(Path(__file__).parents[1])
+ENVELOPE: dict[str, Any] = {"id": "e", "timestamp": now(), "session_id": "sess_1"}
+
+
+def completed(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
+    return TurnCompleted(
+        **ENVELOPE,
+        stop_reason=reason,
+        llm_call_count=1,
+        tool_call_count=0,
+        total_input_tokens=0,
+        total_output_tokens=0,
+        total_cost_usd=Decimal(0),
+        wall_time_seconds=0,
+    )
+
+
+def cancelled() -> TurnCancelled:
+    return TurnCancelled(
+        **ENVELOPE, reason="user_cancel", partial_llm_calls=0, partial_tool_calls=0
+    )
+
+
+def delta(text: str) -> TextDelta:
+    return TextDelta(message_id="m", content_block_index=0, text=text)
+
+
+class Limits:
+    reached: str | None = None
+
+
+class Talk:
+    """A session that says what it is told to, and waits where a function stands in the list."""
+
+    id = "sess_1"
+
+    def __init__(self, *events: Event | Callable[[], None]) -> None:
+        self.budget = Limits()
+        self._events = events
+        self._stopped = asyncio.Event()
+
+    async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
+        del content
+        for event in self._events:
+            if not callable(event):
+                yield event
+                continue
+            event()
+            await self._stopped.wait()
+        yield cancelled() if self._stopped.is_set() else completed()
+
+    def cancel(self) -> bool:
+        self._stopped.set()
+        return True
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Closed(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(text)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_stops_the_turn_and_exits_130(number):
+    printer = Printer("json", io.StringIO(), io.StringIO())
+    result = await turn(Talk(lambda: os.kill(os.getpid(), number)), "go", printer)
+    assert result.exit_code is Exit.INTERRUPTED
+    assert result.stop_reason == "cancelled"
+    assert result.error is not None and result.error.error_class == "cancelled"
+
+
+async def test_a_reader_who_leaves_stops_the_turn():
+    printer = Printer("stream-json", Closed(), io.StringIO())
+    result = await turn(Talk(delta("a"), lambda: None), "go", printer)
+    assert printer.abandoned
+    assert result.exit_code is Exit.INTERRUPTED
+    printer.finish(result)
+
+
+async def test_a_limit_that_was_reached_is_told():
+    talk = Talk(delta("a"))
+    talk.budget.reached = "The limit of 3 model requests is reached."
+    err = io.StringIO()
+    printer = Printer("text", io.StringIO(), err)
+    result = await turn(talk, "go", printer)
+    printer.finish(result)
+    assert result.exit_code is Exit.LIMIT
+    assert err.getvalue() == "yourtool: The limit of 3 model requests is reached.\n"
+
+
+async def test_a_terminal_is_shown_nothing_that_it_would_obey():
+    out, err = Terminal(), io.StringIO()
+    printer = Printer("stream-json", out, err)
+    events = delta("\x9b31m\u202e"), Notice(level="warning", text="\x1b]0;x\x07")
+    await turn(Talk(*events), "go", printer)
+    assert not set("\x1b\x9b\u202e\x07") & set(out.getvalue() + err.getvalue())
+
+
+async def test_a_pipe_is_given_the_text_as_it_is():
+    out = io.StringIO()
+    await turn(Talk(delta("\u202e")), "go", Printer("stream-json", out, io.StringIO()))
+    assert json.loads(out.getvalue().splitlines()[0])["text"] == "\u202e"
+
+
+async def test_warnings_go_to_standard_error_in_every_format():
+    for output in ("text", "json", "stream-json"):
+        err = io.StringIO()
+        talk = Talk(Notice(level="warning", text="careful"), Notice(level="info", text="quiet"))
+        await turn(talk, "go", Printer(output, io.StringIO(), err))
+        assert err.getvalue() == "yourtool: careful\n"
+
+
+async def test_every_question_is_answered_with_no_r_cli_03():
+    decision = await deny(Confirmation(id="c", kind="tool", title="shell"))
+    assert decision.verdict is Verdict.DENY
+
+
+def start(tmp_path: Path, *argv: str, replies: list[Any]) -> "subprocess.Popen[str]":
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"replies": replies}))
+    config_file(resolve_paths()).write_text(
+        f'model = "demo:file"\n[providers.demo]\nquirks = {{ script = "{script}" }}\n'
+    )
+    return subprocess.Popen(
+        [sys.executable, "-m", "yourtool", "-p", "go", *argv],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT, "YOURTOOL_DEMO_PACE": "0"},
+        cwd=tmp_path,
+    )
+
+
+def test_interrupting_the_process_leaves_a_whole_result_and_exits_130_r_cli_01(tmp_path):
+    slow = [[{"say": "Wait."}, {"pause": 60}]]
+    with start(tmp_path, "--output-format", "stream-json", replies=slow) as process:
+        assert process.stdout is not None
+        while '"text_delta"' not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        *_, last = process.stdout.read().splitlines()
+        result = json.loads(last)
+        assert process.wait(20) == 130
+    assert (result["type"], result["stop_reason"]) == ("result", "cancelled")
+
+
+@pytest.mark.parametrize("output", ["text", "stream-json"])
+def test_a_pipe_that_closes_early_ends_the_program_without_a_traceback(tmp_path, output):
+    replies = [[{"say": "word " * 2_000}, {"call": "list_dir", "input": {}}], [{"say": "end"}]]
+    with start(tmp_path, "--output-format", output, replies=replies) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.wait(20) in (0, 130)
+        assert process.stderr.read() in ("", "yourtool: Interrupted.\n")
+
+
+def test_a_headless_start_loads_no_screen_and_no_sdk():
+    code = "import sys, yourtool.cli, yourtool.headless; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"textual", "rich", "anthropic", "openai"}.isdisjoint(done.stdout.split())
