@@ -102,8 +102,6 @@ class YourtoolApp(App[None]):
         chat.stop()
         if (turn := chat.turn) is not None:
             await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
-        if chat.history is not None:
-            chat.history.close()
         farewell = self._farewell()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):

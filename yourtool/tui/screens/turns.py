@@ -97,13 +97,19 @@ class TurnScreen(Screen[None]):
         self.watch(self.transcript, "unseen", self._show_unseen, init=False)
         self.refresh_status()
 
+    def on_unmount(self) -> None:
+        """Let the draft's place go."""
+        if self.history is not None:
+            self.history.close()
+
     # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
     def attach(self, runtime: "Runtime", session: "Session") -> None:
         """Show a session in place of the one before, and go on with what waits."""
         first = self.runtime is None
         self.runtime, self.session = runtime, session
-        self.transcript.clear()
+        if not first:
+            self.transcript.clear()
         self.transcript.replay(session.state.facts)
         self._branch = branch(session.workspace)
         self.completer.files = ()

@@ -143,6 +143,8 @@ class Consent(Vertical):
         self._waiting.append(entry)
         if self.question is question:
             self._show()
+        else:
+            self._subtitle()
         try:
             return await answer
         finally:
@@ -218,7 +220,7 @@ class Consent(Vertical):
 
     def on_blur(self) -> None:
         """The cursor is elsewhere: keys do not answer."""
-        if not self.note.has_focus:
+        if not self.has_class("-noting"):
             self._sleep()
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:

@@ -1,0 +1,627 @@
+import asyncio
+
+import pytest
+from textual import events
+from textual.widgets import OptionList
+
+from tests.tui.fakes import (
+    GPT,
+    SONNET,
+    TOUR,
+    FakeRuntime,
+    FakeSession,
+    ended,
+    failed,
+    replied,
+    routed,
+    started,
+    streamed,
+    turn,
+)
+from yourtool.config import Mode
+from yourtool.errors import ConfigError, SessionBusyError
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import Draft
+from yourtool.tui.screens.entry import Entry
+from yourtool.tui.screens.report import ReportScreen
+
+HELLO = turn("hello", "Hello to you.")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def session(tmp_path):
+    return FakeSession(HELLO, workspace=tmp_path / "work")
+
+
+def app_of(home, *sessions, **options):
+    runtime = FakeRuntime(home, *sessions)
+
+    async def opens():
+        return runtime
+
+    return YourtoolApp(opens, **options), runtime
+
+
+async def settle(pilot):
+    for _ in range(2):
+        await pilot.pause()
+
+
+async def until(pilot, condition):
+    for _ in range(200):
+        if condition():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not come to be")
+
+
+def screen_text(app):
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def say(pilot, text):
+    pilot.app.chat.prompt.load(Draft(text))
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+class Waiting:
+    """A script that stops after its first words until told to go on."""
+
+    def __init__(self, *after):
+        self.gate = asyncio.Event()
+        self.script = [started("hello"), routed(), *streamed("Hel"), self.gate, *after]
+
+
+# Opening
+
+
+async def test_r_qlt_01_the_prompt_takes_keys_before_anything_is_opened(home, session):
+    runtime, gate = FakeRuntime(home, session), asyncio.Event()
+
+    async def opens():
+        await gate.wait()
+        return runtime
+
+    app = YourtoolApp(opens)
+    async with app.run_test() as pilot:
+        await say(pilot, "early")
+        assert "opening" in screen_text(app)
+        assert app.chat.queue.drafts == [Draft("early")]
+        await pilot.press("l", "a")
+        gate.set()
+        await until(pilot, lambda: session.sent == ["early"])
+        assert app.chat.prompt.text == "la"
+
+
+async def test_a_failure_to_open_is_told_and_the_program_can_be_left(home):
+    async def opens():
+        raise ConfigError("config.toml:3: `modle`: no such key; did you mean `model`?")
+
+    app = YourtoolApp(opens)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert "did you mean `model`" in screen_text(app)
+        await pilot.press("ctrl+d")
+        await settle(pilot)
+    assert app.return_code == 2
+
+
+async def test_the_first_prompt_is_sent_once_all_is_open(home, session):
+    app, _ = app_of(home, session, first_prompt="from the command line")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: session.sent == ["from the command line"])
+
+
+async def test_r_tui_20_resume_replays_what_is_stored(home, session):
+    for fact in HELLO:
+        if hasattr(fact, "session_id"):
+            session.state.apply(fact)
+    app, runtime = app_of(home, session, resume="sess_9")
+    runtime.sessions.summaries.append(type("S", (), {"id": "sess_9abc"}))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert runtime.resumed == ["sess_9abc"]
+        assert "Hello to you." in screen_text(app)
+
+
+async def test_a_session_that_another_process_holds_is_told_and_a_new_one_begins(home, session):
+    app, runtime = app_of(home, session, resume="sess_9")
+    runtime.sessions.summaries.append(type("S", (), {"id": "sess_9"}))
+
+    async def busy(session_id, confirm):
+        raise SessionBusyError("Process 42 writes `sess_9`.")
+
+    runtime.resume = busy
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert "Process 42" in screen_text(app)
+        assert app.chat.session is session
+
+
+# Sending
+
+
+async def test_a_turn_is_shown_and_booked(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: not app.chat.playing and "Hello to you." in screen_text(app))
+        status = app.chat.status_line.status
+        assert (status.model, status.cost, status.context) == (SONNET.id, "$0.0123", 2)
+        assert app.chat.prompt.text == ""
+
+
+async def test_r_tui_01_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home, session):
+    app, _ = app_of(home, session)
+    lines = "\r".join(f"line {n}" for n in range(10_000))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("x")
+        app.post_message(events.Paste(lines))
+        await settle(pilot)
+        assert app.chat.prompt.text == "x[Pasted text #1: 10,000 lines]"
+        await pilot.press("enter")
+        await until(pilot, lambda: session.sent)
+        assert session.sent == ["x" + lines.replace("\r", "\n")]
+        await pilot.press("up")
+        await settle(pilot)
+        assert app.chat.prompt.draft.full == session.sent[0]
+
+
+async def test_a_paste_with_controls_is_never_drawn_and_backspace_takes_the_whole_chip(
+    home, session
+):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.post_message(events.Paste("\x1b[2Jhello"))
+        await settle(pilot)
+        assert app.chat.prompt.text == "[Pasted text #1: 1 line]"
+        await pilot.press("backspace")
+        assert app.chat.prompt.text == ""
+
+
+@pytest.mark.parametrize("keys", [("shift+enter",), ("ctrl+j",), ("backslash", "enter")])
+async def test_r_tui_01_new_lines(home, session, keys):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("a", *keys, "b")
+        assert app.chat.prompt.text == "a\nb"
+        await pilot.press("enter")
+        await until(pilot, lambda: session.sent == ["a\nb"])
+
+
+async def test_r_tui_02_up_and_down_walk_the_history_at_the_edges(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for text in ("one", "two"):
+            await say(pilot, text)
+            await until(pilot, lambda: not app.chat.playing)
+        await pilot.press("d", "r")
+        await pilot.press("up")
+        await settle(pilot)
+        assert app.chat.prompt.text == "two"
+        await pilot.press("up")
+        await settle(pilot)
+        assert app.chat.prompt.text == "one"
+        await pilot.press("down", "down")
+        await settle(pilot)
+        assert app.chat.prompt.text == "dr"
+
+
+async def test_r_tui_02_ctrl_r_finds_an_earlier_prompt(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for text in ("apples", "pears"):
+            await say(pilot, text)
+            await until(pilot, lambda: not app.chat.playing)
+        await pilot.press("ctrl+r", "a", "p", "p")
+        await settle(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.prompt.text == "apples")
+
+
+async def test_r_tui_02_the_draft_survives_a_swap_and_the_next_start(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("h", "m")
+        async for _ in session.select("gpt"):
+            pass
+        app.chat.refresh_status()
+        assert app.chat.prompt.text == "hm"
+        app.chat.keep_draft()
+        app.chat.history.close()
+    again, _ = app_of(home, session)
+    async with again.run_test() as pilot:
+        await until(pilot, lambda: again.chat.prompt.text == "hm")
+
+
+async def test_contract_2_21_an_alias_nobody_has_keeps_the_text(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "@nobody hi")
+        await until(pilot, lambda: app.chat.prompt.text == "@nobody hi")
+        assert "neither a model nor a file" in screen_text(app)
+        assert session.sent == []
+
+
+# While a turn runs
+
+
+async def test_r_loop_10_what_is_sent_during_a_turn_waits_and_never_cancels(home, tmp_path):
+    waiting = Waiting(replied("Hello."), ended())
+    session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await say(pilot, "two")
+        await say(pilot, "three")
+        assert session.sent == ["one"]
+        assert "queued" in screen_text(app)
+        assert app.chat.status_line.status.queued == 2
+        await pilot.press("up")
+        await settle(pilot)
+        assert (app.chat.prompt.text, len(app.chat.queue)) == ("three", 1)
+        await pilot.press("!", "enter")
+        await settle(pilot)
+        await pilot.press("ctrl+x")
+        await settle(pilot)
+        assert [draft.text for draft in app.chat.queue.drafts] == ["two"]
+        waiting.gate.set()
+        await until(pilot, lambda: session.sent == ["one", "two"])
+
+
+async def test_r_tui_14_esc_stops_the_turn_once_and_the_next_message_works(home, tmp_path):
+    waiting = Waiting()
+    session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        app.chat.action_stop()
+        assert app.chat.status_line.status.activity == "stopping"
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.chat.playing)
+        assert "cancelled" in screen_text(app)
+        await say(pilot, "two")
+        await until(pilot, lambda: session.sent == ["one", "two"] and not app.chat.playing)
+
+
+async def test_what_waits_is_held_after_a_stop_until_enter(home, tmp_path):
+    session = FakeSession(Waiting().script, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await say(pilot, "two")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.chat.queue.held)
+        assert session.sent == ["one"]
+        await pilot.press("enter")
+        await until(pilot, lambda: session.sent == ["one", "two"])
+
+
+async def test_commands_that_need_the_turn_to_be_over_keep_their_text(home, tmp_path):
+    session = FakeSession(Waiting().script, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await say(pilot, "/new")
+        assert app.chat.prompt.text == "/new"
+        assert "waits for the turn" in screen_text(app)
+
+
+async def test_r_loop_09_a_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
+    session = FakeSession(Waiting().script, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await say(pilot, "/model gpt ")
+        await settle(pilot)
+        assert app.chat.status_line.status.pending == GPT.id
+        assert "→ gpt-5.2" in screen_text(app)
+
+
+# Errors
+
+
+async def test_r_tui_17_one_key_tries_a_failed_turn_again(home, tmp_path):
+    broken = [started("hello"), routed(), failed(), ended()]
+    session = FakeSession(broken, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "overloaded" in screen_text(app) and not app.chat.playing)
+        assert "Ctrl+T" in screen_text(app)
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: session.retries == 1 and not app.chat.playing)
+        assert session.sent == ["hello"]
+
+
+async def test_ctrl_t_does_nothing_when_nothing_failed(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+t")
+        await settle(pilot)
+        assert session.retries == 0
+
+
+async def test_a_fault_inside_is_a_message_and_no_traceback(home, tmp_path):
+    session = FakeSession([started("x"), ZeroDivisionError("boom")], workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Something went wrong" in screen_text(app))
+        assert "Traceback" not in screen_text(app)
+
+
+# Ctrl+C, Ctrl+D, leaving
+
+
+async def test_r_tui_14_ctrl_c_clears_text_first_and_quits_when_pressed_twice(home, session):
+    app, runtime = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("h", "i", "ctrl+c")
+        assert app.chat.prompt.text == ""
+        await pilot.press("ctrl+c")
+        assert "again to quit" in screen_text(app) or app.chat.prompt.border_subtitle
+        assert app.is_running
+        await pilot.press("ctrl+c")
+        await settle(pilot)
+    assert runtime.closed
+    assert app.return_code == 0
+
+
+async def test_r_tui_14_ctrl_c_copies_a_selection(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("h", "i", "f7", "ctrl+c")
+        await settle(pilot)
+        assert app.clipboard == "hi"
+        assert app.chat.prompt.text == "hi"
+
+
+async def test_ctrl_d_deletes_in_text_and_quits_without(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("h", "i", "home", "ctrl+d")
+        assert app.chat.prompt.text == "i"
+        await pilot.press("ctrl+d", "ctrl+d")
+        await settle(pilot)
+    assert app.return_code == 0
+
+
+async def test_r_tui_16_leaving_mid_turn_stops_it_waits_and_closes(home, tmp_path):
+    session = FakeSession(Waiting().script, workspace=tmp_path / "work")
+    app, runtime = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await say(pilot, "/quit")
+        await until(pilot, lambda: runtime.closed)
+    assert session.closed
+    assert not session.busy
+    assert type(session.state.facts[-1]).__name__ == "TurnCancelled"
+
+
+# Modes
+
+
+async def test_r_conf_09_modes_cycle_and_auto_must_be_typed(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for mode in (Mode.ACCEPT_EDITS, Mode.PLAN):
+            await pilot.press("shift+tab")
+            await settle(pilot)
+            assert session.mode is mode
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await pilot.press("y", "e", "s", "enter")
+        await until(pilot, lambda: session.mode is Mode.ASK)
+        session.mode = Mode.PLAN
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await pilot.press(*"auto", "enter")
+        await until(pilot, lambda: session.mode is Mode.AUTO)
+        await settle(pilot)
+        assert "AUTO" in screen_text(app)
+        await pilot.press("shift+tab")
+        await settle(pilot)
+        assert "AUTO" not in screen_text(app)
+
+
+# No key
+
+
+async def test_r_crd_03_without_a_key_the_script_is_called_one_and_the_ways_out_are_named(
+    home, tmp_path
+):
+    demo = FakeSession(HELLO, workspace=tmp_path / "work", model=TOUR)
+    real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
+    app, runtime = app_of(home, demo, real)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        text = screen_text(app)
+        assert "This is a script, not a model" in text
+        assert "/key" in text
+        assert "ANTHROPIC_API_KEY" in text
+        assert "config.toml" in text
+        await say(pilot, "/key anthropic ")
+        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await pilot.press(*"sk-canary", "enter")
+        await until(pilot, lambda: app.chat.session is real)
+        await settle(pilot)
+        assert runtime.credentials.saved == {"anthropic": "sk-canary"}
+        assert "This is a script" not in screen_text(app)
+        assert "canary" not in screen_text(app)
+        assert all("key" not in draft.text for draft in app.chat.history.entries)
+
+
+async def test_r_crd_02_a_key_given_as_an_argument_is_refused_unrepeated(home, session):
+    app, runtime = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/key sk-canary")
+        await settle(pilot)
+        assert "takes the name of a provider" in screen_text(app)
+        assert runtime.credentials.saved == {}
+        assert app.chat.history.entries == []
+
+
+# Commands
+
+
+async def test_r_rte_10_what_looks_like_a_path_is_sent_on_the_second_enter(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/etc/hosts is odd")
+        assert session.sent == []
+        assert app.chat.prompt.text == "/etc/hosts is odd"
+        await pilot.press("enter")
+        await until(pilot, lambda: session.sent == ["/etc/hosts is odd"])
+
+
+async def test_an_unknown_command_is_never_sent_and_keeps_its_text(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/hlep")
+        await pilot.press("enter")
+        await settle(pilot)
+        assert session.sent == []
+        assert app.chat.prompt.text == "/hlep"
+        assert "did you mean `/help`" in screen_text(app)
+
+
+@pytest.mark.parametrize("name", ["/help", "/cost", "/context"])
+async def test_r_tui_20_reports_open_and_close(home, session, name):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, name)
+        await until(pilot, lambda: isinstance(app.screen, ReportScreen))
+        await settle(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+
+
+async def test_r_tui_20_new_and_clear(home, tmp_path):
+    first = FakeSession(HELLO, workspace=tmp_path / "work")
+    second = FakeSession(HELLO, workspace=tmp_path / "work", session_id="sess_2")
+    app, _ = app_of(home, first, second)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Hello to you." in screen_text(app))
+        await say(pilot, "/clear")
+        await until(pilot, lambda: "Hello to you." not in screen_text(app))
+        assert app.chat.session is first
+        await say(pilot, "/new")
+        await until(pilot, lambda: app.chat.session is second)
+        assert first.closed
+
+
+async def test_r_tui_19_a_refused_swap_is_told_and_keeps_the_text(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/model claude-9")
+        await until(pilot, lambda: app.chat.prompt.text == "/model claude-9")
+        assert "the active model did not change" in screen_text(app)
+
+
+async def test_r_tui_19_the_picker_swaps_and_greys_what_is_not_configured(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/models")
+        await settle(pilot)
+        text = screen_text(app)
+        assert text.index(SONNET.id) < text.index(GPT.id)
+        assert "OPENAI_API_KEY" in text
+        assert "$3 in, $15 out" in text
+        await pilot.press(*"gpt")
+        await settle(pilot)
+        assert app.screen.query_one(OptionList).option_count == 1
+        await pilot.press("enter")
+        await settle(pilot)
+        assert session.model is SONNET
+        await pilot.press("escape")
+        await settle(pilot)
+        assert app.screen is app.chat
+
+
+async def test_model_show_explains_the_last_choice(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/model show")
+        await until(pilot, lambda: "7 global_default: chose" in screen_text(app))
+
+
+async def test_copy_takes_the_source_of_the_last_reply(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: not app.chat.playing and session.state.messages)
+        await say(pilot, "/copy")
+        await until(pilot, lambda: app.clipboard == "Hello to you.")
+
+
+async def test_theme_changes_the_colours(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/theme light ")
+        await until(pilot, lambda: app.theme == "light")
+
+
+async def test_r_tui_03_enter_takes_what_is_offered_at_80_by_24(home, session):
+    (session.workspace / "apple.py").write_text("")
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press(*"see", "space", *"@app")
+        await until(pilot, lambda: "apple.py" in screen_text(app))
+        await pilot.press("tab")
+        await settle(pilot)
+        assert app.chat.prompt.text == "see @apple.py "
+        await pilot.press("ctrl+c", *"/he", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ReportScreen))
+
+
+async def test_no_timer_runs_when_nothing_happens(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: not app.chat.playing)
+        assert app.chat._ticker is not None
+        assert app.chat._ticker._task is None or app.chat._ticker._task.done()
+        assert not app.chat.prompt.cursor_blink

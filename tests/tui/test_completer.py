@@ -1,0 +1,102 @@
+import subprocess
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from yourtool.agent.commands import COMMANDS
+from yourtool.tui.completer import Completer, best, workspace_files
+
+FILES = ["README.md", "src/app.py", "src/apple/pie.py", "tests/test_app.py"]
+
+
+def make(files=FILES):
+    completer = Completer()
+    completer.files = files
+    completer.values = {"model": [("anthropic:sonnet", "sonnet"), ("openai:gpt", "gpt")]}
+    return completer
+
+
+def labels(offers):
+    return [each.label for each in offers.candidates] if offers else []
+
+
+def test_r_tui_03_a_slash_offers_every_command_with_its_description():
+    offers = make().offers("/")
+    assert labels(offers) == [command.usage for command in COMMANDS]
+    assert all(each.description for each in offers.candidates)
+
+
+def test_r_tui_21_completion_reads_the_table_of_the_parser():
+    for command in COMMANDS:
+        assert command.usage in labels(make().offers(f"/{command.name}"))
+
+
+def test_arguments_are_offered_fuzzily():
+    assert labels(make().offers("/model gp")) == ["openai:gpt"]
+    assert make().offers("/clear x") is None
+
+
+def test_an_argument_that_is_complete_is_not_offered_again():
+    assert make().offers("/model openai:gpt") is None
+
+
+def test_an_at_sign_offers_models_first_and_only_at_the_start():
+    assert labels(make().offers("@a"))[0] == "anthropic:sonnet"
+    assert labels(make().offers("see @app")) == [
+        "src/app.py",
+        "tests/test_app.py",
+        "src/apple/pie.py",
+    ]
+
+
+def test_an_at_sign_inside_a_word_offers_nothing():
+    assert make().offers("me@app") is None
+    assert make().offers("@app and then") is None
+
+
+def test_what_replaces_the_word_begins_where_the_word_begins():
+    offers = make().offers("look at @pie")
+    assert offers is not None
+    assert (offers.start, offers.candidates[0].text) == (8, "@src/apple/pie.py ")
+
+
+@given(st.lists(st.text(st.characters(blacklist_characters="\n"), min_size=1)), st.text(max_size=3))
+def test_what_is_found_holds_the_letters_in_order(names, query):
+    query = query.replace("\n", "")
+    for name in best(query, names):
+        rest = iter(name.lower())
+        assert (
+            query.lower() != query
+            or all(letter in rest for letter in query)
+            or (len(name) != len(name.lower()))
+        )
+
+
+def test_a_name_that_begins_with_the_query_comes_first():
+    assert best("app", ["x/mapper.py", "a/p/p.py", "src/app.py"])[0] == "src/app.py"
+
+
+def test_r_tui_03_files_that_git_ignores_are_left_out(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    for name in ("kept.py", "noise.log", "line\nbreak.py"):
+        (tmp_path / name).write_text("")
+    assert workspace_files(tmp_path) == [".gitignore", "kept.py"]
+
+
+def test_a_program_that_a_repository_names_is_not_run_to_list_files(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    mark = tmp_path / "ran"
+    command = f"touch {mark};"
+    subprocess.run(["git", "-C", tmp_path, "config", "core.fsmonitor", command], check=True)
+    (tmp_path / "a.py").write_text("")
+    assert "a.py" in workspace_files(tmp_path)
+    assert not mark.exists()
+
+
+def test_outside_a_repository_the_directory_is_walked(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.py").write_text("")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "b.py").write_text("")
+    assert workspace_files(tmp_path) == ["sub/a.py"]

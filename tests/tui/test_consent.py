@@ -1,0 +1,331 @@
+import asyncio
+
+import pytest
+from textual import events
+from textual.widgets import Input
+
+from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
+from tests.tui.test_chat import say, screen_text, settle, until
+from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.chat import ChatScreen
+
+LONG = " && ".join(f"step-{n:03}" for n in range(200))
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def asking(home, clock, *asks):
+    session = FakeSession(
+        [started("go"), routed(), *asks, replied("done"), ended()], workspace=home.parent / "work"
+    )
+    runtime = FakeRuntime(home, session)
+
+    async def opens():
+        return runtime
+
+    app = YourtoolApp(opens)
+    app.chat = ChatScreen(clock)
+    return app
+
+
+async def ask(pilot, clock, *, quiet=True):
+    """Start the turn, and let the question be seen for a second without a key."""
+    await settle(pilot)
+    await say(pilot, "go")
+    panel = pilot.app.chat.consent
+    await until(pilot, lambda: panel.question is not None)
+    await settle(pilot)
+    if quiet:
+        await wait(pilot, clock, 1)
+    return panel
+
+
+async def wait(pilot, clock, seconds):
+    """Let time pass, and do what the timers would."""
+    clock.now += seconds
+    panel = pilot.app.chat.consent
+    panel.settle()
+    panel.reconsider()
+    await settle(pilot)
+
+
+@pytest.mark.parametrize(
+    ("letter", "verdict", "scope"),
+    [
+        ("a", Verdict.ALLOW, Scope.ONCE),
+        ("s", Verdict.ALLOW, Scope.SESSION),
+        ("w", Verdict.ALLOW, Scope.ALWAYS),
+        ("d", Verdict.DENY, Scope.ONCE),
+    ],
+)
+async def test_r_conf_03_a_letter_answers_once_it_stood_alone(home, clock, letter, verdict, scope):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await pilot.press(letter)
+        await pilot.pause()
+        assert asked.decision is None
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.scope) == (verdict, scope)
+        assert not app.chat.consent.has_class("-open")
+        assert app.focused is app.chat.prompt
+
+
+async def test_r_conf_03_the_default_is_deny_and_esc_denies(home, clock):
+    first, second = Ask(question()), Ask(question())
+    app = asking(home, clock, first, second)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await pilot.press("enter")
+        await until(pilot, lambda: first.decision is not None)
+        assert first.decision.verdict is Verdict.DENY
+        await until(pilot, lambda: app.chat.consent.question is second.question)
+        await wait(pilot, clock, 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: second.decision is not None)
+        assert second.decision.verdict is Verdict.DENY
+
+
+async def test_r_conf_03_deny_with_a_note_tells_why(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await pilot.press("n")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        await pilot.press(*"wrong", "escape")
+        await pilot.pause()
+        assert asked.decision is None
+        panel.action_answer("n")
+        await wait(pilot, clock, 0.5)
+        await pilot.press(*"later", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.note) == (Verdict.DENY, "later")
+
+
+async def test_t20_keys_before_the_quiet_go_to_the_prompt(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock, quiet=False)
+        await pilot.press("a", "s", "enter")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        assert app.chat.queue.drafts[0].text == "as"
+
+
+async def test_t20_a_prompt_with_text_keeps_the_keys_until_tab(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock, quiet=False)
+        await pilot.press("x")
+        await wait(pilot, clock, 5)
+        await pilot.press("a")
+        await wait(pilot, clock, 5)
+        assert app.chat.prompt.text == "xa"
+        await pilot.press("tab")
+        await wait(pilot, clock, 1)
+        assert app.focused is app.chat.prompt, "Tab is a key, too: the quiet begins anew"
+        app.chat.consent.take_keys()
+        await settle(pilot)
+        await pilot.press("a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert app.chat.prompt.text == "xa"
+
+
+async def test_t20_a_sentence_goes_to_the_prompt_whole(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await pilot.press("a", "d", "d")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == "add"
+
+
+async def test_t20_a_paste_never_answers(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        app.post_message(events.Paste("a\r"))
+        await settle(pilot)
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == "a\n"
+
+
+async def test_space_and_y_are_no_answers(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await pilot.press("y", "space")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == "y "
+
+
+async def test_enter_allows_only_after_the_arrows_went_there(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await pilot.press("left", "left", "left", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+
+
+async def test_r_tui_12_esc_right_after_the_question_came_stops_the_turn(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock, quiet=False)
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.chat.playing)
+        assert asked.decision is None
+        assert app.chat.consent.question is None
+
+
+async def test_r_conf_07_stopping_the_turn_takes_every_question_back(home, clock):
+    app = asking(home, clock, Ask(question()))
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        waiting = asyncio.create_task(panel.ask(question("rm -r build")))
+        await settle(pilot)
+        assert "1 more" in panel.border_subtitle
+        waiting.cancel()
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.chat.playing and waiting.done())
+        assert waiting.cancelled()
+        assert not panel.has_class("-open")
+        assert panel.question is None
+
+
+async def test_r_conf_07_questions_queue_and_are_answered_one_by_one(home, clock):
+    app = asking(home, clock, Ask(question("one")))
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        second = asyncio.create_task(panel.ask(question("two")))
+        await settle(pilot)
+        assert "one" in screen_text(app)
+        await pilot.press("d")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: "two" in screen_text(app))
+        assert not second.done()
+        await pilot.press("a")
+        await wait(pilot, clock, 0.45)
+        assert not second.done(), "the second question listens only after a quiet of its own"
+        await pilot.press("backspace")
+        await wait(pilot, clock, 1)
+        await pilot.press("a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, second.done)
+
+
+async def test_r_conf_02_the_whole_command_can_be_read(home, clock):
+    app = asking(home, clock, Ask(question(LONG)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        rows = "".join(row.plain for row in panel.preview.rows(60))
+        assert rows == LONG
+        before = panel.scroll.size.height
+        await pilot.press("ctrl+e")
+        await settle(pilot)
+        assert panel.scroll.size.height > before
+        panel.scroll.scroll_end(animate=False)
+        await settle(pilot)
+        assert "step-199" in screen_text(app)
+
+
+async def test_r_conf_02_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock):
+    asked = Confirmation(
+        id="c1",
+        kind="tool",
+        title="edit_file",
+        side_effects=SideEffects.WRITE,
+        preview=Preview(kind="diff", body=DIFF, paths=("x.py",), protected=True),
+        rule="edit_file(x.py)",
+    )
+    app = asking(home, clock, Ask(asked))
+    async with app.run_test(size=(90, 30)) as pilot:
+        await ask(pilot, clock)
+        text = screen_text(app)
+        assert "new line" in text
+        assert "\\u{202e}" in text
+        assert "\u202e" not in text
+        assert "changes: x.py" in text
+        assert "protected" in text
+        assert "edit_file(x.py)" in text
+        assert "write" in text
+
+
+async def test_t17_a_command_cannot_paint_over_its_own_question(home, clock):
+    app = asking(home, clock, Ask(question("rm -rf ~ \x1b[2K\r git status \u200b [b]x[/b]")))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot, clock)
+        text = screen_text(app)
+        assert "rm -rf ~ \\u{1b}[2K\\u{d} git status \\u{200b} [b]x[/b]" in text
+
+
+async def test_without_a_rule_only_once_is_offered(home, clock):
+    asked = Ask(question(rule=None))
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        assert [option.letter for option in panel.choices.options] == ["a", "d", "n"]
+        await pilot.press("w")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+
+
+async def test_a_limit_asks_in_its_own_words(home, clock):
+    asked = Ask(Confirmation(id="c", kind="limit", title="50 requests in this turn"))
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        text = screen_text(app)
+        assert "Go on? 50 requests in this turn" in text
+        assert "stop here" in text
+        await pilot.press("a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+
+
+async def test_r_tui_12_the_transcript_scrolls_while_a_question_stands(home, clock):
+    long_reply = replied("\n\n".join(f"paragraph {n}" for n in range(100)))
+    app = asking(home, clock, long_reply, Ask(question()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        before = app.chat.transcript.scroll_offset.y
+        await pilot.press("pageup")
+        await settle(pilot)
+        assert app.chat.transcript.scroll_offset.y < before
+        assert app.chat.consent.question is not None
