@@ -145,6 +145,14 @@ def test_a_table_without_keys_names_a_model_with_the_defaults_of_its_provider_r_
     assert model.capabilities.supports_images
 
 
+def test_a_model_that_nobody_described_can_have_a_price_all_the_same(load):
+    rows = '[models."mine:x"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
+    model = load(prices=f'pricing_version = "2027-01-01"\n{rows}').get("mine:x")
+    assert model.price is not None
+    assert (model.known, model.price.output_per_mtok_usd) == (False, Decimal(2))
+    assert load().get("demo:file").price is not None
+
+
 def test_the_user_can_price_a_model_and_the_version_says_so(load):
     catalogue = load(
         prices="""

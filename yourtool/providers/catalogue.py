@@ -44,13 +44,19 @@ class _PricesFile(Struct, frozen=True):
 class Catalogue:
     """Every model that has been described, and a careful guess for any other."""
 
-    def __init__(self, models: Iterable[Model], pricing_version: str) -> None:
-        """Index `models` by id and alias.
+    def __init__(
+        self,
+        models: Iterable[Model],
+        pricing_version: str,
+        prices: Mapping[str, Price] | None = None,
+    ) -> None:
+        """Index `models` by id and alias; `prices` are for those that nobody described.
 
         Raises:
             ConfigError: two models have the same alias.
         """
         self.pricing_version = pricing_version
+        self._prices = prices or {}
         self._models = {model.id: model for model in models}
         self._aliases: dict[str, str] = {}
         for model in self._models.values():
@@ -81,7 +87,8 @@ class Catalogue:
                 _check(file, name, row)
                 rows.setdefault(name, {}).update(row)
         prices, version = _prices(paths)
-        return cls((_model(name, row, defaults, prices) for name, row in rows.items()), version)
+        models = (_model(name, row, defaults, prices) for name, row in rows.items())
+        return cls(models, version, prices)
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; one that nobody described is not `known`.
@@ -95,6 +102,7 @@ class Catalogue:
             id=model_id,
             wire_name=ModelId.parse(model_id).name,
             capabilities=AdapterCapabilities(),
+            price=self._prices.get(model_id),
             known=False,
         )
 

@@ -16,6 +16,9 @@ from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerEr
 from yourtool.providers.base import WireReply
 from yourtool.providers.origin import host_of, is_loopback
 
+_UNSENT = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+"""What goes wrong before there is a response."""
+
 
 class Timeouts(Struct, frozen=True):
     """Seconds; how long a reply may pause is for the adapter to say."""
@@ -63,7 +66,7 @@ class HttpxTransport:
                 headers={"content-type": "application/json", **self._headers, **headers},
             )
             response = await client.send(request, stream=True)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except _UNSENT as error:
             raise self._network_error(error) from error
         try:
             yield _HttpxReply(response, self)
@@ -80,7 +83,7 @@ class HttpxTransport:
             response = await self._open().get(
                 self._base_url + path, headers=self._headers, timeout=self._timeouts.listing
             )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except _UNSENT as error:
             raise self._network_error(error) from error
         return listing(self._host, response.status_code, response.content)
 
@@ -109,6 +112,8 @@ class HttpxTransport:
                 what = f"it was silent for {self._timeouts.silence:g} s"
             case httpx.InvalidURL() | httpx.UnsupportedProtocol():
                 what = "its base URL is not a web address; it begins with `http://` or `https://`"
+            case UnicodeError():
+                what = "one of its headers has characters beyond ASCII"
             case httpx.ConnectError():
                 what = str(error) or "it refused the connection"
             case httpx.ProxyError():
