@@ -8,6 +8,7 @@ depends on the lines before it alone, never on how they were cut while arriving.
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple, Protocol, TypeAlias
 
 from yourtool.tui.lines import Line, Source, Span, expand_tabs, width_of, wrap
@@ -96,7 +97,7 @@ class Blocks:
         self._highlight = highlight
         self._containers: tuple[_Container, ...] = ()
         self._leaf: _Leaf = None
-        self._gap = 0  # a blank line is due, within so many containers less one
+        self._gap: tuple[_Container, ...] | None = None  # a blank line is due, within these
         self._begun = False
         self._rows: list[Line] = []
 
@@ -119,7 +120,7 @@ class Blocks:
             quotes = [at for at, one in enumerate(self._containers) if one.kind == ">"]
             unquoted = next((at for at in quotes if at >= matched), None)
             self._containers = self._containers[:unquoted]
-            self._gap = len(self._containers) + 1
+            self._gap = self._containers
         else:
             self._in_text(rest, line, matched)
         self._settle_long(within_line=more)
@@ -340,10 +341,11 @@ class Blocks:
             self._append((bar, *row), shared, fill="code.block", joint="" if at else "\n")
 
     def _open_gap(self) -> None:
-        if self._gap and self._begun:
-            around = [one for one in self._containers[: self._gap - 1] if one.marker is None]
-            self._rows.append(Line(tuple(one.rest for one in around), Source("")))
-        self._gap = 0
+        if self._gap is not None and self._begun:
+            pairs = zip(self._gap, self._containers, strict=False)
+            around = takewhile(lambda pair: pair[0] == pair[1], pairs)
+            self._rows.append(Line(tuple(one.rest for one, _ in around), Source("")))
+        self._gap = None
 
     def _append(
         self, row: Sequence[Span], source: Source, *, fill: str = "", joint: str = "\n"

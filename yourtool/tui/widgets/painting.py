@@ -77,8 +77,7 @@ class Painter:
         return Strip.join([before, marked, after])
 
     def _finished(self, segments: list[Segment]) -> Strip:
-        strip = Strip([segment for segment in segments if segment.text])
-        strip = strip.adjust_cell_length(self._width, self._base)
         for one in self._filters:
-            strip = strip.apply_filter(one, self._background)
-        return strip
+            segments = one.apply(segments, self._background)
+        strip = Strip([segment for segment in segments if segment.text])
+        return strip.adjust_cell_length(self._width, self._base)

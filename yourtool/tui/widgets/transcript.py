@@ -32,6 +32,7 @@ from yourtool.tui.widgets.view import ItemView
 FLUSHES = 12
 """Updates of the screen per second while something arrives."""
 _SLICE_SECONDS = 0.008
+_NOWHERE = 1 << 60
 
 
 class Transcript(ItemView):
@@ -56,6 +57,8 @@ class Transcript(ItemView):
         self._flushed_at = 0.0
         self._flush_comes = False
         self._flush_timer: Timer | None = None
+        self._changed = (_NOWHERE, 0)  # rows to be painted: the first, and the one after the last
+        self._painted_total = 0
         self._ticker: Timer | None = None
 
     def on_resize(self) -> None:
@@ -182,43 +185,56 @@ class Transcript(ItemView):
     # Bringing the screen up to date
 
     def _schedule(self, *, at_once: bool = False) -> None:
-        if not self.is_mounted or not self.size:
+        if self._flush_comes or (self._flush_timer is not None and not at_once):
             return
         wait = self._flushed_at + 1 / FLUSHES - time.monotonic()
+        if not self.is_mounted:
+            return
         if at_once or wait <= 0:
-            if not self._flush_comes:
-                self._flush_comes = True
-                self.call_next(self._flush)
-        elif self._flush_timer is None and not self._flush_comes:
+            self._flush_comes = True
+            self.call_next(self._flush)
+        else:
             self._flush_timer = self.set_timer(wait, self._flush)
 
     def _flush(self) -> None:
-        """Lay out what is new and in view, and have the rows that changed painted."""
+        """Lay out what is new, and have the rows that changed painted.
+
+        What takes too long is left for later, so that keys are not kept waiting; painting waits
+        for the rest, but not longer than the time between two flushes.
+        """
         self._flush_comes = False
         if self._flush_timer is not None:
             self._flush_timer.stop()
             self._flush_timer = None
         if not self._story.touched or not self.size:
             return
-        self._flushed_at = time.monotonic()
-        old_total = self._heights.total
+        now = time.monotonic()
         self._enlist()
-        first, last = self._measure_touched(self._flushed_at + _SLICE_SECONDS)
-        if self._heights.total != old_total:
-            last = max(self._heights.total, old_total, last)
+        self._measure_touched(now + _SLICE_SECONDS)
+        behind = bool(self._story.touched)
+        if not behind or now > self._flushed_at + 1 / FLUSHES:
+            self._flushed_at = now
+            self._paint_changes()
+        if behind:
+            self._flush_comes = True
+            self.call_later(self._flush)
+
+    def _paint_changes(self) -> None:
+        first, last = self._changed
+        self._changed = (_NOWHERE, 0)
+        if self._heights.total != self._painted_total:
+            last = max(self._heights.total, self._painted_total)
         self._settle()
+        self._painted_total = self._heights.total
         if not self._following and last > self.scroll_offset.y + self.size.height:
             self.unseen = True
         self._repaint(first, last)
         self._tick_while_running()
-        if self._story.touched:
-            self._flush_comes = True
-            self.call_later(self._flush)
 
-    def _measure_touched(self, deadline: float) -> tuple[int, int]:
-        """Lay out what changed until time is up; return the rows that are to be painted."""
+    def _measure_touched(self, deadline: float) -> None:
+        """Lay out what changed until time is up, and remember which rows are to be painted."""
         touched = sorted((self._index[item], item) for item in self._story.touched)
-        first, last = self._heights.total, 0
+        first, last = self._changed
         for index, item in touched:
             top, height = self._heights.top(index), self._heights[index]
             first = min(first, top + self._measure(index, item))
@@ -227,7 +243,7 @@ class Transcript(ItemView):
                 self._story.touched.discard(item)
             if time.monotonic() > deadline:
                 break
-        return first, last
+        self._changed = (first, last)
 
     def _tick_while_running(self) -> None:
         if self._story.running and self._ticker is None:
