@@ -127,6 +127,10 @@ class Routes:
             return self._availability.succeeded(model.id)
         return self._availability.failed(model.id, ErrorClass(error_class))
 
+    def sweep(self) -> Sequence[ProviderRecovered]:
+        """Return what became usable again because nobody tried it for a while."""
+        return self._availability.sweep()
+
     def _usable(self, provider: str) -> bool:
         return provider != "demo" and self._registry.why_not(provider) is None
 

@@ -235,6 +235,8 @@ class Session:
             record.turn_id = new_id()
             started = await record(self._started(message))
             yield started
+            for recovered in self._around.routes.sweep():
+                yield await record(recovered, parent=started.id)
             decided = self._around.routes.decide(addressed.override, self.state)
             route = await record(decided, parent=started.id)
             yield route
@@ -301,11 +303,6 @@ class Session:
 
     async def _choose(self, model_id: str | None) -> AsyncGenerator[Event, None]:
         yield await self._record(SessionModelSelected(model=model_id))
-        if model_id is not None:
-            yield Notice(level="info", text=f"The model is {model_id} from now on.")
-        else:
-            back = self._around.routes.expected(self.state).id
-            yield Notice(level="info", text=f"No explicit choice any more; {back} answers next.")
 
 
 def _nothing_ran() -> TurnCompleted:

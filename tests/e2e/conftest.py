@@ -1,0 +1,37 @@
+"""Projects to work in, and a home of their own."""
+
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import ROOT
+
+
+def make_repository(path: Path) -> None:
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+    subprocess.run(["git", "init", "-q", path], check=True)
+    subprocess.run([*git, "add", "-A"], cwd=path, check=True)
+    subprocess.run([*git, "commit", "-qm", "start"], cwd=path, check=True)
+
+
+@pytest.fixture(params=["this repository", "somebody else's project"])
+def project(request, tmp_path):
+    """A clone of this repository, and the real sources of a package that is installed anyway."""
+    path = tmp_path / "project"
+    if request.param == "this repository":
+        subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", path], check=True)
+    else:
+        spec = find_spec("pathspec")
+        assert spec is not None and spec.origin is not None
+        shutil.copytree(Path(spec.origin).parent, path / "pathspec")
+        (path / "README.md").write_text("# pathspec\n\nMatches paths.\n")
+        make_repository(path)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path):
+    return {"YOURTOOL_HOME": str(tmp_path / "home"), "YOURTOOL_DEMO_PACE": "0"}

@@ -1,0 +1,104 @@
+"""A person at a terminal: a real pseudo-terminal, a screen, and hands that type."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pexpect
+import pyte
+
+ROOT = Path(__file__).parents[2]
+YOURTOOL = (sys.executable, "-m", "yourtool")
+
+
+class Terminal:
+    """Runs a program in a pseudo-terminal and shows what a person would see."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        columns: int = 100,
+        rows: int = 30,
+    ) -> None:
+        self.screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self.screen)
+        self.output = bytearray()
+        """Every byte the program wrote."""
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL")}
+        self.process = pexpect.spawn(
+            command[0],
+            list(command[1:]),
+            cwd=str(cwd),
+            env={**kept, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **env},
+            dimensions=(rows, columns),
+            timeout=5,
+        )
+        self.process.delaybeforesend = None
+
+    @property
+    def text(self) -> str:
+        """The screen as lines of text."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def read(self, seconds: float) -> None:
+        """Take in what the program writes for some time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                piece = self.process.read_nonblocking(65536, timeout=min(left, 0.05))
+            except pexpect.TIMEOUT:
+                continue
+            except pexpect.EOF:
+                return
+            self.output += piece
+            self._stream.feed(piece)
+
+    def wait(self, sign: str | Callable[[str], bool], seconds: float = 20) -> str:
+        """Wait until a regular expression is found on the screen, or a condition holds of it."""
+        met = sign if callable(sign) else lambda text: re.search(sign, text) is not None
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.read(0.03)
+            if met(self.text):
+                return self.text
+        raise AssertionError(f"never saw {sign!r} on\n{self.text}")
+
+    def send(self, keys: str | bytes) -> None:
+        """Press keys."""
+        self.process.send(keys)
+
+    def say(self, text: str) -> None:
+        """Type a line, see it, and press Enter."""
+        self.send(text)
+        self.wait(lambda screen: text[-20:] in screen)
+        self.send("\r")
+
+    def answer(self, letter: str) -> None:
+        """Answer a question once it takes keys, which is a moment after the last key."""
+        self.read(0.7)
+        self.send(letter)
+
+    def paste(self, text: str) -> None:
+        """Paste as a terminal does that brackets pastes."""
+        self.send(f"\x1b[200~{text}\x1b[201~")
+
+    def end(self, seconds: float = 10) -> int | None:
+        """Wait for the program to leave; return its exit code, None after a signal."""
+        deadline = time.monotonic() + seconds
+        while self.process.isalive() and time.monotonic() < deadline:
+            self.read(0.05)
+        assert not self.process.isalive(), f"still running:\n{self.text}"
+        self.process.close()
+        return self.process.exitstatus
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.close(force=True)

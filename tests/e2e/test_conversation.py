@@ -1,0 +1,83 @@
+"""The first real turn, end to end, as a person has it."""
+
+import sqlite3
+
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+READY = "Say what to do"
+
+
+def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, home):
+    """R-EASE-01, R-CRD-03."""
+    with Terminal(YOURTOOL, cwd=project, env=home) as terminal:
+        terminal.wait("This is a script, not a model")
+        terminal.say("hello")
+        terminal.wait("a script, not a model. I understand")
+        terminal.wait("Type anything to go on")
+        terminal.say("next")
+        terminal.wait("Allow write_file")
+        terminal.wait(r"\+ # The tour")
+        terminal.answer("a")
+        terminal.wait("TOUR.md is there")
+        terminal.say("go")
+        terminal.wait("Allow shell")
+        terminal.answer("a")
+        terminal.wait("exit code 0")
+        terminal.wait("Type /model demo:guide")
+        terminal.say("/model demo:guide")
+        terminal.wait("demo:guide  ask")
+        terminal.say("and now?")
+        terminal.wait("ANTHROPIC_API_KEY")
+        terminal.say("/quit")
+        assert terminal.end() == 0
+    assert not (project / "TOUR.md").exists()
+
+
+def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(project, home):
+    edit = {"path": "README.md", "edits": [{"old": "# ", "new": "# The "}]}
+    head = (project / "README.md").read_text().splitlines()[0]
+    edit["edits"] = [{"old": head, "new": f"{head}, indeed"}]
+    script = [
+        Reply("I read the file first.", [("read_file", {"path": "README.md"})]),
+        Reply("Now I change its title.", [("edit_file", edit)]),
+        Reply("Now the tests.", [("shell", {"command": "echo 3 passed; exit 0"})]),
+        Reply("All three tests pass."),
+        Reply("From here on it is me.", [("read_file", {"path": "README.md"})]),
+        Reply("I see the new title."),
+        Reply("Welcome back."),
+    ]
+    with ProviderServer(script) as server:
+        env = {**home, **server.environment}
+        with Terminal(YOURTOOL, cwd=project, env=env) as terminal:
+            terminal.wait("anthropic:")
+            terminal.say("improve the title of the README")
+            terminal.wait("Allow edit_file")
+            terminal.wait("indeed")
+            terminal.answer("a")
+            terminal.wait("Allow shell")
+            terminal.wait("echo 3 passed")
+            terminal.answer("a")
+            terminal.wait("All three tests pass")
+            terminal.say("/model gpt-5")
+            terminal.wait("openai:gpt-5")
+            terminal.say("who are you now?")
+            terminal.wait("I see the new title")
+            terminal.say("/quit")
+            assert terminal.end() == 0
+        assert (project / "README.md").read_text().splitlines()[0] == f"{head}, indeed"
+        with Terminal((*YOURTOOL, "--continue"), cwd=project, env=env) as terminal:
+            terminal.wait("I see the new title")
+            terminal.wait("openai:gpt-5")
+            terminal.say("are you there?")
+            terminal.wait("Welcome back")
+            terminal.say("/quit")
+            assert terminal.end() == 0
+        paths = [path for path, _ in server.requests]
+        assert paths == ["/v1/messages"] * 4 + ["/v1/chat/completions"] * 3
+        assert server.problems() == []
+    database = sqlite3.connect(f"{home['YOURTOOL_HOME']}/data/sessions.db")
+    assert database.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
+    pending = "SELECT count(*) FROM tool_calls WHERE status != 'succeeded'"
+    assert database.execute(pending).fetchone() == (0,)
+    database.close()
