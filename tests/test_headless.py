@@ -179,9 +179,3 @@ def test_a_pipe_that_closes_early_ends_the_program_without_a_traceback(tmp_path,
         process.stdout.close()
         assert process.wait(20) in (0, 130)
         assert process.stderr.read() in ("", "yourtool: Interrupted.\n")
-
-
-def test_a_headless_start_loads_no_screen_and_no_sdk():
-    code = "import sys, yourtool.cli, yourtool.headless; print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"textual", "rich", "anthropic", "openai"}.isdisjoint(done.stdout.split())

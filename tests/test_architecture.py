@@ -1,0 +1,158 @@
+"""The shape of the code, where a rule can be a test."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "yourtool").rglob("*.py"))
+SCRIPTS = [
+    *SOURCES,
+    *sorted((ROOT / "docs").rglob("*.py")),
+    *sorted(ROOT.glob("benchmarks/**/*.py")),
+]
+
+MODULE_LINES = 400
+FUNCTION_LINES = 60
+PARAMETERS = 6
+BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
+LATE_IMPORTERS = {
+    "yourtool/__main__.py",  # after the fork
+    "yourtool/cli/__init__.py",  # the front end or the command that was chosen
+    "yourtool/providers/registry.py",  # the adapter that was asked for
+}
+SDKS = {"anthropic", "openai"}
+READS_MARKUP = {"Static", "Label", "OptionList", "notify"}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def every_source() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", SOURCES, ids=name)
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield node.module or ""
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name)
+def test_modules_and_functions_stay_small(path):
+    assert len(path.read_text("utf-8").splitlines()) <= MODULE_LINES
+    for function in functions(path):
+        lines = (function.end_lineno or 0) - function.lineno + 1
+        assert lines <= FUNCTION_LINES, f"{function.name} has {lines} lines"
+        arguments = function.args
+        count = len([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs])
+        own = bool(arguments.args) and arguments.args[0].arg in ("self", "cls")
+        assert count - own <= PARAMETERS, f"{function.name} has {count - own} parameters"
+
+
+@every_source()
+def test_no_module_has_a_name_that_says_nothing(path):
+    assert path.stem not in BANNED_NAMES
+    assert not BANNED_NAMES & set(path.relative_to(ROOT).parent.parts)
+
+
+@every_source()
+def test_nothing_is_imported_inside_a_function(path):
+    for function in functions(path):
+        late = [each for node in ast.walk(function) for each in imported(node)]
+        assert not late, f"{function.name} imports {late}"
+    if name(path) not in LATE_IMPORTERS:
+        calls = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call))
+        called = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
+        assert not called & {"import_module", "__import__"}
+
+
+@every_source()
+def test_only_the_registry_knows_of_the_vendors_libraries(path):
+    for node in ast.walk(tree(path)):
+        for each in imported(node):
+            assert each.partition(".")[0] not in SDKS
+            assert "tui" in path.parts or each.partition(".")[0] not in {"textual", "rich"}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if "tui" in p.parts], ids=name)
+def test_no_foreign_text_is_ever_read_as_markup(path):
+    for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+        called = ast.unparse(call.func).rpartition(".")[2]
+        if called not in READS_MARKUP or (call.args and _is_harmless(call.args[0])):
+            continue
+        off = {each.arg: ast.unparse(each.value) for each in call.keywords}.get("markup")
+        assert off == "False", f"line {call.lineno}: {called} without `markup=False`"
+
+
+def _is_harmless(shown: ast.expr) -> bool:
+    """Whether it is our own words, or styled text, in which nothing is markup."""
+    return isinstance(shown, ast.Constant) or bool(
+        re.search(r"Content|Text\(|\bcontent\b", ast.unparse(shown))
+    )
+
+
+def loaded_by(modules: str) -> set[str]:
+    # Where `click` is installed, which it is only for development, httpx loads rich for a command
+    # line of its own.
+    code = f"import sys; sys.modules['click'] = None; import {modules}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return {module.partition(".")[0] for module in done.stdout.split()} | set(done.stdout.split())
+
+
+def test_a_headless_start_loads_no_screen_and_no_sdk():
+    assert not {"textual", "rich", *SDKS} & loaded_by("yourtool.cli, yourtool.headless")
+
+
+def test_the_interface_paints_before_it_loads_what_a_turn_needs():
+    late = {"httpx", "sqlite3", "yourtool.agent.runtime", "yourtool.store.database", *SDKS}
+    assert not late & loaded_by("yourtool.cli, yourtool.tui.app")
+
+
+def test_the_supervising_parent_loads_next_to_nothing():
+    assert not {"asyncio", "logging", "msgspec", "subprocess"} & loaded_by("yourtool.__main__")
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    files = [ROOT / each for each in listed.stdout.split("\0") if each]
+    return [path for path in files if path.is_file() and path.name != "test_architecture.py"]
+
+
+FORBIDDEN = {
+    "a package registry": r"pypi\.org|pythonhosted|registry\.npmjs|--index-url|--find-links",
+    "a directory of one machine": r"/work/(main|shared)|/root/\.",
+    "how it was made": r"[Cc]o-authored-by|[Gg]enerated (with|by) |/work/\.library",
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_names(what):
+    pattern = re.compile(FORBIDDEN[what].encode())
+    found = [
+        f"{name(path)}: {match[0].decode()}"
+        for path in tracked()
+        if (match := pattern.search(path.read_bytes()))
+    ]
+    assert not found
