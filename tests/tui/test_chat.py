@@ -4,6 +4,7 @@ import pytest
 from textual import events
 from textual.widgets import OptionList
 
+from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import (
     GPT,
     SONNET,
@@ -49,29 +50,6 @@ def app_of(home, *sessions, **options):
     return YourtoolApp(opens, **options), runtime
 
 
-async def settle(pilot):
-    for _ in range(2):
-        await pilot.pause()
-
-
-async def until(pilot, condition):
-    for _ in range(200):
-        if condition():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to be")
-
-
-def screen_text(app):
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
-async def say(pilot, text):
-    pilot.app.chat.prompt.load(Draft(text))
-    await pilot.press("enter")
-    await pilot.pause()
-
-
 class Waiting:
     """A script that stops after its first words until told to go on."""
 
@@ -95,7 +73,7 @@ async def test_r_qlt_01_the_prompt_takes_keys_before_anything_is_opened(home, se
         await say(pilot, "early")
         assert "opening" in screen_text(app)
         assert app.chat.queue.drafts == [Draft("early")]
-        await pilot.press("l", "a")
+        await press(pilot, "l", "a")
         gate.set()
         await until(pilot, lambda: session.sent == ["early"])
         assert app.chat.prompt.text == "la"
@@ -109,7 +87,7 @@ async def test_a_failure_to_open_is_told_and_the_program_can_be_left(home):
     async with app.run_test() as pilot:
         await settle(pilot)
         assert "did you mean `model`" in screen_text(app)
-        await pilot.press("ctrl+d")
+        await press(pilot, "ctrl+d")
         await settle(pilot)
     assert app.return_code == 2
 
@@ -165,14 +143,14 @@ async def test_r_tui_01_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home,
     lines = "\r".join(f"line {n}" for n in range(10_000))
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("x")
+        await press(pilot, "x")
         app.post_message(events.Paste(lines))
         await settle(pilot)
         assert app.chat.prompt.text == "x[Pasted text #1: 10,000 lines]"
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: session.sent)
         assert session.sent == ["x" + lines.replace("\r", "\n")]
-        await pilot.press("up")
+        await press(pilot, "up")
         await settle(pilot)
         assert app.chat.prompt.draft.full == session.sent[0]
 
@@ -186,7 +164,7 @@ async def test_a_paste_with_controls_is_never_drawn_and_backspace_takes_the_whol
         app.post_message(events.Paste("\x1b[2Jhello"))
         await settle(pilot)
         assert app.chat.prompt.text == "[Pasted text #1: 1 line]"
-        await pilot.press("backspace")
+        await press(pilot, "backspace")
         assert app.chat.prompt.text == ""
 
 
@@ -195,9 +173,9 @@ async def test_r_tui_01_new_lines(home, session, keys):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("a", *keys, "b")
+        await press(pilot, "a", *keys, "b")
         assert app.chat.prompt.text == "a\nb"
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: session.sent == ["a\nb"])
 
 
@@ -208,14 +186,14 @@ async def test_r_tui_02_up_and_down_walk_the_history_at_the_edges(home, session)
         for text in ("one", "two"):
             await say(pilot, text)
             await until(pilot, lambda: not app.chat.playing)
-        await pilot.press("d", "r")
-        await pilot.press("up")
+        await press(pilot, "d", "r")
+        await press(pilot, "up")
         await settle(pilot)
         assert app.chat.prompt.text == "two"
-        await pilot.press("up")
+        await press(pilot, "up")
         await settle(pilot)
         assert app.chat.prompt.text == "one"
-        await pilot.press("down", "down")
+        await press(pilot, "down", "down")
         await settle(pilot)
         assert app.chat.prompt.text == "dr"
 
@@ -227,9 +205,9 @@ async def test_r_tui_02_ctrl_r_finds_an_earlier_prompt(home, session):
         for text in ("apples", "pears"):
             await say(pilot, text)
             await until(pilot, lambda: not app.chat.playing)
-        await pilot.press("ctrl+r", "a", "p", "p")
+        await press(pilot, "ctrl+r", "a", "p", "p")
         await settle(pilot)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: app.chat.prompt.text == "apples")
 
 
@@ -237,7 +215,7 @@ async def test_r_tui_02_the_draft_survives_a_swap_and_the_next_start(home, sessi
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("h", "m")
+        await press(pilot, "h", "m")
         async for _ in session.select("gpt"):
             pass
         app.chat.refresh_status()
@@ -274,12 +252,12 @@ async def test_r_loop_10_what_is_sent_during_a_turn_waits_and_never_cancels(home
         assert session.sent == ["one"]
         assert "queued" in screen_text(app)
         assert app.chat.status_line.status.queued == 2
-        await pilot.press("up")
+        await press(pilot, "up")
         await settle(pilot)
         assert (app.chat.prompt.text, len(app.chat.queue)) == ("three", 1)
-        await pilot.press("!", "enter")
+        await press(pilot, "!", "enter")
         await settle(pilot)
-        await pilot.press("ctrl+x")
+        await press(pilot, "ctrl+x")
         await settle(pilot)
         assert [draft.text for draft in app.chat.queue.drafts] == ["two"]
         waiting.gate.set()
@@ -295,7 +273,7 @@ async def test_r_tui_14_esc_stops_the_turn_once_and_the_next_message_works(home,
         await say(pilot, "one")
         app.chat.action_stop()
         assert app.chat.status_line.status.activity == "stopping"
-        await pilot.press("escape")
+        await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.playing)
         assert "cancelled" in screen_text(app)
         await say(pilot, "two")
@@ -309,10 +287,10 @@ async def test_what_waits_is_held_after_a_stop_until_enter(home, tmp_path):
         await settle(pilot)
         await say(pilot, "one")
         await say(pilot, "two")
-        await pilot.press("escape")
+        await press(pilot, "escape")
         await until(pilot, lambda: app.chat.queue.held)
         assert session.sent == ["one"]
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: session.sent == ["one", "two"])
 
 
@@ -351,7 +329,7 @@ async def test_r_tui_17_one_key_tries_a_failed_turn_again(home, tmp_path):
         await say(pilot, "hello")
         await until(pilot, lambda: "overloaded" in screen_text(app) and not app.chat.playing)
         assert "Ctrl+T" in screen_text(app)
-        await pilot.press("ctrl+t")
+        await press(pilot, "ctrl+t")
         await until(pilot, lambda: session.retries == 1 and not app.chat.playing)
         assert session.sent == ["hello"]
 
@@ -360,7 +338,7 @@ async def test_ctrl_t_does_nothing_when_nothing_failed(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("ctrl+t")
+        await press(pilot, "ctrl+t")
         await settle(pilot)
         assert session.retries == 0
 
@@ -382,12 +360,12 @@ async def test_r_tui_14_ctrl_c_clears_text_first_and_quits_when_pressed_twice(ho
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("h", "i", "ctrl+c")
+        await press(pilot, "h", "i", "ctrl+c")
         assert app.chat.prompt.text == ""
-        await pilot.press("ctrl+c")
+        await press(pilot, "ctrl+c")
         assert "again to quit" in screen_text(app) or app.chat.prompt.border_subtitle
         assert app.is_running
-        await pilot.press("ctrl+c")
+        await press(pilot, "ctrl+c")
         await settle(pilot)
     assert runtime.closed
     assert app.return_code == 0
@@ -397,7 +375,7 @@ async def test_r_tui_14_ctrl_c_copies_a_selection(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("h", "i", "f7", "ctrl+c")
+        await press(pilot, "h", "i", "f7", "ctrl+c")
         await settle(pilot)
         assert app.clipboard == "hi"
         assert app.chat.prompt.text == "hi"
@@ -407,9 +385,9 @@ async def test_ctrl_d_deletes_in_text_and_quits_without(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        await pilot.press("h", "i", "home", "ctrl+d")
+        await press(pilot, "h", "i", "home", "ctrl+d")
         assert app.chat.prompt.text == "i"
-        await pilot.press("ctrl+d", "ctrl+d")
+        await press(pilot, "ctrl+d", "ctrl+d")
         await settle(pilot)
     assert app.return_code == 0
 
@@ -435,21 +413,21 @@ async def test_r_conf_09_modes_cycle_and_auto_must_be_typed(home, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         for mode in (Mode.ACCEPT_EDITS, Mode.PLAN):
-            await pilot.press("shift+tab")
+            await press(pilot, "shift+tab")
             await settle(pilot)
             assert session.mode is mode
-        await pilot.press("shift+tab")
+        await press(pilot, "shift+tab")
         await until(pilot, lambda: isinstance(app.screen, Entry))
-        await pilot.press("y", "e", "s", "enter")
+        await press(pilot, "y", "e", "s", "enter")
         await until(pilot, lambda: session.mode is Mode.ASK)
         session.mode = Mode.PLAN
-        await pilot.press("shift+tab")
+        await press(pilot, "shift+tab")
         await until(pilot, lambda: isinstance(app.screen, Entry))
-        await pilot.press(*"auto", "enter")
+        await press(pilot, *"auto", "enter")
         await until(pilot, lambda: session.mode is Mode.AUTO)
         await settle(pilot)
         assert "AUTO" in screen_text(app)
-        await pilot.press("shift+tab")
+        await press(pilot, "shift+tab")
         await settle(pilot)
         assert "AUTO" not in screen_text(app)
 
@@ -472,7 +450,7 @@ async def test_r_crd_03_without_a_key_the_script_is_called_one_and_the_ways_out_
         assert "config.toml" in text
         await say(pilot, "/key anthropic ")
         await until(pilot, lambda: isinstance(app.screen, Entry))
-        await pilot.press(*"sk-canary", "enter")
+        await press(pilot, *"sk-canary", "enter")
         await until(pilot, lambda: app.chat.session is real)
         await settle(pilot)
         assert runtime.credentials.saved == {"anthropic": "sk-canary"}
@@ -502,7 +480,7 @@ async def test_r_rte_10_what_looks_like_a_path_is_sent_on_the_second_enter(home,
         await say(pilot, "/etc/hosts is odd")
         assert session.sent == []
         assert app.chat.prompt.text == "/etc/hosts is odd"
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: session.sent == ["/etc/hosts is odd"])
 
 
@@ -511,7 +489,7 @@ async def test_an_unknown_command_is_never_sent_and_keeps_its_text(home, session
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "/hlep")
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await settle(pilot)
         assert session.sent == []
         assert app.chat.prompt.text == "/hlep"
@@ -526,7 +504,7 @@ async def test_r_tui_20_reports_open_and_close(home, session, name):
         await say(pilot, name)
         await until(pilot, lambda: isinstance(app.screen, ReportScreen))
         await settle(pilot)
-        await pilot.press("escape")
+        await press(pilot, "escape")
         await until(pilot, lambda: app.screen is app.chat)
 
 
@@ -565,13 +543,13 @@ async def test_r_tui_19_the_picker_swaps_and_greys_what_is_not_configured(home, 
         assert text.index(SONNET.id) < text.index(GPT.id)
         assert "OPENAI_API_KEY" in text
         assert "$3 in, $15 out" in text
-        await pilot.press(*"gpt")
+        await press(pilot, *"gpt")
         await settle(pilot)
         assert app.screen.query_one(OptionList).option_count == 1
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await settle(pilot)
         assert session.model is SONNET
-        await pilot.press("escape")
+        await press(pilot, "escape")
         await settle(pilot)
         assert app.screen is app.chat
 
@@ -607,12 +585,12 @@ async def test_r_tui_03_enter_takes_what_is_offered_at_80_by_24(home, session):
     app, _ = app_of(home, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await pilot.press(*"see", "space", *"@app")
+        await press(pilot, *"see", "space", *"@app")
         await until(pilot, lambda: "apple.py" in screen_text(app))
-        await pilot.press("tab")
+        await press(pilot, "tab")
         await settle(pilot)
         assert app.chat.prompt.text == "see @apple.py "
-        await pilot.press("ctrl+c", *"/he", "enter")
+        await press(pilot, "ctrl+c", *"/he", "enter")
         await until(pilot, lambda: isinstance(app.screen, ReportScreen))
 
 

@@ -4,8 +4,8 @@ import pytest
 from textual import events
 from textual.widgets import Input
 
+from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
-from tests.tui.test_chat import say, screen_text, settle, until
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen
@@ -83,8 +83,8 @@ async def test_r_conf_03_a_letter_answers_once_it_stood_alone(home, clock, lette
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await pilot.press(letter)
-        await pilot.pause()
+        await press(pilot, letter)
+        await settle(pilot)
         assert asked.decision is None
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
@@ -98,12 +98,12 @@ async def test_r_conf_03_the_default_is_deny_and_esc_denies(home, clock):
     app = asking(home, clock, first, second)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await pilot.press("enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: first.decision is not None)
         assert first.decision.verdict is Verdict.DENY
         await until(pilot, lambda: app.chat.consent.question is second.question)
         await wait(pilot, clock, 1)
-        await pilot.press("escape")
+        await press(pilot, "escape")
         await until(pilot, lambda: second.decision is not None)
         assert second.decision.verdict is Verdict.DENY
 
@@ -113,15 +113,15 @@ async def test_r_conf_03_deny_with_a_note_tells_why(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
-        await pilot.press("n")
+        await press(pilot, "n")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: isinstance(app.focused, Input))
-        await pilot.press(*"wrong", "escape")
-        await pilot.pause()
+        await press(pilot, *"wrong", "escape")
+        await settle(pilot)
         assert asked.decision is None
         panel.action_answer("n")
         await wait(pilot, clock, 0.5)
-        await pilot.press(*"later", "enter")
+        await press(pilot, *"later", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert (asked.decision.verdict, asked.decision.note) == (Verdict.DENY, "later")
 
@@ -131,7 +131,7 @@ async def test_t20_keys_before_the_quiet_go_to_the_prompt(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
-        await pilot.press("a", "s", "enter")
+        await press(pilot, "a", "s", "enter")
         await wait(pilot, clock, 1)
         assert asked.decision is None
         assert app.chat.queue.drafts[0].text == "as"
@@ -142,17 +142,17 @@ async def test_t20_a_prompt_with_text_keeps_the_keys_until_tab(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
-        await pilot.press("x")
+        await press(pilot, "x")
         await wait(pilot, clock, 5)
-        await pilot.press("a")
+        await press(pilot, "a")
         await wait(pilot, clock, 5)
         assert app.chat.prompt.text == "xa"
-        await pilot.press("tab")
+        await press(pilot, "tab")
         await wait(pilot, clock, 1)
         assert app.focused is app.chat.prompt, "Tab is a key, too: the quiet begins anew"
         app.chat.consent.take_keys()
         await settle(pilot)
-        await pilot.press("a")
+        await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
         assert app.chat.prompt.text == "xa"
@@ -163,7 +163,7 @@ async def test_t20_a_sentence_goes_to_the_prompt_whole(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await pilot.press("a", "d", "d")
+        await press(pilot, "a", "d", "d")
         await wait(pilot, clock, 2)
         assert asked.decision is None
         assert app.chat.prompt.text == "add"
@@ -186,7 +186,7 @@ async def test_space_and_y_are_no_answers(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await pilot.press("y", "space")
+        await press(pilot, "y", "space")
         await wait(pilot, clock, 2)
         assert asked.decision is None
         assert app.chat.prompt.text == "y "
@@ -197,7 +197,7 @@ async def test_enter_allows_only_after_the_arrows_went_there(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await pilot.press("left", "left", "left", "enter")
+        await press(pilot, "left", "left", "left", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW
 
@@ -207,7 +207,7 @@ async def test_r_tui_12_esc_right_after_the_question_came_stops_the_turn(home, c
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
-        await pilot.press("escape")
+        await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.playing)
         assert asked.decision is None
         assert app.chat.consent.question is None
@@ -221,7 +221,7 @@ async def test_r_conf_07_stopping_the_turn_takes_every_question_back(home, clock
         await settle(pilot)
         assert "1 more" in panel.border_subtitle
         waiting.cancel()
-        await pilot.press("ctrl+c")
+        await press(pilot, "ctrl+c")
         await until(pilot, lambda: not app.chat.playing and waiting.done())
         assert waiting.cancelled()
         assert not panel.has_class("-open")
@@ -235,16 +235,16 @@ async def test_r_conf_07_questions_queue_and_are_answered_one_by_one(home, clock
         second = asyncio.create_task(panel.ask(question("two")))
         await settle(pilot)
         assert "one" in screen_text(app)
-        await pilot.press("d")
+        await press(pilot, "d")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: "two" in screen_text(app))
         assert not second.done()
-        await pilot.press("a")
+        await press(pilot, "a")
         await wait(pilot, clock, 0.45)
         assert not second.done(), "the second question listens only after a quiet of its own"
-        await pilot.press("backspace")
+        await press(pilot, "backspace")
         await wait(pilot, clock, 1)
-        await pilot.press("a")
+        await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         await until(pilot, second.done)
 
@@ -256,7 +256,7 @@ async def test_r_conf_02_the_whole_command_can_be_read(home, clock):
         rows = "".join(row.plain for row in panel.preview.rows(60))
         assert rows == LONG
         before = panel.scroll.size.height
-        await pilot.press("ctrl+e")
+        await press(pilot, "ctrl+e")
         await settle(pilot)
         assert panel.scroll.size.height > before
         panel.scroll.scroll_end(animate=False)
@@ -300,7 +300,7 @@ async def test_without_a_rule_only_once_is_offered(home, clock):
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
         assert [option.letter for option in panel.choices.options] == ["a", "d", "n"]
-        await pilot.press("w")
+        await press(pilot, "w")
         await wait(pilot, clock, 2)
         assert asked.decision is None
 
@@ -313,7 +313,7 @@ async def test_a_limit_asks_in_its_own_words(home, clock):
         text = screen_text(app)
         assert "Go on? 50 requests in this turn" in text
         assert "stop here" in text
-        await pilot.press("a")
+        await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW
@@ -325,7 +325,7 @@ async def test_r_tui_12_the_transcript_scrolls_while_a_question_stands(home, clo
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot, clock)
         before = app.chat.transcript.scroll_offset.y
-        await pilot.press("pageup")
+        await press(pilot, "pageup")
         await settle(pilot)
         assert app.chat.transcript.scroll_offset.y < before
         assert app.chat.consent.question is not None

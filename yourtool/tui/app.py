@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import events
+from textual import events, work
 from textual.app import App
 from textual.filter import LineFilter
 from textual.screen import Screen
@@ -80,7 +80,7 @@ class YourtoolApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._stopped_by, number)
-        self.call_after_refresh(self.run_worker, self._open(), group="open")
+        self.call_after_refresh(self._open)
 
     async def on_event(self, event: events.Event) -> None:
         """Let the question know of every key, wherever it goes."""
@@ -128,6 +128,7 @@ class YourtoolApp(App[None]):
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 
+    @work(group="open")
     async def _open(self) -> None:
         try:
             self.runtime = await self._open_runtime()

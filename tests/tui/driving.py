@@ -1,0 +1,55 @@
+"""Pressing keys and waiting for what they do, without waiting for the machine to be idle."""
+
+import asyncio
+
+from textual import events
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+
+from yourtool.tui.drafts import Draft
+
+_CHARACTERS = {"space": " ", "backslash": "\\", "enter": "\r", "tab": "\t"}
+
+FRAME = 0.017
+"""Seconds in which the toolkit lays out and paints what changed."""
+
+
+async def settle(pilot: Pilot) -> None:
+    """Let every widget finish what it was told, and what follows from that."""
+    for _ in range(3):
+        await pilot._wait_for_screen()
+        await asyncio.sleep(FRAME)
+
+
+async def press(pilot: Pilot, *keys: str) -> None:
+    """Press keys one after another, each after the one before arrived."""
+    for key in keys:
+        name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+        character = key if len(key) == 1 else _CHARACTERS.get(key)
+        pressed = events.Key(name, character)
+        pressed.set_sender(pilot.app)
+        pilot.app._driver.send_message(pressed)
+        await asyncio.sleep(0)
+        await pilot._wait_for_screen()
+    await settle(pilot)
+
+
+async def say(pilot: Pilot, text: str) -> None:
+    """Put text into the prompt and press Enter."""
+    pilot.app.chat.prompt.load(Draft(text))
+    await press(pilot, "enter")
+
+
+async def until(pilot: Pilot, condition) -> None:
+    """Wait until something is so."""
+    for _ in range(400):
+        if condition():
+            return
+        await settle(pilot)
+        await asyncio.sleep(0.005)
+    raise AssertionError("it did not come to be")
+
+
+def screen_text(app) -> str:
+    """Return what is drawn."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
