@@ -2,7 +2,7 @@ import json
 import shlex
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import SHARED
@@ -74,6 +74,7 @@ def test_r_conf_04_what_a_shell_would_interpret_is_never_covered(command):
     assert rules(["shell(ls*)"]).verdict("shell", command) is Ruling.ASK
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=12))
 def test_r_conf_04_plain_words_are_what_a_shell_sees(command):
     if words := plain_words(command):
@@ -178,6 +179,7 @@ def test_r_conf_04_the_narrowest_rule_is_offered(tool, subject, rule):
         assert RuleSet((offered,)).verdict(tool, subject) is Ruling.ALLOW
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_an_offered_rule_covers_the_call_and_survives_writing(subject):
     for tool in ("shell", "edit_file"):

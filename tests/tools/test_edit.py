@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tools.contexts import Contexts, answer, call, refusal
@@ -71,6 +71,7 @@ CODECS = st.sampled_from(
 )
 
 
+@settings(deadline=None, max_examples=40)
 @given(TEXTS, TEXTS, CODECS)
 def test_r_tool_08_only_the_matched_bytes_change(tmp_path_factory, start, end, codec):
     mark, name = codec
@@ -82,6 +83,7 @@ def test_r_tool_08_only_the_matched_bytes_change(tmp_path_factory, start, end, c
     assert (root / "file").read_bytes() == before + "new".encode(name) + after
 
 
+@settings(deadline=None)
 @given(st.builds(lambda codec, text: codec[0] + text.encode(codec[1]), CODECS, TEXTS))
 def test_what_is_recognised_is_reproduced_byte_for_byte(data):
     encoding = recognise(data)

@@ -1,7 +1,7 @@
 from typing import Annotated, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
@@ -196,6 +196,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(SCHEMAS, VALUES)
 def test_r_can_10_the_validator_agrees_with_a_reference_implementation(part, instance):
     reference = pytest.importorskip("jsonschema").Draft7Validator(part)

@@ -99,14 +99,12 @@ class Tool:
         arguments: type[Args],
         run: Run[Any],
         previewer: Previewer[Any] | None = None,
-        subject: Callable[[Any], str | None] | None = None,
     ) -> None:
         self.definition = definition
         self.timeout_seconds = 600.0 if definition.side_effects in _SLOW else 60.0
         self._arguments = arguments
         self._run = run
         self._previewer = previewer
-        self._subject = subject
 
     @property
     def name(self) -> str:
@@ -144,18 +142,6 @@ class Tool:
         for path in self.paths(args):
             workspace.check(path, writing=self.definition.side_effects is SideEffects.WRITE)
 
-    def subject(self, args: Args, workspace: Workspace) -> str | None:
-        """Return what a permission rule is compared with: a command, a host, a real path.
-
-        Blocking. None: only a rule for the whole tool can cover the call.
-
-        Raises:
-            ToolError: as for `confine`.
-        """
-        if self._subject is not None:
-            return self._subject(args)
-        return next((workspace.locate(path) for path in self.paths(args)), None)
-
     async def preview(self, args: Args, context: ToolContext) -> Preview | None:
         """Say what `run` would do, without doing it; None when there is nothing to show.
 
@@ -184,7 +170,6 @@ def tool(
     effects: SideEffects,
     *,
     preview: Previewer[A] | None = None,
-    subject: Callable[[A], str | None] | None = None,
 ) -> Callable[[Run[A]], Tool]:
     """Make a tool of `async def name(args: SomeArgs, context: ToolContext)`.
 
@@ -199,7 +184,7 @@ def tool(
             input_schema=schema.derive(arguments),
             side_effects=effects,
         )
-        return Tool(definition, arguments, function, preview, subject)
+        return Tool(definition, arguments, function, preview)
 
     return decorate
 

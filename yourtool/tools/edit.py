@@ -120,8 +120,9 @@ async def edit_file(args: EditFile, context: ToolContext) -> ToolOutput:
     """Replace exact pieces of text in one file: all of the edits, or none.
 
     Each `old` must occur exactly once, so give enough lines around it, unless `replace_all` is set.
-    Line endings, encoding and everything outside the replaced text stay as they are. Read the file
-    first, without the line numbers that `read_file` puts before each line.
+    Put all edits of one file into one call. Line endings, encoding and everything outside the
+    replaced text stay as they are. Read the file first, and leave out the line numbers that
+    `read_file` puts before each line.
     """
     change = await _make(lambda: _edited(args, context), args.path, context)
     count = len(args.edits)

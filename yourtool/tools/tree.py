@@ -9,7 +9,6 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 
 from pathspec import GitIgnoreSpec
 
@@ -30,12 +29,9 @@ def files(workspace: Workspace, path: str, cancelled: threading.Event) -> Iterat
         ToolError: `path` is no directory that may be read.
     """
     start = workspace.locate(path)
-    above = _Ignored()
-    with suppress(UnicodeEncodeError):
-        above = _above(workspace, start)
     base = "" if start == "." else f"{start}/"
     with workspace.directory(path) as descriptor:
-        ignored = {base: above}
+        ignored = {base: _above(workspace, start)}
         for folder, names, found, here in os.fwalk(".", dir_fd=descriptor):
             if cancelled.is_set():
                 return

@@ -97,10 +97,7 @@ def fetcher(
         body = f"GET {args.url}" + (f"\n\nAsked because {risk}." if risk else "")
         return Preview(kind="text", body=body, protected=risk is not None)
 
-    def subject(args: FetchUrl) -> str:
-        return _address(args.url).host
-
-    @tool(SideEffects.READ, preview=preview, subject=subject)
+    @tool(SideEffects.READ, preview=preview)
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
         """Read a page of the public web; HTML comes back as Markdown.
 
@@ -134,8 +131,11 @@ def fetcher(
 
 
 def _address(text: str) -> httpx.URL:
+    if any(char <= " " or char == "\\" for char in text):
+        # Programs do not agree on what these mean, so a rule might judge another host.
+        raise ToolError(f"`{text}` holds a space, a control or a backslash; write it as `%…`")
     try:
-        url = httpx.URL(text.strip()).copy_with(fragment=None)
+        url = httpx.URL(text).copy_with(fragment=None)
         problem = None
     except (httpx.InvalidURL, ValueError) as error:
         raise ToolError(f"`{text}` is not an address: {error}; give a whole http(s) one") from error
