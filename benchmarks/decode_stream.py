@@ -1,11 +1,14 @@
 """Time to turn the bytes of a stream into events, against a bare decode of the same chunks.
 
-Prints one line of JSON: for each dialect microseconds per event of the bytes-to-events path, of
-bare `msgspec.json.decode`, and their ratio; best of several runs.
+Run as `python -m benchmarks.decode_stream`. Prints one line of JSON: for each dialect microseconds
+per event of the bytes-to-events path, of the same inside an adapter, and of bare
+`msgspec.json.decode`, and the ratio of the first to the last; best of several runs.
 """
 
+import asyncio
 import json
 import time
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -17,8 +20,12 @@ from yourtool.providers.openai_chat import OpenAIChat
 from yourtool.providers.reply import Reply
 from yourtool.providers.sse import Framing
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect
+from yourtool.providers.wire import Dialect, WireAdapter
 
+ENDS = {
+    "anthropic": [],
+    "openai_chat": [b'{"usage":{"prompt_tokens":1,"completion_tokens":1}}', b"[DONE]"],
+}
 EVENTS = 20_000
 RUNS = 5
 CHUNK = 4_096
@@ -94,6 +101,32 @@ def best(work: object, *arguments: object) -> float:
     return min(times)
 
 
+class Memory:
+    """A transport whose answer is in memory; the part of it that an adapter needs."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.status = 200
+        self.headers: dict[str, str] = {}
+
+    @asynccontextmanager
+    async def post(self, *_: object):
+        yield self
+
+    async def chunks(self):
+        for at in range(0, len(self._body), CHUNK):
+            yield self._body[at : at + CHUNK]
+
+
+def adapt(dialect: Dialect, body: bytes) -> None:
+    async def read() -> None:
+        adapter = WireAdapter(dialect, Memory(body), "some")  # pyright: ignore[reportArgumentType]
+        async for _ in adapter.stream(request()):
+            pass
+
+    asyncio.run(read())
+
+
 def bare(chunks: list[bytes]) -> None:
     decode = msgspec.json.decode
     for chunk in chunks:
@@ -106,10 +139,11 @@ def main() -> None:
         ("anthropic", Anthropic(), anthropic_chunks()),
         ("openai_chat", OpenAIChat(), chat_chunks()),
     ):
-        body = b"".join(b"event: x\ndata: " + chunk + b"\n\n" for chunk in chunks)
+        body = b"".join(b"event: x\ndata: " + chunk + b"\n\n" for chunk in [*chunks, *ENDS[name]])
         ours, floor = best(translate, dialect, body), best(bare, chunks)
         results[name] = {
             "us_per_event": round(ours / EVENTS * 1e6, 2),
+            "us_per_event_in_adapter": round(best(adapt, dialect, body) / EVENTS * 1e6, 2),
             "us_per_bare_decode": round(floor / EVENTS * 1e6, 2),
             "ratio": round(ours / floor, 2),
         }

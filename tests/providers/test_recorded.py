@@ -12,14 +12,32 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 
-STOPS = {reason.value for reason in StopReason}
+COUNTERS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_creation_input_tokens",
+)
+
+
+async def played(name):
+    asked = request(model(exchange(name)["provider"]))
+    return asked, *await play(name, asked=asked)
+
+
+def blocks(events, kind):
+    return [block for block in complete(events).final_content if isinstance(block, kind)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_recorded_exchange_gives_what_a_correct_client_has_in_hand(name):
-    right, asked = expected(name), request(model(exchange(name)["provider"]))
-    events, error = await play(name, asked=asked)
+async def test_a_recorded_exchange_obeys_the_rules_of_the_stream_r_adp_02_r_can_07(name):
+    _, events, _ = await played(name)
     assert broken_rules(events) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_recorded_exchange_fails_exactly_where_it_should(name):
+    right, (_, events, error) = expected(name), await played(name)
     if right["error"] is not None:
         assert error is not None
         assert error.status == right["error"]["status"]
@@ -29,46 +47,61 @@ async def test_a_recorded_exchange_gives_what_a_correct_client_has_in_hand(name)
         assert error.error_class == "network"
     else:
         assert error is None
+        assert complete(events).stop_reason == right["stop_class"]
+    if error is not None and events:
+        assert complete(events).stop_reason is StopReason.ERROR
     if not events:
-        assert right["error"] is not None or not right["complete"]
-        assert right["text"] == ""
-        return
-    whole = complete(events)
-    content = whole.final_content
-    texts = [b.text for b in content if isinstance(b, TextBlock)]
-    assert "".join(texts) == right["text"] + (right["refusal"] or "")
-    thoughts = [b for b in content if isinstance(b, ThinkingBlock)]
-    assert [(b.text, b.signature) for b in thoughts] == [
-        (t["text"], t["signature"]) for t in right["thinking"]
-    ]
-    assert [b.data for b in content if isinstance(b, RedactedThinkingBlock)] == right[
-        "redacted_thinking"
-    ]
-    calls = [b for b in content if isinstance(b, ToolUseBlock)]
-    wanted = right["tool_calls"] + [{**c, "input": None} for c in right["unfinished_tool_calls"]]
-    assert [
-        (asked.tool_ids.known_wire(asked.model.provider, b.id), b.name, b.input) for b in calls
-    ] == [(c["id"], c["name"], c["input"] or {}) for c in wanted]
-    for call, want in zip(calls, wanted, strict=True):
-        assert (call.id in whole.tool_input_errors) == (want["input"] is None)
-    if error is not None:
-        assert whole.stop_reason is StopReason.ERROR
-    else:
-        assert whole.stop_reason == right["stop_class"]
-    if right["stop_reason"]:
-        assert whole.stop_detail == right["stop_reason"]
-    usage = right["usage"]["uncached"]
-    if usage is None:
-        assert whole.usage.estimated
-    else:
-        for k, v in usage.items():
-            assert getattr(whole.usage, k) == (v or 0), k
-    server = [b["type"] for b in right["server_blocks"]]
-    kept = [e["block"]["type"] for e in (whole.provider_raw or {}).get("blocks", [])]
-    assert kept == server or error
+        assert error is not None
+        assert (right["text"], right["thinking"], right["tool_calls"]) == ("", [], [])
 
 
 def _words(message):
     """The provider's words without tags, line ends and keys, as far as all of them are kept."""
     plain = re.sub(r"sk-\w+", "[key]", re.sub(r"<[^>]*>", " ", message))
     return " ".join(plain.split())[:60]
+
+
+SAID = [name for name in NAMES if expected(name)["block_order"] or expected(name)["stop_reason"]]
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_a_recorded_exchange_says_and_thinks_what_was_recorded(name):
+    right, (_, events, error) = expected(name), await played(name)
+    said = "".join(block.text for block in blocks(events, TextBlock))
+    assert said == right["text"] + (right["refusal"] or "")
+    thoughts = [(block.text, block.signature) for block in blocks(events, ThinkingBlock)]
+    assert thoughts == [(one["text"], one["signature"]) for one in right["thinking"]]
+    sealed = [block.data for block in blocks(events, RedactedThinkingBlock)]
+    assert sealed == right["redacted_thinking"]
+    if right["stop_reason"]:
+        assert complete(events).stop_detail == right["stop_reason"]
+    if error is None:
+        raw = complete(events).provider_raw or {}
+        kept = [entry["block"]["type"] for entry in raw.get("blocks", ())]
+        assert kept == [block["type"] for block in right["server_blocks"]]
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_run(name):
+    right, (asked, events, _) = expected(name), await played(name)
+    open_calls = [{**one, "input": None} for one in right["unfinished_tool_calls"]]
+    wanted = [*right["tool_calls"], *open_calls]
+    calls = blocks(events, ToolUseBlock)
+    names = [asked.tool_ids.known_wire(asked.model.provider, call.id) for call in calls]
+    assert names == [one["id"] for one in wanted]
+    assert [(call.name, call.input) for call in calls] == [
+        (one["name"], one["input"] or {}) for one in wanted
+    ]
+    refused = [call.id in complete(events).tool_input_errors for call in calls]
+    assert refused == [one["input"] is None for one in wanted]
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_a_recorded_exchange_counts_what_was_recorded_r_adp_12_r_adp_13(name):
+    right, (_, events, _) = expected(name)["usage"], await played(name)
+    usage = complete(events).usage
+    assert usage.estimated is (right["uncached"] is None)
+    if right["uncached"] is not None:
+        assert {counter: getattr(usage, counter) for counter in COUNTERS} == {
+            counter: right["uncached"][counter] or 0 for counter in COUNTERS
+        }

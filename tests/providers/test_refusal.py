@@ -16,7 +16,6 @@ from yourtool.errors import (
 )
 from yourtool.providers.refusal import refusal, retry_after
 
-
 SPENT = {"error_code": "enforced_spend_limit_reached"}
 MANY = "Limit 3 tokens exceeded"
 LONG = "prompt is too long: 9 tokens > 8 maximum"

@@ -18,7 +18,8 @@ from tests.providers.exchanges import (
     request,
 )
 from tests.providers.rules import broken_rules
-from yourtool.errors import NetworkError, RateLimitError, ServerError
+from tests.strategies import Writer
+from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, ServerError
 from yourtool.events import (
     MessageComplete,
     MessageStart,
@@ -28,7 +29,7 @@ from yourtool.events import (
     ToolUseStart,
     UsageUpdate,
 )
-from yourtool.messages import StopReason, TextBlock
+from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.openai_chat import OpenAIChat
 from yourtool.providers.wire import Patience, WireAdapter
@@ -270,6 +271,18 @@ async def test_a_failure_to_connect_is_a_network_error(failure):
     assert isinstance(error, NetworkError)
     assert error.retryable
     assert error.__cause__ is failure
+
+
+@pytest.mark.parametrize("text", ["half a character: \ud83d"])
+async def test_a_conversation_that_cannot_be_written_down_is_an_error_of_ours(text):
+    history = [Writer().message(Role.USER, [TextBlock(text)])]
+    for name in (CHAT_TEXT, TWO_CALLS):
+        events, error = await events_of(
+            adapter(name, Playback([])), request(model(exchange(name)["provider"]), history)
+        )
+        assert events == []
+        assert isinstance(error, InvalidRequestError)
+        assert "something that cannot be sent" in str(error)
 
 
 async def test_a_refused_request_yields_nothing_and_names_the_provider():

@@ -70,57 +70,55 @@ def _results(messages: Sequence[Message]) -> dict[str, Message]:
 
 def _presentable(message: Message, model: Model, seen: set[str]) -> Message | None:
     """Return the message with what the model can take of it; None if nothing is left."""
-    raw = message.metadata.provider_raw
-    is_own = message.metadata.model == model.id
-    is_whole = message.metadata.status is MessageStatus.COMPLETE
-    if message.role is not Role.ASSISTANT:
-        content = tuple(_spoken(message))
+    metadata = message.metadata
+    raw = metadata.provider_raw
+    if raw is not None and (
+        metadata.model != model.id or metadata.status is not MessageStatus.COMPLETE
+    ):
+        metadata, raw = msgspec.structs.replace(metadata, provider_raw=None), None
+    if message.role is Role.ASSISTANT:
+        # What only the provider can read is placed by position: blank text holds positions too.
+        said = _said(message, model, seen)
+        content = tuple(said if raw is not None else filter(_is_visible, said))
+    else:
+        kinds = (TextBlock, ImageBlock) if message.role is Role.USER else (TextBlock,)
+        heard = (block for block in message.content if isinstance(block, kinds))
+        content = tuple(filter(_is_visible, heard))
         if message.role is Role.USER and not content:
             content = (_EMPTY,)
-    else:
-        # What only the provider can read is placed by position, so its message stays as it is.
-        keep_blank = raw is not None and is_own and is_whole
-        content = tuple(_assistant(message, model, seen, keep_blank=keep_blank))
-    if not content and not (raw is not None and is_own and is_whole):
+    if not content and raw is None:
         return None
-    metadata = message.metadata
-    if raw is not None and not (is_own and is_whole):
-        metadata = msgspec.structs.replace(metadata, provider_raw=None)
     if content == message.content and metadata is message.metadata:
         return message
     return msgspec.structs.replace(message, content=content, metadata=metadata)
 
 
-def _spoken(message: Message) -> Iterator[ContentBlock]:
-    for block in message.content:
-        if isinstance(block, TextBlock) and block.text.strip():
-            yield block
-        elif isinstance(block, ImageBlock) and message.role is Role.USER:
-            yield block
+def _is_visible(block: ContentBlock) -> bool:
+    return not isinstance(block, TextBlock) or bool(block.text.strip())
 
 
-def _assistant(
-    message: Message, model: Model, seen: set[str], *, keep_blank: bool
-) -> Iterator[ContentBlock]:
-    is_own = message.metadata.model == model.id
-    is_whole = message.metadata.status is MessageStatus.COMPLETE
+def _said(message: Message, model: Model, seen: set[str]) -> Iterator[ContentBlock]:
+    """Yield what the model said, as far as it may be shown to the model that goes on."""
     for block in message.content:
-        if isinstance(block, TextBlock):
-            if keep_blank or block.text.strip():
+        match block:
+            case TextBlock():
                 yield block
-        elif isinstance(block, ToolUseBlock):
-            if block.id in seen:
+            case ToolUseBlock(use) if use in seen:
                 dropped(block, message, model.provider, "the same call stands earlier already")
-            else:
-                seen.add(block.id)
+            case ToolUseBlock(use):
+                seen.add(use)
                 yield block
-        elif isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-            if not is_own:
-                dropped(block, message, model.provider, "only the model that thought can read it")
-            elif not is_whole:
-                dropped(block, message, model.provider, "the reply it belongs to is not whole")
-            else:
-                yield block
+            case ThinkingBlock() | RedactedThinkingBlock():
+                if message.metadata.model != model.id:
+                    dropped(
+                        block, message, model.provider, "only the model that thought can read it"
+                    )
+                elif message.metadata.status is not MessageStatus.COMPLETE:
+                    dropped(block, message, model.provider, "the reply it belongs to is not whole")
+                else:
+                    yield block
+            case _:
+                pass
 
 
 def _closing(message: Message, call: ToolUseBlock) -> Message:

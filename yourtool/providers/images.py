@@ -139,9 +139,10 @@ def _read_inside(workspace_path: str, parts: tuple[str, ...]) -> bytes:
         descriptor = os.open(parts[-1], flags, dir_fd=directory)
     finally:
         os.close(directory)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ImageRefusedError("it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ImageRefusedError("it is not a regular file")
         content = file.read(IMAGE_LIMIT + 1)
     if not content:
         raise ImageRefusedError("it is empty")

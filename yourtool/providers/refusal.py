@@ -34,9 +34,9 @@ MESSAGE_LIMIT = 600
 _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
 _TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _OVERFLOW = re.compile(
-    r"prompt is too long|context (?:length|window|size)|context_length|too many (?:input )?tokens"
-    r"|(?:input|prompt|request) (?:is )?too (?:long|large)|tokens? .{0,40}exceed"
-    r"|exceeds? .{0,60}tokens?|reduce the length",
+    r"prompt is too long|context (?:length|window|size|limit)|context_length"
+    r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
+    r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length",
     re.IGNORECASE | re.DOTALL,
 )
 _NEVER_AGAIN = frozenset({"insufficient_quota", "enforced_spend_limit_reached", "billing_error"})

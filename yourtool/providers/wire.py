@@ -21,10 +21,11 @@ from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 import httpx
+import msgspec
 from msgspec import Struct
 
 from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError, NetworkError
+from yourtool.errors import AdapterError, InvalidRequestError, NetworkError
 from yourtool.events import StreamEvent
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Message
@@ -145,7 +146,7 @@ class WireAdapter:
         self, request: Request, reply: Reply
     ) -> AsyncGenerator[list[StreamEvent], None]:
         """Yield the events of each frame together: a reply is never left within a frame."""
-        wire_request = self._dialect.to_wire(request)
+        wire_request = self._to_wire(request)
         wait = _Wait(request.interrupt, self._provider, self._patience)
         async with AsyncExitStack() as stack:
             post = self._transport.post(wire_request.path, wire_request.body, wire_request.headers)
@@ -171,6 +172,15 @@ class WireAdapter:
                 raise NetworkError(
                     f"`{self._provider}` closed the stream before the reply was complete"
                 )
+
+    def _to_wire(self, request: Request) -> WireRequest:
+        try:
+            return self._dialect.to_wire(request)
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+            raise InvalidRequestError(
+                f"the conversation holds something that cannot be sent to `{self._provider}`:"
+                f" {error}"
+            ) from error
 
     def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> list[StreamEvent]:
         before = reply.activity
