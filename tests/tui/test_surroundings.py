@@ -1,0 +1,248 @@
+"""The pure parts around the transcript: status line, pickers' rows, reports, tables of keys."""
+
+import subprocess
+import sys
+from datetime import timedelta
+from decimal import Decimal
+from types import SimpleNamespace
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+from rich.cells import cell_len
+
+from tests.tui.fakes import GPT, SONNET, WHEN, replied, started
+from yourtool.agent.commands import COMMANDS
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.tui.drafts import Draft
+from yourtool.tui.keys import KEYS
+from yourtool.tui.reports import context_report, cost_report, help_report, money, price_words
+from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.choices import (
+    age_words,
+    history_choices,
+    model_choices,
+    session_choices,
+)
+from yourtool.tui.screens.verbs import VERBS
+from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.status import Status, branch, duration, fitting, parts
+
+FULL = Status(
+    model="anthropic:claude-sonnet-4-6",
+    pending="openai:gpt-5.2",
+    mode="ask",
+    context=41,
+    cost="$0.12",
+    activity="working",
+    seconds=75,
+    queued=2,
+    branch="main",
+)
+
+
+# One table
+
+
+def test_r_tui_21_every_command_of_the_table_is_obeyed_and_no_other():
+    assert set(VERBS) == {command.name for command in COMMANDS}
+
+
+def test_r_tui_21_every_key_of_the_table_has_an_action_where_it_stands():
+    owners = {"chat": ChatScreen, "prompt": Prompt, "question": Consent}
+    for key in KEYS:
+        if key.action:
+            name = key.action.partition("(")[0]
+            assert hasattr(owners[key.place], f"action_{name}"), key.id
+
+
+def test_r_tui_21_help_names_every_command_and_every_key():
+    rows = [row for section in help_report() for row in section.rows]
+    names = [name for name, _ in rows]
+    assert all(command.usage in names for command in COMMANDS)
+    assert all((key.shown, key.description) in rows for key in KEYS)
+    aliases = [alias for command in COMMANDS for alias in command.aliases]
+    assert all(any(f"`/{alias}`" in text for _, text in rows) for alias in aliases)
+
+
+def test_key_ids_are_unique():
+    assert len({key.id for key in KEYS}) == len(KEYS)
+
+
+# Status line
+
+
+def words(status, width):
+    return [part.text for part in fitting(parts(status, narrow=width < 60), width)]
+
+
+def test_r_tui_18_a_wide_line_says_everything():
+    assert words(FULL, 120) == [
+        "working 1m 15s",
+        "anthropic:claude-sonnet-4-6 → gpt-5.2",
+        "ask",
+        "41% ctx",
+        "$0.12",
+        "2 queued",
+        "git:main",
+    ]
+
+
+def test_r_tui_18_a_narrow_line_keeps_what_matters_most():
+    assert words(FULL, 44)[:2] == ["working 1m 15s", "claude-sonnet-4-6 → gpt-5.2"]
+    assert "git:main" not in words(FULL, 50)
+
+
+@given(st.integers(1, 130))
+def test_r_tui_18_the_line_never_runs_over(width):
+    kept = words(FULL, width)
+    assert len(kept) == 1 or sum(map(cell_len, kept)) + 2 * (len(kept) - 1) <= width
+
+
+def test_the_least_important_goes_first():
+    ranks = [part.rank for part in fitting(parts(FULL, narrow=False), 60)]
+    assert max(ranks) < len(parts(FULL, narrow=False)) - 1
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5, "5s"), (75, "1m 15s"), (3_600, "60m 00s")])
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_the_branch_is_read_without_a_process(tmp_path):
+    subprocess.run(["git", "init", "-q", "-b", "topic/x", tmp_path], check=True)
+    (tmp_path / "deep").mkdir()
+    assert branch(tmp_path / "deep") == "topic/x"
+    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
+    assert branch(tmp_path) == "01234567"
+
+
+def test_the_branch_of_a_worktree_is_found(tmp_path):
+    real = tmp_path / "repo" / ".git" / "worktrees" / "w"
+    real.mkdir(parents=True)
+    (real / "HEAD").write_text("ref: refs/heads/side\n")
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / ".git").write_text(f"gitdir: {real}\n")
+    assert branch(tmp_path / "w") == "side"
+
+
+# Pickers
+
+
+def no_openai(provider):
+    return "no key: set `OPENAI_API_KEY`" if provider == "openai" else None
+
+
+def test_r_tui_19_configured_models_come_first_and_others_say_what_they_lack():
+    first, second = model_choices([GPT, SONNET], no_openai, SONNET.id)
+    assert (first.value, first.enabled) == (SONNET.id, True)
+    assert "200k context" in first.about
+    assert "$3 in, $15 out" in first.about
+    assert "⚒▣✻" in first.about
+    assert "in use" in first.title
+    assert (second.enabled, second.about) == (False, "no key: set `OPENAI_API_KEY`")
+
+
+def test_r_tui_19_abilities_have_a_text_form_and_guesses_are_called_so():
+    model = Model(
+        id="x:y",
+        wire_name="y",
+        capabilities=AdapterCapabilities(supports_tools=False, supports_images=True),
+        known=False,
+    )
+    [choice] = model_choices([model], lambda provider: None, "", ascii_only=True)
+    assert choice.about.startswith("-i-")
+    assert "guess" in choice.about
+    assert "unpriced" in choice.about
+    assert choice.title.isascii()
+
+
+def summary(**changes):
+    values = {
+        "id": "sess_1",
+        "title": "fix it",
+        "workspace_path": "/w",
+        "active_model": None,
+        "turn_count": 1,
+        "cost_usd": Decimal("0.5"),
+        "updated_at": WHEN - timedelta(hours=2),
+    }
+    return SimpleNamespace(**{**values, **changes})
+
+
+def test_r_tui_20_sessions_of_this_workspace_come_first_then_the_youngest(tmp_path):
+    here = str(tmp_path)
+    rows = session_choices(
+        [
+            summary(id="a", updated_at=WHEN),
+            summary(id="b", workspace_path=here, updated_at=WHEN - timedelta(days=3)),
+            summary(id="c", workspace_path=here, turn_count=2),
+        ],
+        tmp_path,
+        WHEN,
+    )
+    assert [row.value for row in rows] == ["c", "b", "a"]
+    assert rows[0].about == "2 h ago · 2 turns · $0.5000 · default model · here"
+
+
+def test_earlier_prompts_are_listed_once_the_latest_first():
+    rows = history_choices([Draft("a"), Draft("b\nmore"), Draft("a")])
+    assert [(row.value, row.title) for row in rows] == [("2", "a"), ("1", "b …")]
+
+
+@pytest.mark.parametrize(
+    ("age", "text"), [(-3, "0 s"), (59, "59 s"), (61, "1 min"), (90_000, "1 d")]
+)
+def test_ages(age, text):
+    assert age_words(age) == text
+
+
+# Reports
+
+
+def test_r_cst_02_cost_is_the_sum_of_the_completed_requests():
+    facts = [
+        started("one"),
+        replied("a", cost="0.25"),
+        started("two"),
+        replied("b", cost="0.50"),
+        replied("c", cost="1", model=GPT.id),
+    ]
+    totals, models = cost_report(facts, Decimal(3))
+    assert dict(totals.rows)["session"].startswith("$1.75 for 3 requests")
+    assert dict(totals.rows)["last turn"].startswith("$1.50 for 2 requests")
+    assert dict(totals.rows)["today, all sessions"] == "$3.00"
+    assert dict(totals.rows)["read from cache"].startswith("75%")
+    assert [name for name, _ in models.rows] == [SONNET.id, GPT.id]
+
+
+def test_a_session_without_requests_has_cost_nothing():
+    [totals] = cost_report([], Decimal(0))
+    assert dict(totals.rows)["session"].startswith("$0.00 for 0 requests")
+
+
+def test_context_names_each_part_and_what_is_free():
+    sections = context_report(SONNET, [("tools", 50_000)], 1_234)
+    rows = dict(row for section in sections for row in section.rows)
+    assert rows["tools"] == "50,000 tokens, 25.0%"
+    assert rows["free"] == "150,000 tokens, 75.0%"
+    assert rows["prompt and reply"] == "1,234 tokens"
+
+
+def test_r_cst_01_no_price_is_not_free():
+    assert price_words(None) == "unpriced"
+    assert money(Decimal("0.0004")) == "$0.0004"
+
+
+# Start
+
+
+def test_r_qlt_01_the_first_paint_waits_for_no_library_that_it_does_not_need():
+    code = "import sys, yourtool.tui.app; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    late = {"httpx", "sqlite3", "anthropic", "openai", "pygments", "pydantic", "markdown_it"}
+    assert late.isdisjoint(loaded)
+    assert "yourtool.agent.runtime" not in loaded
