@@ -25,7 +25,8 @@ def test_r_tool_07_a_control_file_is_protected(path):
     [
         ".GIT/config", ".gIt/HOOKS/x", ".g\u200bit/config", ".gi\u00adt/config", ".git\ufe0f/x",
         "\uff0egit/config", "\u2024git/config", ".git./config", ".git /config",
-        ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".VSCode/launch.json", ".\uff47\uff49\uff54/x",
+        ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".VSCode/launch.json",
+        ".\uff47\uff49\uff54/x",
         "./.git//config", "a/./.git/x",
         ".ENVRC", ".\u202egit\u202c/config", ".git\U000e0001/x",
     ],

@@ -97,12 +97,8 @@ class Workspace:
         """Return where `path` really leads: relative to the root, or absolute if only readable."""
         with self._at(path) as place:
             inside = place.root is self._roots[0]
-            return ("/".join(place.parts) or ".") if inside else str(_absolute(place))
-
-    def real(self, path: str) -> Path:
-        """Return the absolute real path, for programs that take no descriptor."""
-        with self._at(path) as place:
-            return _absolute(place)
+            relative = "/".join(place.parts) or "."
+            return relative if inside else str(place.root.path.joinpath(*place.parts))
 
     def kind(self, path: str) -> str | None:
         """Return what is at `path`, in the words of `Entry.kind`; None: nothing is."""
@@ -201,10 +197,6 @@ class Workspace:
             if writing and place.root is not self._roots[0]:
                 raise outside(path, self.root, "may be read but not changed")
             yield place
-
-
-def _absolute(place: Place) -> Path:
-    return place.root.path.joinpath(*place.parts)
 
 
 def _demand_file(path: str, mode: int) -> None:
