@@ -1,0 +1,57 @@
+import json
+
+from tests.providers.exchanges import (
+    READ,
+    Playback,
+    adapter,
+    complete,
+    events_of,
+    exchange,
+    model,
+    problems,
+    request,
+)
+from tests.providers.histories import as_message
+from tests.strategies import Writer
+from yourtool.invariants import validate_session
+from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock
+from yourtool.providers.hygiene import view
+from yourtool.providers.tool_ids import ToolIdMap
+
+TURNS = [
+    ("anthropic-messages-36913693", "anthropic-messages-b0fd1c9d"),
+    ("openai-chat-93025548", "openai-chat-fae50610"),
+    ("openrouter-chat-26e259a5", "openrouter-chat-3486b9a2"),
+] * 2
+APIS = {"anthropic": "messages", "openai": "chat", "openrouter": "chat"}
+
+
+async def test_six_turns_over_three_providers_are_all_accepted_r_adp_04():
+    writer, ids, history = Writer(), ToolIdMap(), []
+    for calling, closing in TURNS:
+        history.append(writer.message(Role.USER, [TextBlock("go on")]))
+        for name in (calling, closing):
+            body = exchange(name)["response"]["body"].encode()
+            transport = Playback([body])
+            speaker = model(exchange(name)["provider"])
+            asked = request(speaker, view(history, speaker), (READ,), tool_ids=ids)
+            events, error = await events_of(adapter(name, transport), asked)
+            assert error is None
+            posted = transport.posted[0][1]
+            assert problems(speaker.provider, APIS[speaker.provider], posted) == []
+            history.append(as_message(complete(events), speaker, writer))
+            history += [
+                writer.message(
+                    Role.TOOL,
+                    [ToolResultBlock(call.id, (TextBlock("5"),))],
+                    MessageMetadata(parent_tool_use_id=call.id),
+                )
+                for call in history[-1].tool_uses
+            ]
+    assert validate_session(history) == []
+    calls = [call.id for message in history for call in message.tool_uses]
+    assert len(calls) == len(set(calls)) == 10
+    shown = json.loads(posted)["messages"]
+    sent = [call["id"] for message in shown for call in message.get("tool_calls", ())]
+    assert sent[3:5] == ["call_4024c8ddae6a485b91233297", "call_4a36f30b6fd64c6d8e320712"]
+    assert len(sent) == len(set(sent)) == 10
