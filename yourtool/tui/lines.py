@@ -4,6 +4,7 @@ A line knows nothing of colours, widgets or the terminal; `themes.Palette` turns
 into styles when a line is painted. Text that goes into a span is already printable.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -117,17 +118,26 @@ def _narrow_breaks(text: str, width: int, words: bool) -> list[tuple[int, int]]:
 
 def wrap(spans: Sequence[Span], width: int, *, words: bool = True) -> list[tuple[Span, ...]]:
     """Break spans into rows of at most `width` cells; a line feed always begins a new row."""
+    return [row for row, _ in rows_of(spans, width, words=words)]
+
+
+def rows_of(
+    spans: Sequence[Span], width: int, *, words: bool = True
+) -> list[tuple[tuple[Span, ...], str]]:
+    """Return the rows of `wrap`, each with what stood in the text before it."""
     text = "".join(part for part, _ in spans)
     if "\n" not in text and len(text) <= width and text.isascii():
-        return [tuple(span for span in spans if span[0])]
+        return [(tuple(span for span in spans if span[0]), "\n")]
     cuts: list[tuple[int, int]] = []
+    joints: list[str] = []
     offset = 0
     for paragraph in text.split("\n"):
-        cuts += [
-            (offset + start, offset + end) for start, end in breaks(paragraph, width, words=words)
-        ]
+        pieces = breaks(paragraph, width, words=words)
+        cuts += [(offset + start, offset + end) for start, end in pieces]
+        ends = itertools.pairwise(pieces)
+        joints += ["\n", *(" " if before[1] < after[0] else "" for before, after in ends)]
         offset += len(paragraph) + 1
-    return _cut(spans, cuts)
+    return list(zip(_cut(spans, cuts), joints, strict=True))
 
 
 def _cut(spans: Sequence[Span], cuts: Sequence[tuple[int, int]]) -> list[tuple[Span, ...]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple, Protocol, TypeAlias
 
-from yourtool.tui.lines import Line, Source, Span, expand_tabs, width_of, wrap
+from yourtool.tui.lines import Line, Source, Span, expand_tabs, rows_of, width_of, wrap
 from yourtool.tui.markdown.inline import inline
 from yourtool.tui.markdown.table import Table, alignments
 
@@ -313,24 +313,24 @@ class Blocks:
     def _settle_long(self, *, within_line: bool = False) -> None:
         """Settle the rows of a paragraph that has grown long, so that it costs no more."""
         leaf = self._leaf
-        if not isinstance(leaf, _Paragraph) or len(leaf.text) < UNIT:
+        if not isinstance(leaf, _Paragraph) or not _is_long(leaf.text):
             return
-        rows = wrap([*leaf.carry, *inline(leaf.text)], self._available)
+        rows = rows_of([*leaf.carry, *inline(leaf.text)], self._available)
+        last = rows.pop() if within_line else None
         shared = Source(leaf.source)
         self._open_gap()
-        for at, row in enumerate(rows[:-1]):
-            self._append(row, shared, joint=" " if at or leaf.carry else "\n")
-        if within_line:
-            self._leaf = _Paragraph("", "", (*rows[-1], (" ", "")))
+        for at, (row, joint) in enumerate(rows):
+            self._append(row, shared, joint=" " if leaf.carry and not at else joint)
+        if last is not None:
+            self._leaf = _Paragraph("", "", (*last[0], (" ", "")))
         else:
-            self._append(rows[-1], shared, joint=" " if len(rows) > 1 else "\n")
             self._leaf = _Paragraph("", "")
 
     def _emit(self, spans: list[Span], source: str, *, joins: bool = False) -> None:
         self._open_gap()
         shared = Source(source)
-        for at, row in enumerate(wrap(spans, self._available)):
-            self._append(row, shared, joint=" " if at or joins else "\n")
+        for at, (row, joint) in enumerate(rows_of(spans, self._available)):
+            self._append(row, shared, joint=" " if joins and not at else joint)
 
     def _emit_code(self, spans: list[Span], source: str) -> None:
         self._open_gap()
@@ -344,28 +344,39 @@ class Blocks:
         if self._gap is not None and self._begun:
             pairs = zip(self._gap, self._containers, strict=False)
             around = takewhile(lambda pair: pair[0] == pair[1], pairs)
-            self._rows.append(Line(tuple(one.rest for one, _ in around), Source("")))
+            bars = tuple(one.rest for one, _ in around)
+            self._rows.append(Line(bars if width_of(bars) < self._width else (), Source("")))
         self._gap = None
 
     def _append(
         self, row: Sequence[Span], source: Source, *, fill: str = "", joint: str = "\n"
     ) -> None:
         self._begun = True
-        if not self._containers:
-            self._rows.append(Line(tuple(row), source, fill, joint))
-            return
-        prefix = tuple(one.marker or one.rest for one in self._containers)
+        shown = self._shown_containers
+        prefix = tuple(one.marker or one.rest for one in shown)
         if any(one.marker for one in self._containers):
             self._containers = tuple(one._replace(marker=None) for one in self._containers)
         self._rows.append(Line((*prefix, *row), source, fill, joint))
 
     @property
+    def _shown_containers(self) -> tuple[_Container, ...]:
+        """The containers, less outer ones where there is no room for all their marks."""
+        shown = self._containers
+        while shown and self._width - width_of(one.rest for one in shown) < _LEAST_WIDTH:
+            shown = shown[1:]
+        return shown
+
+    @property
     def _available(self) -> int:
-        return max(_LEAST_WIDTH, self._width - width_of(one.rest for one in self._containers))
+        return self._width - width_of(one.rest for one in self._shown_containers)
 
     def _taken(self) -> list[Line]:
         rows, self._rows = self._rows, []
         return rows
+
+
+def _is_long(text: str) -> bool:
+    return len(text) >= UNIT or text.count("\n") >= UNIT // 40
 
 
 def _last(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from yourtool.text import printable
-from yourtool.tui.lines import Line, Source, Span, expand_tabs, wrap
+from yourtool.tui.lines import Line, Source, Span, expand_tabs, rows_of
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.markdown.stream import MarkdownStream, markdown
 
@@ -349,8 +349,7 @@ def plain_lines(text: str, ink: str, width: int) -> list[Line]:
     for part in text.removesuffix("\n").split("\n"):
         source = Source(part)
         shown = expand_tabs(printable(part.removesuffix("\r")))
-        for at, row in enumerate(wrap([(shown, ink)], width)):
-            lines.append(Line(row, source, joint=" " if at else "\n"))
+        lines += [Line(row, source, joint=joint) for row, joint in rows_of([(shown, ink)], width)]
     return lines
 
 

@@ -1,0 +1,216 @@
+"""Events of made-up turns, for what is drawn."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import count
+
+from yourtool.effects import SideEffects
+from yourtool.events import (
+    Event,
+    LlmCallCompleted,
+    LlmCallFailed,
+    MessageStart,
+    PolicyEvaluation,
+    RouteDecided,
+    TextDelta,
+    ThinkingDelta,
+    ToolCalled,
+    ToolCompleted,
+    ToolFailed,
+    ToolOutputDelta,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.messages import (
+    ContentBlock,
+    Message,
+    MessageMetadata,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UsageExtra,
+)
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class Session:
+    """Makes the events of one session."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def _fact(self, kind, **fields):
+        number = next(self._numbers)
+        return kind(id=f"{number:026}", timestamp=NOON, session_id="s", turn_id="t", **fields)
+
+    def message(self, role: Role, *content: ContentBlock, **metadata) -> Message:
+        return Message(
+            id=f"{next(self._numbers):026}",
+            session_id="s",
+            role=role,
+            content=content,
+            metadata=MessageMetadata(**metadata),
+            created_at=NOON,
+        )
+
+    def started(self, prompt: str = "hello") -> Event:
+        return self._fact(
+            TurnStarted,
+            user_message_hash="",
+            estimated_input_tokens=1,
+            has_images=False,
+            has_tool_calls_in_history=False,
+            message=self.message(Role.USER, TextBlock(prompt)),
+        )
+
+    def routed(self, policy: str = "global_default", reason: str = "default") -> Event:
+        chose = PolicyEvaluation(
+            policy=policy, verdict="chose", reason=reason, candidate_model="demo:tour"
+        )
+        return self._fact(
+            RouteDecided, chosen_model="demo:tour", winner_index=6, elapsed_ms=1.0, chain=(chose,)
+        )
+
+    def refused(self) -> Event:
+        no = PolicyEvaluation(
+            policy="global_default",
+            verdict="rejected",
+            reason="no key for it",
+            candidate_model="acme:big",
+        )
+        return self._fact(
+            RouteDecided, chosen_model=None, winner_index=-1, elapsed_ms=1.0, chain=(no,)
+        )
+
+    def answered(self, *content: ContentBlock, model: str = "demo:tour", unpriced=False) -> Event:
+        extra = UsageExtra(unpriced=True) if unpriced else None
+        return self._fact(
+            LlmCallCompleted,
+            model=model,
+            provider="demo",
+            input_tokens=10,
+            output_tokens=20,
+            cached_input_tokens=0,
+            cache_creation_input_tokens=0,
+            cost_usd=Decimal("0.01"),
+            pricing_version="2026-01-01",
+            latency_ms=5,
+            stop_reason=StopReason.END_TURN,
+            produced_tool_calls=0,
+            produced_thinking_blocks=0,
+            message=self.message(Role.ASSISTANT, *content, usage_extra=extra),
+        )
+
+    def call_failed(self, words: str = "broken", error_class: str = "server_error", message=None):
+        return self._fact(
+            LlmCallFailed,
+            model="acme:big",
+            provider="acme",
+            error_class=error_class,
+            error_message_redacted=words,
+            provider_status=500,
+            retryable=True,
+            retry_count=0,
+            latency_ms=5,
+            message=message,
+        )
+
+    def called(self, use: ToolUseBlock, effects: SideEffects = SideEffects.EXECUTE) -> Event:
+        return self._fact(
+            ToolCalled,
+            tool_use_id=use.id,
+            tool_name=use.name,
+            input_hash="",
+            input_size_bytes=1,
+            side_effects=effects,
+        )
+
+    def completed(self, use: ToolUseBlock, output: str, success=True, **details) -> Event:
+        result = ToolResultBlock(use.id, (TextBlock(output),))
+        return self._fact(
+            ToolCompleted,
+            tool_use_id=use.id,
+            tool_name=use.name,
+            success=success,
+            output_size_bytes=len(output),
+            latency_ms=1200,
+            message=self.message(Role.TOOL, result, details=details or None),
+        )
+
+    def tool_failed(self, use: ToolUseBlock, error_class: str, words: str) -> Event:
+        result = ToolResultBlock(use.id, (TextBlock(words),), is_error=True)
+        return self._fact(
+            ToolFailed,
+            tool_use_id=use.id,
+            tool_name=use.name,
+            error_class=error_class,
+            error_message=words,
+            latency_ms=1,
+            message=self.message(Role.TOOL, result),
+        )
+
+    def ended(self, stop: StopReason = StopReason.END_TURN) -> Event:
+        return self._fact(
+            TurnCompleted,
+            stop_reason=stop,
+            llm_call_count=1,
+            tool_call_count=0,
+            total_input_tokens=1234,
+            total_output_tokens=567,
+            total_cost_usd=Decimal("0.0123"),
+            wall_time_seconds=3.21,
+        )
+
+    def cancelled(self) -> Event:
+        return self._fact(
+            TurnCancelled, reason="user_cancel", partial_llm_calls=1, partial_tool_calls=0
+        )
+
+    def words(self, *pieces: str) -> list[Event]:
+        deltas = [TextDelta(message_id="m", content_block_index=0, text=piece) for piece in pieces]
+        return [MessageStart(message_id="m", model="demo:tour"), *deltas]
+
+    def streamed(self, text: str) -> list[Event]:
+        return [self.started(), *self.words(*text)]
+
+    def thinking(self, text: str) -> list[Event]:
+        delta = ThinkingDelta(message_id="m", content_block_index=0, text=text)
+        answer = self.answered(ThinkingBlock(text))
+        return [MessageStart(message_id="m", model="demo:tour"), delta, answer]
+
+    def live(self, text: str) -> list[Event]:
+        use = ToolUseBlock(f"tu_{next(self._numbers)}", "shell", {"command": "make"})
+        printed = ToolOutputDelta(tool_use_id=use.id, text=text)
+        return [self.called(use), printed]
+
+    def failure(self, words: str) -> list[Event]:
+        return [self.started(), self.call_failed(words)]
+
+    def turn(
+        self,
+        *,
+        prompt: str = "hello",
+        reply: str = "A reply.",
+        tool: str = "shell",
+        path: str = "a.txt",
+        output: str = "output",
+        diff: str = "",
+    ) -> list[Event]:
+        use = ToolUseBlock(f"tu_{next(self._numbers)}", tool, {"path": path})
+        details = {"diff": diff} if diff else {}
+        return [
+            self.started(prompt),
+            self.routed(),
+            self.answered(TextBlock(reply), use),
+            self.called(use),
+            self.completed(use, output, **details),
+            self.ended(),
+        ]
+
+
+session = Session()

@@ -1,0 +1,56 @@
+import difflib
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yourtool.tui.lines import width_of
+from yourtool.tui.widgets.diff import DiffSize, diff_lines, diff_size
+
+LINES = st.lists(st.sampled_from(["a", "b", "-- c", "++ d", "@@ -1 +1 @@", "", "\tx"]), max_size=12)
+
+
+def unified(old: list[str], new: list[str]) -> str:
+    lines = difflib.unified_diff(old, new, "a/f.py", "b/f.py", lineterm="")
+    return "\n".join(lines)
+
+
+def test_a_diff_has_line_numbers_signs_and_colours():
+    diff = unified(["import os", "", "x = 1"], ["import os", "", "x = 2", "y = 3"])
+    lines = diff_lines(diff, 40)
+    assert [line.text.rstrip() for line in lines] == [
+        "1   import os",
+        "2",
+        "3 − x = 1",
+        "3 + x = 2",
+        "4 + y = 3",
+    ]
+    assert [line.fill for line in lines] == ["", "", "diff.removed", "diff.added", "diff.added"]
+    assert diff_size(diff) == DiffSize(2, 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(LINES, LINES)
+def test_every_changed_line_is_shown_whatever_it_looks_like(old, new):
+    diff = unified(old, new)
+    lines = diff_lines(diff, 200)
+    added = [line.source.text for line in lines if line.fill == "diff.added" and line.source]
+    removed = [line.source.text for line in lines if line.fill == "diff.removed" and line.source]
+    body = diff.split("\n")[2:]
+    hunks = [
+        line for line in body if not line.startswith("@@ -") or line.startswith((" ", "+", "-"))
+    ]
+    assert added == [line[1:] for line in hunks if line.startswith("+")]
+    assert removed == [line[1:] for line in hunks if line.startswith("-")]
+    assert diff_size(diff) == DiffSize(len(added), len(removed))
+
+
+def test_long_lines_are_wrapped_and_several_files_are_named():
+    diff = unified(["x" * 50], ["y" * 50]) + "\n" + unified(["1"], ["2"]).replace("f.py", "g.py")
+    lines = diff_lines(diff, 30)
+    assert all(width_of(line.spans) <= 30 for line in lines)
+    assert [line.text for line in lines if line.spans[0][1] == "diff.file"] == ["f.py", "g.py"]
+
+
+def test_t19_hidden_characters_in_a_diff_are_shown():
+    [line] = diff_lines("@@ -0,0 +1 @@\n+a\u2067b\x1b[2J\u200bc", 60)
+    assert "a\\u{2067}b␛[2J\\u{200b}c" in line.text

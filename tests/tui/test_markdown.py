@@ -1,0 +1,314 @@
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yourtool.tui.highlight import highlighter_of
+from yourtool.tui.lines import Line, width_of
+from yourtool.tui.markdown.blocks import UNIT
+from yourtool.tui.markdown.inline import inline
+from yourtool.tui.markdown.stream import MarkdownStream, markdown
+
+SAMPLE = """# Title with `code`
+
+Hello **world**, this is *a* line and
+a second one.
+
+- one
+- two
+  - nested
+    continued
+  1. first
+  1. second
+
+- [x] done
+- [ ] to do
+
+> quoted **text**
+> - an item
+lazy
+
+```python
+def f(x):
+\treturn "a"   # c
+
+    '''long
+    string'''
+```
+
+| a | b | c |
+|---|:-:|--:|
+| 1 | two | 3.5 |
+| a long cell | x \\| y | 10 |
+
+Setext
+======
+***
+    indented
+1. one
+
+2. two
+   ```sh
+   ls
+   ```
+   after [a link](https://example.org/x) and [a file](src/a.py)
+
+日本語のテキスト and עברית and 👩‍💻
+"""
+
+PIECES = st.sampled_from(
+    [
+        "**",
+        "*",
+        "_",
+        "`",
+        "```",
+        "```py\n",
+        "\n",
+        "\n\n",
+        "- ",
+        "1. ",
+        "> ",
+        "# ",
+        "|",
+        "|-|",
+        "a b",
+        "word ",
+        "  ",
+        "\t",
+        "    ",
+        "[x](http://e.org)",
+        "~~",
+        "---",
+        "===",
+        "日本",
+        "&amp;",
+        "<br>",
+        "\\",
+        "\r\n",
+    ]
+)
+DOCUMENTS = st.lists(PIECES, max_size=40).map("".join)
+
+
+def looks(lines: list[Line]):
+    return [(line.spans, line.fill, line.joint, line.source and line.source.text) for line in lines]
+
+
+def texts(source: str, width: int = 60) -> list[str]:
+    return [line.text.rstrip() for line in markdown(source, width)]
+
+
+def streamed(pieces, width, highlight=None) -> MarkdownStream:
+    stream = MarkdownStream(width, highlight)
+    for piece in pieces:
+        stream.feed(piece)
+    stream.finish()
+    return stream
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS, st.randoms(use_true_random=False), st.integers(12, 90))
+def test_r_tui_05_streamed_text_equals_the_whole_for_any_chunking(text, chance, width):
+    cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(12)))
+    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert looks(streamed(pieces, width).settled) == looks(markdown(text, width))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_r_tui_05_a_real_reply_is_the_same_however_it_was_cut(seed):
+    chance = random.Random(seed)
+    text = SAMPLE + "word **bold** " * 300 + "\nnext\n\n> - " + "foo " * 600 + "\n" + SAMPLE
+    pieces, at = [], 0
+    while at < len(text):
+        size = chance.randint(1, 40)
+        pieces.append(text[at : at + size])
+        at += size
+    whole = markdown(text, 40, highlighter_of)
+    assert looks(streamed(pieces, 40, highlighter_of).settled) == looks(whole)
+
+
+@settings(max_examples=200, deadline=None)
+@given(DOCUMENTS, st.integers(12, 90))
+def test_no_row_is_wider_than_the_screen(text, width):
+    assert all(width_of(line.spans) <= width for line in markdown(text, width))
+
+
+def test_r_tui_05_no_word_is_split_and_none_lost_or_added():
+    words = [f"word{number}" for number in range(500)]
+    stream = MarkdownStream(33)
+    for word in words:
+        stream.feed(word[:3])
+        assert all(
+            re.fullmatch(r"(wor|word\d+)", w) for line in stream.rows for w in line.text.split()
+        )
+        stream.feed(word[3:] + " ")
+    stream.finish()
+    assert " ".join(line.text for line in stream.settled).split() == words
+
+
+def test_r_tui_05_blank_lines_and_code_indentation_are_kept():
+    assert texts("a\n\nb\n```\nif x:\n    y\n\n\tz\n```\n") == [
+        "a",
+        "",
+        "b",
+        "▏ if x:",
+        "▏     y",
+        "▏",
+        "▏     z",
+    ]
+
+
+def test_every_kind_of_block_is_drawn():
+    assert texts(SAMPLE, 50)[:12] == [
+        "Title with code",
+        "",
+        "Hello world, this is a line and",
+        "a second one.",
+        "",
+        "• one",
+        "• two",
+        "  ◦ nested",
+        "    continued",
+        "  1. first",
+        "  2. second",
+        "",
+    ]
+    shown = "\n".join(texts(SAMPLE, 50))
+    assert "☑ done\n☐ to do\n\n▎ quoted text\n▎ • an item\n▎   lazy" in shown
+    assert (
+        "a           │   b   │   c\n────────────┼───────┼────\n1           │  two  │ 3.5" in shown
+    )
+    assert "after a link (https://example.org/x) and a file" in shown
+
+
+def test_a_table_is_wrapped_into_the_width_and_stacked_when_there_is_none():
+    table = "| name | description |\n|---|---|\n| a | some words that need more room |\n"
+    assert texts(table, 24) == [
+        "name │ description",
+        "─────┼──────────────────",
+        "a    │ some words that",
+        "     │ need more room",
+    ]
+    narrow = "|one|two|three|four|\n|-|-|-|-|\n|alpha|beta|gamma|delta|\n"
+    assert texts(narrow, 20) == ["one: alpha", "two: beta", "three: gamma", "four: delta"]
+
+
+def states(text: str, width: int = 40):
+    stream = MarkdownStream(width)
+    for char in text:
+        stream.feed(char)
+        yield [line.text.rstrip() for line in stream.rows]
+
+
+def test_r_tui_06_what_is_settled_never_changes():
+    stream = MarkdownStream(40)
+    before: list[Line] = []
+    for char in SAMPLE:
+        stream.feed(char)
+        assert all(a is b for a, b in zip(before, stream.settled, strict=False))
+        before = list(stream.settled)
+
+
+def test_r_tui_06_half_a_fence_does_not_flicker():
+    assert not any(
+        "`" in row for rows in states("text\n```python\nx = 1\n```\nmore") for row in rows
+    )
+
+
+def test_r_tui_06_half_a_table_does_not_flicker():
+    rows = {row for state in states("| a | b |\n|---|---|\n| 1 | 2 |\n") for row in state}
+    assert rows <= {"a │ b", "──┼──", "1 │ 2"}
+
+
+def test_r_tui_06_half_emphasis_does_not_flicker():
+    for state in states("so **very bold** and *slanted* and `code` and ~~gone~~ end"):
+        assert not set("".join(state)) & set("*`~")
+    stream = MarkdownStream(40)
+    stream.feed("so **very bo")
+    assert stream.rows[0].spans == (("so ", ""), ("very bo", "strong"))
+
+
+def test_r_tui_06_a_line_that_may_become_a_list_or_a_heading_waits():
+    assert (
+        ["#"] not in states("# Title")
+        and ["-"] not in states("- item")
+        and ["1."] not in states("1. x")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- item `x` and words\n" * 400, "```\n" + "code\n" * 400, "word " * 3 * UNIT, "> a\n" * 400],
+    ids=["list", "fence", "paragraph", "quote"],
+)
+def test_the_open_part_stays_small_however_long_the_block(text):
+    stream = MarkdownStream(80)
+    for at in range(0, len(text), 500):
+        stream.feed(text[at : at + 500])
+        assert len(stream.tail) <= 130
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("a **b** c", [("a ", ""), ("b", "strong"), (" c", "")]),
+        ("***both***", [("both", "em strong")]),
+        ("**bold *it* x**", [("bold ", "strong"), ("it", "em strong"), (" x", "strong")]),
+        ("snake_case_name 2 * 3 * 4", [("snake_case_name 2 * 3 * 4", "")]),
+        ("``x`y`` \\*z\\*", [("x`y", "code"), (" *z*", "")]),
+        ("~~gone~~ **open", [("gone", "strike"), (" **open", "")]),
+        ("see https://a.b/c_d_e.", [("see ", ""), ("https://a.b/c_d_e", "link"), (".", "")]),
+        ("[w](javascript:x)", [("w", "link"), (" (javascript:x)", "muted")]),
+        ("[list[int]] &lt;b&gt;", [("[list[int]] <b>", "")]),
+        ("a<br>b", [("a\nb", "")]),
+    ],
+)
+def test_inline_markup_becomes_styles(text, spans):
+    assert inline(text) == spans
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 3000, "**" * 3000, "`" * 3001, "> " * 2000, "- " * 1500, "|" * 3000, "&#" * 2000]
+)
+def test_odd_markup_is_drawn_in_reasonable_time(text):
+    assert markdown(text, 80) is not None
+
+
+def test_character_references_cannot_smuggle_controls():
+    assert not re.search(
+        "[\x00-\x1f\x7f-\x9f\u202e]", "".join(texts("&#27;[2J &#x9b; &#x202e; &#7;"))
+    )
+
+
+def test_highlighting_carries_over_lines_and_loses_no_character():
+    code = 'int x; /* a\n b int\n c */ int y; "/* no"\n// z'
+    highlighter = highlighter_of("c")
+    assert highlighter is not None
+    lines = [highlighter.line(line) for line in code.split("\n")]
+    assert "\n".join("".join(part for part, _ in line) for line in lines) == code
+    assert [line[0][1].split(".")[-1] for line in lines] == [
+        "type",
+        "comment",
+        "comment",
+        "comment",
+    ]
+    assert lines[2][-1] == ('"/* no"', "code.block syntax.string")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["python", "js", "c", "yaml", "json", "html", "bash", "diff", "rust"]),
+    st.text(),
+)
+def test_highlighted_code_is_the_code(language, text):
+    highlighter = highlighter_of(language)
+    assert highlighter is not None
+    for line in text.replace("\r", "").split("\n"):
+        assert "".join(part for part, _ in highlighter.line(line)) == line
+
+
+def test_an_unknown_language_is_drawn_plain():
+    assert highlighter_of("no-such-language") is None

@@ -1,0 +1,93 @@
+import re
+
+import pytest
+from textual.app import App
+
+from yourtool.errors import ConfigError
+from yourtool.paths import shipped
+from yourtool.tui.themes import STYLES, Palette, load_theme, load_themes, palette_of
+from yourtool.tui.widgets.transcript import Transcript
+
+THEMES = load_themes([shipped("themes")])
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio"""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_r_tui_23_there_are_five_themes_one_light_and_one_of_the_terminal():
+    assert len(THEMES) == 5
+    assert any(not theme.dark for theme in THEMES.values())
+    assert any(theme.ansi for theme in THEMES.values())
+
+
+@pytest.mark.parametrize("theme", [t for t in THEMES.values() if not t.ansi], ids=lambda t: t.name)
+def test_r_tui_23_text_can_be_read(theme):
+    colors, least = theme.colors, 7 if theme.name == "contrast" else 4.5
+    for name in (
+        "foreground",
+        "accent",
+        "user",
+        "heading",
+        "link",
+        "code",
+        "success",
+        "warning",
+        "error",
+    ):
+        assert contrast(getattr(colors, name), colors.background) >= least, name
+    assert contrast(colors.muted, colors.background) >= 4
+    for background in (colors.added_background, colors.removed_background, colors.code_background):
+        assert contrast(colors.foreground, background) >= least
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=lambda t: t.name)
+async def test_an_app_can_wear_every_theme(theme):
+    class Wearer(App[None]):
+        def compose(self):
+            yield Transcript()
+
+    app = Wearer()
+    app.register_theme(theme.toolkit_theme())
+    app.theme = theme.name
+    async with app.run_test(size=(40, 12)) as pilot:
+        app.query_one(Transcript).note("info", "hello")
+        await pilot.pause()
+        assert app.current_theme.name == theme.name
+
+
+def test_every_ink_in_the_sources_is_known():
+    sources = "".join(
+        p.read_text("utf-8") for p in (shipped("themes").parent / "yourtool/tui").rglob("*.py")
+    )
+    inks = set(re.findall(r'"((?:diff|syntax|quote|table|code)\.[a-z.]+)"', sources))
+    assert inks and inks <= set(STYLES) | {"diff.added.mark", "diff.removed.mark"}
+
+
+def test_inks_combine_and_unknown_ones_change_nothing():
+    palette = Palette(THEMES["dark"])
+    style = palette.style("h1 strong nonsense")
+    assert style.bold and style.underline and style.color == palette.style("h1").color
+    assert palette.style("sgr:bold,red").bold
+
+
+def test_a_broken_theme_is_named_and_left_out(tmp_path, caplog):
+    (tmp_path / "bad.toml").write_text('name = "bad"\ncolour = 1\n')
+    with pytest.raises(ConfigError, match=r"bad\.toml.*compare it"):
+        load_theme(tmp_path / "bad.toml")
+    assert "bad" not in load_themes([tmp_path])
+    assert "bad.toml" in caplog.text
+
+
+def test_a_theme_of_the_toolkit_falls_back_to_the_default():
+    assert palette_of("nord").theme.name == "dark"
