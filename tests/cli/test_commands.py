@@ -1,0 +1,303 @@
+import json
+import logging
+import os
+import re
+import stat
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.cli import main
+from yourtool.cli.arguments import COMMANDS, read_arguments
+from yourtool.cli.logfile import LARGEST, log_to_file
+from yourtool.cli.sessions import session_prefix
+from yourtool.config import Mode, config_file
+from yourtool.errors import UsageError
+from yourtool.ids import new_session_id
+from yourtool.outcome import Exit
+from yourtool.paths import resolve_paths
+from yourtool.store.database import Database
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+SECRET = "sk-ant-0123456789abcdefghijklmnop"
+
+
+@pytest.fixture
+def run(capsys):
+    def command(*argv: str) -> tuple[int, str, str]:
+        code = main(argv)
+        return (code, *capsys.readouterr())
+
+    return command
+
+
+# ── arguments ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_option_of_a_run_is_read_r_cli_03(tmp_path):
+    arguments = read_arguments(
+        ["-p", "go", "-m", "sonnet", "--mode", "accept-edits", "--allow", "shell(ls*)", "--allow",
+         "glob", "--deny", "shell(rm*)", "--cwd", str(tmp_path), "--add-dir", str(tmp_path),
+         "--output-format", "json", "--max-turns", "3", "--max-cost", "0.50", "--attach", "a.png",
+         "--effort", "high", "--session-dir", "here", "--no-color"]
+    )  # fmt: skip
+    assert arguments.prompt == "go"
+    assert (arguments.model, arguments.mode) == ("sonnet", Mode.ACCEPT_EDITS)
+    assert (arguments.allow, arguments.deny) == (("shell(ls*)", "glob"), ("shell(rm*)",))
+    assert arguments.workspace == tmp_path.resolve()
+    assert arguments.add_dirs == (tmp_path.resolve(),)
+    assert (arguments.max_turns, arguments.max_cost) == (3, Decimal("0.50"))
+    assert arguments.attachments == (Path("a.png"),)
+    assert (arguments.effort, arguments.session_dir, arguments.no_color) == ("high", "here", True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--mode", "yolo"], "invalid choice"),
+        (["--max-turns", "0"], "above 0"),
+        (["--max-cost", "lots"], "0.50"),
+        (["--max-cost", "-1"], "0.50"),
+        (["--max-cost", "nan"], "0.50"),
+        (["--cwd", "/does/not/exist"], "not a directory"),
+        (["-c", "-r", "x"], "cannot be combined"),
+        (["--output-format", "json"], "needs `-p`"),
+        (["--attach", "a.png"], "needs `-p`"),
+        (["-p", "x", "-r"], "sessions list"),
+        (["--modl=x"], "unrecognized"),
+        (["--mod=x"], "unrecognized"),
+        (["sessoins"], "did you mean `sessions`?"),
+        (["fix the bug"], "a prompt is given with `-p`"),
+        (["sessions"], "list|show"),
+        (["config", "edit"], "invalid choice"),
+    ],
+)
+def test_a_mistake_is_told_in_two_lines_and_exits_2(run, argv, words):
+    code, out, err = run(*argv)
+    assert (code, out) == (Exit.USAGE, "")
+    assert words in err
+    assert err.startswith("yourtool: ")
+    assert err.count("\n") <= 2
+
+
+@given(st.lists(st.text(max_size=8), max_size=4))
+def test_any_command_line_is_read_or_refused(argv):
+    try:
+        read_arguments([each for each in argv if not each.startswith(("-h", "--h", "--v"))])
+    except UsageError:
+        return
+    except SystemExit as left:
+        assert left.code == 0
+
+
+def test_the_help_names_every_command_and_exit_code(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert left.value.code == 0
+    assert all(re.search(rf"^ +{command} ", text, re.MULTILINE) for command in COMMANDS)
+    assert all(str(int(code)) in text for code in Exit)
+
+
+def test_without_a_terminal_the_interface_is_refused_with_the_way_out(run, monkeypatch):
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+    code, out, err = run()
+    assert (code, out) == (Exit.USAGE, "")
+    assert "-p" in err
+
+
+def test_a_bug_is_told_in_one_line_and_in_full_in_the_log(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yourtool.cli.models", object())
+    code, _, err = run("models")
+    log = resolve_paths().log_file
+    assert code == Exit.FAILED
+    assert err == f"yourtool: internal error; `{log}` says why\n"
+    assert "Traceback" in log.read_text()
+
+
+# ── config ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_config_show_prints_every_value_with_its_source_r_cfg_01(run, monkeypatch):
+    config_file(resolve_paths()).write_text(
+        f'theme = "light"\n[providers.box]\nheaders = {{ Authorization = "{SECRET}" }}\n'
+    )
+    monkeypatch.setenv("YOURTOOL_EFFORT", "low")
+    code, out, _ = run("--mode", "plan", "config", "show", "--json")
+    rows = {row["key"]: row for row in json.loads(out)}
+    assert code == 0
+    assert (rows["mode"]["value"], rows["mode"]["source"]) == ("plan", "option --mode")
+    assert (rows["effort"]["value"], rows["effort"]["source"]) == (
+        "low", "environment YOURTOOL_EFFORT"
+    )  # fmt: skip
+    assert rows["theme"]["source"] == str(config_file(resolve_paths()))
+    assert rows["model"]["source"] == "default"
+    assert rows["providers.box.headers"]["value"] == {"Authorization": "***"}
+    assert SECRET not in run("config", "show")[1]
+
+
+def test_config_check_lists_every_problem_with_its_place(run):
+    assert run("config", "check")[0] == 0
+    config_file(resolve_paths()).write_text('thme = "x"\n[limits]\nmax_retries = "2"\n')
+    code, out, err = run("config", "check")
+    assert (code, out) == (Exit.USAGE, "")
+    assert ":1: `thme`" in err and "did you mean `theme`?" in err
+    assert ":3: `limits.max_retries`" in err
+    code, out, err = run("config", "check", "--json")
+    assert (code, err) == (Exit.USAGE, "")
+    first, second = json.loads(out)["problems"]
+    assert (first["line"], first["key"], first["nearest"]) == (1, "thme", "theme")
+    assert second["line"] == 3
+
+
+def test_config_path_names_every_place(run, home):
+    places = json.loads(run("config", "path", "--json")[1])
+    assert all(Path(path).is_relative_to(home) for path in places.values())
+
+
+# ── models, route, doctor, sessions ──────────────────────────────────────────────────────────────
+
+
+def test_models_says_what_is_configured_and_why_not(run, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    rows = {row["id"]: row for row in json.loads(run("models", "--json")[1])}
+    sonnet, gpt = rows["anthropic:claude-sonnet-4-6"], rows["openai:gpt-5"]
+    assert (sonnet["configured"], sonnet["why_not"]) == (True, None)
+    assert sonnet["capabilities"]["supports_images"]
+    assert Decimal(sonnet["price"]["input_per_mtok_usd"]) == 3
+    assert not gpt["configured"]
+    assert "OPENAI_API_KEY" in gpt["why_not"]
+    table = run("models")[1]
+    assert table.index("anthropic:claude-sonnet-4-6") < table.index("openai:gpt-5")
+    assert "OPENAI_API_KEY" in table
+
+
+def test_route_is_a_dry_run_with_a_reason_for_every_slot(run, home):
+    code, out, _ = run("route", "--json", "hello")
+    decided = json.loads(out)
+    assert code == 0
+    assert decided["chosen_model"] == "demo:tour"
+    assert len(decided["chain"]) == 7
+    assert all(step["reason"] for step in decided["chain"])
+    assert not {"id", "session_id", "type"} & set(decided)
+    assert "global default" in run("route", "hello")[1]
+
+
+def test_route_reads_json_lines(run, monkeypatch, tmp_path):
+    lines = tmp_path / "lines"
+    lines.write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
+    with lines.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert len(run("route", "-")[1].splitlines()) == 2
+    lines.write_text("nonsense\n")
+    with lines.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        code, _, err = run("route", "-")
+    assert code == Exit.USAGE
+    assert "line 1" in err
+
+
+def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    code, out, _ = run("doctor", "--json")
+    report = json.loads(out)
+    assert (code, report["ok"]) == (0, True)
+    assert SECRET not in out
+    areas = {check["area"] for check in report["checks"]}
+    assert {"config", "provider", "terminal", "store", "log"} <= areas
+    [key] = [c for c in report["checks"] if (c["area"], c["name"]) == ("provider", "anthropic")]
+    assert "ANTHROPIC_API_KEY" in key["detail"]
+    paths = resolve_paths()
+    paths.data.mkdir()
+    paths.database.write_bytes(b"this is no database at all" * 100)
+    paths.database.chmod(0o644)
+    config_file(paths).write_text("x = 1")
+    code, out, _ = run("doctor")
+    assert code == Exit.FAILED
+    assert out.count("✗") == 3
+    assert f"chmod 600 {paths.database}" in out
+
+
+def test_sessions_list_says_when_there_are_none(run):
+    assert run("sessions", "list") == (0, "There are no sessions yet.\n", "")
+    assert json.loads(run("sessions", "list", "--json")[1]) == []
+
+
+@pytest.mark.parametrize("typed", ["sess_!", "hello world", "ZZZ", "I" * 26, "0" * 27])
+def test_what_cannot_be_a_session_id_is_refused(run, typed):
+    code, _, err = run("sessions", "show", typed)
+    assert code == Exit.USAGE
+    assert typed in err
+
+
+def test_an_id_that_nothing_has_is_said(run):
+    code, _, err = run("sessions", "show", new_session_id())
+    assert code == Exit.USAGE
+    assert "sessions list" in err
+
+
+def test_every_beginning_of_our_ids_is_accepted():
+    session_id = new_session_id()
+    for length in range(6, len(session_id) + 1):
+        assert session_prefix(session_id[:length]) == session_id[5:length]
+    assert session_prefix(session_id[5:].lower()) == session_id[5:].lower()
+
+
+# ── the log ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_log_is_private_and_holds_no_key_r_crd_02_r_crd_05(monkeypatch):
+    paths = resolve_paths()
+    monkeypatch.setenv("MY_BOX_SECRETS", "canary-by-config-0001")
+    config_file(paths).write_text('[providers.box]\nkey_env = "MY_BOX_SECRETS"\n')
+    credentials = paths.home / "credentials.toml"
+    credentials.write_text('schema_version = 1\n[providers.x]\napi_key = "canary-in-file-0002"\n')
+    credentials.chmod(0o600)
+    log_to_file(paths, {**os.environ, "SOME_TOKEN": "canary-token-0003"})
+    assert not paths.log_file.exists()
+    keys = ("canary-by-config-0001", "canary-in-file-0002", "canary-token-0003")
+    try:
+        raise ValueError(" ".join(keys))
+    except ValueError:
+        logging.getLogger("yourtool.x").exception("failed with %s", keys)
+    text = paths.log_file.read_text()
+    assert "ValueError" in text
+    assert not any(key in text for key in keys)
+    assert stat.S_IMODE(paths.log_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(paths.log_file.parent.stat().st_mode) == 0o700
+
+
+def test_a_full_log_is_set_aside_and_one_is_kept_r_crd_05():
+    paths = resolve_paths()
+    log_to_file(paths)
+    for text in ("a" * LARGEST, "b" * LARGEST, "c"):
+        logging.getLogger("yourtool.x").warning(text)
+    older = paths.log_file.with_suffix(".log.1")
+    assert paths.log_file.read_text().endswith("c\n")
+    assert "bbb" in older.read_text()
+    assert len(list(paths.log_file.parent.iterdir())) == 2
+
+
+async def test_the_database_is_private_r_crd_05():
+    paths = resolve_paths()
+    database = Database(paths.database)
+    await database.write(lambda connection: None)
+    await database.close()
+    assert stat.S_IMODE(paths.database.stat().st_mode) == 0o600
+
+
+def test_python_m_yourtool_is_the_same_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "yourtool", "--version"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("yourtool 0.")
