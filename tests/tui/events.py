@@ -16,6 +16,7 @@ from yourtool.events import (
     ThinkingDelta,
     ToolCalled,
     ToolCompleted,
+    ToolConfirmationRequested,
     ToolFailed,
     ToolOutputDelta,
     TurnCancelled,
@@ -128,6 +129,16 @@ class Session:
             input_hash="",
             input_size_bytes=1,
             side_effects=effects,
+        )
+
+    def asked(self, use: ToolUseBlock) -> Event:
+        return self._fact(
+            ToolConfirmationRequested,
+            tool_use_id=use.id,
+            tool_name=use.name,
+            side_effects=SideEffects.EXECUTE,
+            confirmation_request_id="c",
+            input_summary="",
         )
 
     def completed(self, use: ToolUseBlock, output: str, success=True, **details) -> Event:

@@ -114,7 +114,7 @@ class Blocks:
         """Take the next line, without its end; with `more`, only what it begins with."""
         rest, matched = self._match(line)
         if isinstance(self._leaf, _Fence) and matched == len(self._containers):
-            self._in_fence(self._leaf, rest, line)
+            self._in_fence(self._leaf, rest if self._containers else line)
         elif not rest.strip():
             self._close_leaf()
             quotes = [at for at, one in enumerate(self._containers) if one.kind == ">"]
@@ -275,7 +275,7 @@ class Blocks:
         else:
             self._leaf = _Paragraph(line, rest.strip())
 
-    def _in_fence(self, fence: _Fence, rest: str, line: str) -> None:
+    def _in_fence(self, fence: _Fence, rest: str) -> None:
         stripped, indent = rest.strip(), len(rest) - len(rest.lstrip(" "))
         closes = len(stripped) >= len(fence.mark) and not stripped.strip(fence.mark[0])
         if closes and indent < 4:

@@ -1,0 +1,549 @@
+import typing
+
+import pytest
+from textual.app import App
+from textual.geometry import Offset
+from textual.selection import Selection
+from textual.widgets import Input
+
+from tests.tui.events import Session
+from yourtool.effects import SideEffects
+from yourtool.events import (
+    Event,
+    Fact,
+    MessageComplete,
+    Notice,
+    RetryScheduled,
+    TokenUsage,
+    ToolOutputDelta,
+    ToolUseEnd,
+    ToolUseStart,
+)
+from yourtool.messages import RedactedThinkingBlock, Role, StopReason, TextBlock, ToolUseBlock
+from yourtool.tui.sanitise import Sanitise
+from yourtool.tui.widgets.card import ToolCard
+from yourtool.tui.widgets.heights import Heights
+from yourtool.tui.widgets.items import Footer, Reply
+from yourtool.tui.widgets.story import Story
+from yourtool.tui.widgets.transcript import Transcript
+
+SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})
+DIFF = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+
+
+@pytest.fixture
+def session():
+    return Session()
+
+
+class Stage(App[None]):
+    CSS = "Transcript { height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.ends: list[bool] = []
+
+    def get_line_filters(self):
+        return [*super().get_line_filters(), Sanitise()]
+
+    def compose(self):
+        yield Transcript()
+        prompt = Input()
+        prompt.cursor_blink = False
+        yield prompt
+
+    def on_transcript_retry_requested(self):
+        self.asked += 1
+
+    def on_item_view_at_bottom(self, message: Transcript.AtBottom):
+        self.ends.append(message.changed)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.query_one(Transcript)
+
+    def rows(self) -> list[str]:
+        strips = self.transcript.render_lines(self.transcript.region.reset_offset)
+        return [strip.text[:-1].rstrip() for strip in strips]
+
+    def shown(self) -> str:
+        return "\n".join(self.rows()).strip("\n")
+
+
+async def play(stage: Stage, pilot, *events: Event) -> str:
+    for event in events:
+        stage.transcript.show(event)
+    await pilot.pause()
+    stage.transcript._flush()
+    await pilot.pause()
+    return stage.shown()
+
+
+def told(*events: Event, width: int = 60) -> list[str]:
+    story = Story(retry_key="Ctrl+T", clock=lambda: 5.0)
+    for event in events:
+        story.take(event)
+    rows: list[str] = []
+    for item in story.items:
+        item.lay_out(width)
+        rows += [line.text.rstrip() for line in item.rows]
+    return rows
+
+
+def test_every_event_of_the_vocabulary_has_its_place(session):
+    taken = Story.take.__code__.co_names
+    missing = [kind.__name__ for kind in typing.get_args(Event) if kind.__name__ not in taken]
+    assert missing == []
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40)])
+async def test_a_turn_is_shown_at_every_size(session, size):
+    stage = Stage()
+    async with stage.run_test(size=size) as pilot:
+        shown = await play(stage, pilot, *session.turn(prompt="fix it", reply="Some **words**."))
+        for words in (
+            "fix it",
+            "Some words.",
+            "shell a.txt",
+            "output",
+            "1,234 in, 567 out",
+            "$0.0123",
+            "3.2 s",
+        ):
+            assert words in " ".join(shown.split())
+
+
+async def test_a_resumed_session_looks_like_it_did_live(session):
+    events = [
+        *session.turn(prompt="one", reply="# A\n\n- b\n- c", diff=DIFF),
+        session.started("two"),
+        session.routed(),
+        session.call_failed("try later"),
+        session.answered(TextBlock("There."), unpriced=True),
+        session.ended(),
+        session.started("three"),
+        *session.words("half an ans"),
+        session.call_failed(
+            "stopped", "cancelled", session.message(Role.ASSISTANT, TextBlock("half an ans"))
+        ),
+        session.cancelled(),
+    ]
+    live, resumed = Stage(), Stage()
+    async with live.run_test(size=(70, 60)) as pilot:
+        shown = await play(live, pilot, *events)
+    async with resumed.run_test(size=(70, 60)) as pilot:
+        resumed.transcript.replay([event for event in events if isinstance(event, Fact)])
+        await pilot.pause()
+        assert resumed.shown() == shown
+    assert "(cancelled)" in shown and "half an ans" in shown and "price unknown" in shown
+
+
+async def test_r_tui_08_resuming_lays_out_no_more_than_a_screenful(session):
+    facts = [e for number in range(400) for e in session.turn(prompt=f"prompt {number}")]
+    stage = Stage()
+    async with stage.run_test(size=(80, 24)) as pilot:
+        stage.transcript.replay(facts)
+        await pilot.pause()
+        items = stage.transcript._items
+        assert sum(bool(item.rows) for item in items) < 30 < len(items)
+        assert "prompt 399" in stage.shown()
+        stage.transcript.scroll_home()
+        await pilot.pause()
+        assert "prompt 0" in stage.shown()
+        assert sum(bool(item.rows) for item in items) < 60
+
+
+async def test_r_tui_08_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(session):
+    facts = [
+        e
+        for number in range(500)
+        for e in session.turn(prompt=f"prompt {number}", reply="word " * 60)
+    ]
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        transcript = stage.transcript
+        transcript.replay(facts)
+        await pilot.pause()
+        before = stage.rows()
+        for _ in range(60):
+            transcript.scroll_to(y=round(transcript.scroll_y) - 1)
+            await pilot.pause()
+            after = stage.rows()
+            assert after[1:] == before[: len(after) - 1]
+            before = after
+        while transcript.scroll_y > 0:
+            transcript.scroll_page_up(animate=False)
+        await pilot.pause()
+        assert "prompt 0" in stage.shown()
+        assert sum(bool(item.rows) for item in transcript._items) <= 900
+
+
+async def test_r_tui_09_the_end_is_followed_only_while_it_is_in_view(session):
+    stage = Stage()
+    async with stage.run_test(size=(40, 12)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, *session.turn(reply="line\n\n" * 30))
+        assert "$0.0123" in stage.shown() and not transcript.unseen
+        transcript.scroll_home()
+        await pilot.pause()
+        top = stage.shown()
+        assert await play(stage, pilot, *session.turn(prompt="more")) == top
+        assert transcript.unseen
+        transcript.scroll_end(animate=False)
+        await pilot.pause()
+        assert not transcript.unseen and "A reply." in stage.shown() and stage.ends == [False, True]
+
+
+async def test_r_tui_07_everything_is_wrapped_again_on_resize(session):
+    stage = Stage()
+    reply = "word " * 40 + "x" * 10_000 + "\n\n日本語のテキスト" * 3
+    async with stage.run_test(size=(100, 24)) as pilot:
+        await play(stage, pilot, *session.turn(reply=reply))
+        for width in (40, 61, 100):
+            await pilot.resize_terminal(width, 24)
+            await pilot.pause()
+            items = [item for item in stage.transcript._items if item.laid_out]
+            assert items and all(item.laid_out == width - 3 for item in items)
+            assert "$0.0123" in stage.shown()
+
+
+def test_r_tui_10_thinking_is_folded_and_redacted_thinking_is_named(session):
+    assert told(*session.thinking("one two three")) == ["Thought, 3 words"]
+    hidden = told(session.answered(RedactedThinkingBlock("xx")))
+    assert hidden == ["Thinking kept hidden by the provider"]
+
+
+async def test_r_tui_10_thinking_unfolds(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 12)) as pilot:
+        await play(stage, pilot, *session.thinking("because of this"))
+        stage.transcript.focus()
+        await pilot.press("up", "enter")
+        assert "because of this" in stage.shown()
+        await pilot.press("enter")
+        assert "because of this" not in stage.shown()
+
+
+def test_r_tui_11_a_card_goes_through_all_its_states(session):
+    story = Story(clock=iter([0.0, *[7.5] * 20]).__next__)
+
+    def head() -> str:
+        [card] = story.items
+        card.changed()
+        card.lay_out(60)
+        return f"{card.mark[0]} {card.rows[0].text}"
+
+    story.take(
+        ToolUseStart(message_id="m", content_block_index=0, tool_use_id="tu_1", tool_name="shell")
+    )
+    assert head() == "○ shell · queued"
+    story.take(
+        ToolUseEnd(
+            message_id="m", content_block_index=0, tool_use_id="tu_1", final_input=SHELL.input
+        )
+    )
+    asked = session.asked(SHELL)
+    story.take(asked)
+    assert head() == "? shell make test · waiting for you"
+    story.take(session.called(SHELL))
+    assert head() == "● shell make test · running 7 s"
+    story.take(session.completed(SHELL, "all good"))
+    assert head() == "✓ shell make test · 1.2 s"
+
+
+@pytest.mark.parametrize(
+    ("error_class", "mark", "word"),
+    [
+        ("user_denied", "⊘", "denied"),
+        ("permission_denied", "⊘", "denied"),
+        ("cancelled", "⊘", "cancelled"),
+        ("execution_error", "✗", "failed"),
+    ],
+)
+def test_r_tui_11_a_call_without_success_says_why(session, error_class, mark, word):
+    story = Story()
+    story.take(session.answered(SHELL))
+    story.take(session.tool_failed(SHELL, error_class, "the reason"))
+    [card] = story.items
+    card.lay_out(60)
+    assert card.mark[0] == mark and word in card.rows[0].text
+    assert any("the reason" in line.text for line in card.rows) == (error_class != "cancelled")
+
+
+def test_r_tui_11_a_card_unfolds_to_all_its_input_and_output(session):
+    card = ToolCard("shell")
+    card.takes({"command": "make\ninstall", "timeout": 5})
+    card.runs(SideEffects.EXECUTE)
+    output = "\n".join(f"line {number}" for number in range(40))
+    card.ends("failed", output, 1.0, {"exit_code": 2})
+    card.lay_out(60)
+    folded = [line.text for line in card.rows]
+    assert folded[0] == "shell make … · failed · exit 2 · 1.0 s"
+    assert "line 39" in folded[-1] and "32 more rows" in folded[1]
+    card.toggle()
+    card.lay_out(60)
+    text = "\n".join(line.text for line in card.rows)
+    assert all(words in text for words in ("install", "timeout: 5", "line 0", "line 39"))
+
+
+def test_r_tui_11_an_edit_shows_its_diff_and_a_plan_its_steps(session):
+    edit, plan = (
+        ToolUseBlock("tu_2", "edit_file", {"path": "f"}),
+        ToolUseBlock("tu_3", "update_plan", {}),
+    )
+    steps = [{"step": "look", "status": "done"}, {"step": "leap", "status": "in_progress"}]
+    rows = told(
+        session.called(edit, SideEffects.WRITE),
+        session.completed(edit, "ok", diff=DIFF),
+        session.called(plan, SideEffects.NONE),
+        session.completed(plan, "ok", plan=steps),
+    )
+    assert rows == [
+        "edit_file · +1 −1 · 1.2 s",
+        "│ 1   one",
+        "│ 2 − two",
+        "│ 2 + 2",
+        "update_plan · 1.2 s",
+        "│ ✓ look",
+        "│ ▸ leap",
+    ]
+
+
+def test_r_tui_13_a_running_shell_shows_its_last_lines(session):
+    printed = [ToolOutputDelta(tool_use_id="tu_1", text=f"line {n}\n") for n in range(3000)]
+    rows = told(session.called(SHELL), *printed)
+    assert rows == ["shell · running", *(f"│ line {n}" for n in range(2995, 3000))]
+
+
+def test_r_tui_15_what_was_stopped_is_marked(session):
+    story = Story()
+    for event in [
+        session.started(),
+        *session.words("half an "),
+        session.called(SHELL),
+        session.cancelled(),
+        *session.turn(prompt="next", reply="works"),
+    ]:
+        story.take(event)
+    for item in story.items:
+        item.lay_out(60)
+    rows = [line.text for item in story.items for line in item.rows]
+    assert "(cancelled)" in rows and "works" in rows
+    [card, _] = [item for item in story.items if isinstance(item, ToolCard)]
+    assert card.status == "cancelled"
+    assert all("cancelled" in ink for text, ink in card.rows[0].spans[:1] if text)
+
+
+def test_r_tui_17_a_failure_names_class_provider_cause_and_ways_out(session):
+    rows = told(*session.failure("The server is on fire"), width=70)[1:]
+    assert rows == [
+        "The provider failed · server_error · acme, HTTP 500",
+        "The server is on fire",
+        "This is the provider's fault; `/model` takes another one. Ctrl+T tries",
+        "again.",
+    ]
+
+
+def test_r_tui_17_partial_text_stays_and_an_overcome_failure_shrinks(session):
+    partial = session.message(Role.ASSISTANT, TextBlock("so far"))
+    rows = told(
+        session.started(),
+        *session.words("so far"),
+        session.call_failed("cut", message=partial),
+        *session.words("whole"),
+        session.answered(TextBlock("whole")),
+    )
+    assert rows == [
+        "hello",
+        "so far",
+        "The provider failed · server_error · acme, HTTP 500: cut",
+        "whole",
+    ]
+
+
+async def test_r_tui_17_one_key_asks_for_another_try(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        stage.transcript.focus()
+        await pilot.press("r")
+        assert stage.asked == 0
+        await play(stage, pilot, *session.failure("no"))
+        await pilot.press("r")
+        assert stage.asked == 1
+
+
+def test_no_model_to_take_the_turn_is_a_failure_with_reasons(session):
+    rows = told(session.started(), session.refused())
+    assert rows[1:3] == ["No model can take this turn", "acme:big: no key for it"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [("per_message_override", "asked for in the message"), ("manual_sticky", "your choice")],
+)
+def test_the_footer_says_why_where_the_choice_was_explicit(session, policy, said):
+    rows = told(session.routed(policy), session.answered(TextBlock("a")), session.ended(), width=90)
+    assert rows[-1] == f"demo:tour · 1,234 in, 567 out · $0.0123 · 3.2 s · {said}"
+
+
+def test_the_footer_says_why_the_model_changed(session):
+    first = [session.started(), session.routed(), session.answered(TextBlock("a")), session.ended()]
+    second = [
+        session.started(),
+        session.routed(reason="now the default"),
+        session.answered(TextBlock("b"), model="acme:big"),
+        session.ended(StopReason.MAX_TOKENS),
+    ]
+    rows = told(*first, *second, width=90)
+    assert rows[-2].endswith("changed: now the default") and "limit of output" in rows[-1]
+    assert not rows[2].endswith("default")
+
+
+def test_waiting_for_another_attempt_is_told(session):
+    waiting = RetryScheduled(
+        attempt=2, max_attempts=3, delay_seconds=4, error_class="rate_limit", message="Slow down"
+    )
+    assert told(waiting) == ["Slow down: trying again in 4 s (2 of 3)"]
+
+
+def test_the_finished_message_is_authoritative(session):
+    rows = told(*session.words("wrong"), session.answered(TextBlock("right")))
+    assert rows == ["right"]
+
+
+async def test_r_tui_06_the_raw_source_can_be_seen_and_copied(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        await play(stage, pilot, *session.turn(reply="# Head\n\n**bold**"))
+        assert "**bold**" not in stage.shown()
+        stage.transcript.action_toggle_raw()
+        assert "**bold**" in stage.shown() and "# Head" in stage.shown()
+        stage.transcript.action_toggle_raw()
+        assert "**bold**" not in stage.shown()
+        assert stage.transcript.last_reply_source() == "# Head\n\n**bold**"
+        stage.transcript.action_copy_item()
+        assert stage.clipboard == "# Head\n\n**bold**"
+
+
+async def test_r_tui_06_a_selection_copies_the_source(session):
+    source = (
+        "Some **bold** words\n\n```py\nif x:\n\ty()\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+        + "long " * 20
+    )
+    stage = Stage()
+    async with stage.run_test(size=(50, 30)) as pilot:
+        await play(stage, pilot, session.started(), session.answered(TextBlock(source)))
+        rows = stage.rows()
+        first = next(y for y, row in enumerate(rows) if "Some" in row)
+        last = next(y for y, row in enumerate(rows) if "1" in row and "│" in row)
+        transcript = stage.transcript
+        whole = Selection.from_offsets(Offset(2, first), Offset(50, last))
+        assert transcript.get_selection(whole) == (
+            "Some **bold** words\n\nif x:\n\ty()\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+            "\n",
+        )
+        part = Selection.from_offsets(Offset(7, first), Offset(11, first))
+        assert transcript.get_selection(part) == ("bold", "\n")
+        soft = next(y for y, row in enumerate(rows) if "long" in row)
+        words = transcript.get_selection(
+            Selection.from_offsets(Offset(2, soft), Offset(6, soft + 1))
+        )
+        assert words is not None and "\n" not in words[0] and words[0].endswith("long")
+
+
+async def test_a_mouse_selection_is_painted_and_a_click_unfolds_a_card(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        await play(stage, pilot, *session.turn(reply="hello there", output="x\n" * 40))
+        y = next(y for y, row in enumerate(stage.rows()) if "hello there" in row)
+        await pilot.mouse_down(Transcript, offset=(2, y))
+        await pilot.hover(Transcript, offset=(6, y))
+        await pilot.mouse_up(Transcript, offset=(6, y))
+        assert stage.screen.get_selected_text() == "hello"
+        stage.screen.clear_selection()
+        stage.query_one(Input).focus()
+        y = next(y for y, row in enumerate(stage.rows()) if "shell" in row)
+        await pilot.click(Transcript, offset=(5, y))
+        assert "path: a.txt" in stage.shown()
+        assert stage.focused is not stage.transcript
+
+
+async def test_only_rows_that_changed_are_painted_while_a_reply_grows(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 30)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, session.started(), *session.words("para one\n\n", "para two"))
+        painted: list[int] = []
+        refresh = transcript.refresh
+
+        def noting(*regions, **options):
+            painted.extend(y for region in regions for y in region.line_range)
+            return refresh(*regions, **options)
+
+        transcript.refresh = noting
+        await play(stage, pilot, session.words(" goes on")[1])
+        assert painted == [4]
+
+
+async def test_nothing_ticks_when_nothing_happens_and_a_running_tool_ticks(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, *session.turn())
+        assert transcript._ticker is None and transcript._flush_timer is None
+        await play(stage, pilot, session.called(SHELL))
+        assert transcript._ticker is not None
+        await play(stage, pilot, session.completed(SHELL, "done"))
+        assert transcript._ticker is None
+
+
+async def test_clear_leaves_an_empty_screen_that_still_works(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        await play(stage, pilot, *session.turn(reply="word\n\n" * 50))
+        stage.transcript.clear()
+        await pilot.pause()
+        assert stage.shown() == ""
+        assert "again" in await play(stage, pilot, *session.turn(prompt="again"))
+
+
+async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(session):
+    stage = Stage()
+    text = "word **bold** and `code`\n\n" * 4000
+    async with stage.run_test(size=(80, 24)) as pilot:
+        for event in session.words(*(text[at : at + 5000] for at in range(0, len(text), 5000))):
+            stage.transcript.show(event)
+        usage = TokenUsage(input_tokens=1, output_tokens=1)
+        stage.transcript.show(
+            MessageComplete(
+                message_id="m",
+                stop_reason=StopReason.END_TURN,
+                final_content=(TextBlock(text),),
+                usage=usage,
+                latency_ms=1,
+            )
+        )
+        reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
+        while reply.behind or not reply.rows:
+            await pilot.pause()
+        assert len(reply.rows) == 7999
+
+
+def test_heights_know_where_everything_is():
+    heights = Heights()
+    for height in (2, 0, 3, 1):
+        heights.append(height)
+    assert [heights.top(index) for index in range(5)] == [0, 2, 2, 5, 6]
+    assert [heights.at(row) for row in (-1, 0, 1, 2, 4, 5, 99)] == [0, 0, 0, 2, 2, 3, 3]
+    heights[2] = 1
+    assert heights.total == 4 and heights.at(3) == 3
+
+
+def test_notices_have_a_level_and_footers_wrap_between_figures():
+    story = Story()
+    story.take(Notice(level="warning", text="careful"))
+    assert story.items[0].mark == ("!", "warning")
+    footer = Footer(["anthropic:claude", "1,234 in, 567 out", "$0.01"])
+    footer.lay_out(30)
+    assert [line.text for line in footer.rows] == ["anthropic:claude", "1,234 in, 567 out · $0.01"]
