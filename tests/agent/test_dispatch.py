@@ -165,14 +165,18 @@ async def test_a_protected_place_is_asked_about_in_every_mode(bench, mode):
 async def test_at_most_four_calls_run_at_once(bench):
     """R-TOOL-13."""
     running, most = 0, 0
+    four = asyncio.Event()
 
     @tool(SideEffects.NONE)
     async def hold(args: Number, context: ToolContext) -> str:
-        """Stay a moment."""
+        """Stay until four are here."""
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.01)
+        if running == 4:
+            four.set()
+        await four.wait()
+        await asyncio.sleep(0.02)
         running -= 1
         return "ok"
 
@@ -264,4 +268,18 @@ async def test_a_grant_that_cannot_be_stored_holds_for_the_session_and_says_so(b
     assert any(isinstance(e, Notice) and "this session only" in e.text for e in events)
     assert len(user.asked) == 1
     assert file.read_text() == "not = [toml"
+    await session.close()
+
+
+async def test_two_edits_of_one_file_in_one_reply_are_shown_and_made_one_after_the_other(bench):
+    """What is approved is what happens: the second preview already has the first change in it."""
+    (bench.workspace / "a.txt").write_text("one\ntwo\n")
+    first = calls("edit_file", path="a.txt", edits=[{"old": "one", "new": "1"}])
+    second = calls("edit_file", path="a.txt", edits=[{"old": "two", "new": "2"}])
+    script = [calls("read_file", path="a.txt"), first + second, says("done")]
+    user = User(ALLOW)
+    session = await bench.session(Checked(Scripted(script)), confirm=user)
+    await play(session.send("go"))
+    assert (bench.workspace / "a.txt").read_text() == "1\n2\n"
+    assert " 1" in user.asked[1].preview.body
     await session.close()

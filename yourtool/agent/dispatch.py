@@ -1,5 +1,7 @@
 """Run the calls of one reply: look up, check, preview, ask, in order; then run together.
 
+A change is made before the next change is shown, so that what is shown is what will happen.
+
 Every call ends in exactly one `tool.completed` or `tool.failed` that carries its result message.
 The ids of those messages are minted in call order before anything runs, so the conversation has
 the order of the calls whichever finishes first. A `tool.failed` without a `tool.called` before it
@@ -12,7 +14,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,7 +22,7 @@ from datetime import timedelta
 from yourtool.agent.consent import ask
 from yourtool.agent.gate import subjects_of
 from yourtool.agent.turn import Turn
-from yourtool.effects import Confirmation, Preview
+from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events import (
     Event,
@@ -84,6 +86,10 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
     try:
         while pending:
             call = pending[0]
+            if _depends(call, ready, turn):
+                async with aclosing(_run_together(ready, turn)) as events:
+                    async for event in events:
+                        yield event
             async with aclosing(_admit(call, turn)) as steps:
                 admitted = True
                 async for event in steps:
@@ -99,6 +105,20 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
         for call in (*ready, *pending):
             yield await _fail(call, turn, ToolFailure.CANCELLED, "Stopped before it ran.")
         raise
+
+
+def _depends(call: _Call, ready: Iterable[_Call], turn: Turn) -> bool:
+    """Tell whether earlier changes must be made before this call can be previewed and asked about.
+
+    What a call would do to a file that another one is about to change cannot be shown yet.
+    """
+    tool = turn.toolbox.get(call.block.name)
+    if tool is None or not tool.definition.side_effects.needs_consent:
+        return False
+    return any(
+        each.tool is not None and each.tool.definition.side_effects is SideEffects.WRITE
+        for each in ready
+    )
 
 
 async def refuse_all(
