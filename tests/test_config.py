@@ -115,10 +115,11 @@ def test_a_directory_in_place_of_the_file_is_refused_in_words(paths):
 def test_the_first_run_copies_the_template_privately_and_changes_nothing_later(paths):
     install_defaults(paths)
     assert config_file(paths).read_text() == TEMPLATE.read_text()
-    assert {path.name for path in paths.home.iterdir()} == {
-        path.name for path in shipped("config").glob("*.toml")
-    }
-    for path in paths.home.iterdir():
+    files = [path for path in paths.home.iterdir() if path.is_file()]
+    assert {each.name for each in files} == {each.name for each in shipped("config").glob("*.toml")}
+    for directory in (paths.data, paths.state, paths.cache):
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    for path in files:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert tomllib.loads(path.read_text()) == {}, "a copied value would hide a newer one"
     write(paths, 'theme = "light"\n')

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -205,6 +206,40 @@ def test_a_stopped_program_gives_the_shell_its_terminal_and_goes_on_r23(terminal
     screen.until(b"<stopped 1 1>")
     screen.until(b"<raw again>")
     screen.until(b"<ended 9>")
+
+
+INTERFACE = """
+import fcntl, struct, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+sys.argv = ["yourtool", "--cwd", {cwd!r}]
+from yourtool.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_the_real_interface_leaves_the_terminal_as_it_was_r_tui_16(terminal, tmp_path, number):
+    screen = terminal(INTERFACE.format(cwd=str(tmp_path)))
+    screen.until(rb"demo:tour")
+    [child] = children_of(screen.process.pid)
+    os.kill(child, number)
+    assert screen.end() == 128 + number
+    assert termios.tcgetattr(screen.slave) == screen.before
+    for mode in ("1049", "1000", "1003", "1006", "2004"):
+        on, off = (screen.output.rfind(f"\x1b[?{mode}{end}".encode()) for end in "hl")
+        assert on < off, f"mode {mode} was left on"
+    assert b"Traceback" not in screen.output
+
+
+def children_of(parent: int) -> list[int]:
+    if (children := Path(f"/proc/{parent}/task/{parent}/children")).exists():
+        return [int(pid) for pid in children.read_text().split()]
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    )
+    pairs = (line.split() for line in listed.stdout.splitlines())
+    return [int(pid) for pid, ppid in pairs if int(ppid) == parent]
 
 
 def test_without_a_terminal_the_program_runs_directly():

@@ -228,10 +228,10 @@ def config_file(paths: Paths) -> Path:
 
 
 def install_defaults(paths: Paths) -> None:
-    """Copy the template of the user's directory on the first run; nothing is ever overwritten.
+    """Make the user's directories and fill them on the first run; nothing is ever overwritten.
 
-    Of each file the comments at its head are copied, which explain it, and never its values: a copy
-    of today's prices would hide tomorrow's.
+    Of each template the comments at its head are copied, which explain it, and never its values: a
+    copy of today's prices would hide tomorrow's.
 
     Raises:
         ConfigError: the directory cannot be written.
@@ -239,7 +239,8 @@ def install_defaults(paths: Paths) -> None:
     if config_file(paths).exists():
         return
     try:
-        paths.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for directory in (paths.home, paths.data, paths.state, paths.cache):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for template in sorted(shipped("config").glob("*.toml")):
             _create(paths.home / template.name, _comments_of(template))
     except OSError as error:
