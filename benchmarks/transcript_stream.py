@@ -94,7 +94,7 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
     from textual.app import App
     from textual.widgets import Input
 
-    from yourtool.events import MessageComplete, MessageStart, TextDelta, TokenUsage
+    from yourtool.deltas import MessageComplete, MessageStart, TextDelta, TokenUsage
     from yourtool.messages import StopReason, TextBlock
     from yourtool.tui.highlight import highlighter_of
     from yourtool.tui.sanitise import Sanitise

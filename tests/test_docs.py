@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from yourtool.deltas import Notice, TextDelta
 from yourtool.errors import UsageError
-from yourtool.events import Notice, TextDelta
 from yourtool.outcome import failed_before
 
 ROOT = Path(__file__).parents[1]

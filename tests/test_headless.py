@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from yourtool.config import config_file
+from yourtool.deltas import Notice, TextDelta
 from yourtool.effects import Confirmation, Verdict
-from yourtool.events import Event, Notice, TextDelta, TurnCancelled, TurnCompleted
+from yourtool.events import Event, TurnCancelled, TurnCompleted
 from yourtool.headless import Printer, deny, turn
 from yourtool.messages import ContentBlock, StopReason, now
 from yourtool.outcome import Exit

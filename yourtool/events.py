@@ -1,9 +1,9 @@
 """What happened: the one stream that the core yields and every front end consumes.
 
 A `Fact` is written to the session log before it is shown; replaying the facts rebuilds the session
-exactly. A `Delta` only animates a live display, and a fact that follows makes it redundant. Facts
-are named in the past tense, and their `type` is the catalog's. Facts form a tree by
-`parent_event_id` whose root is the turn's `turn.started`.
+exactly. Between facts come deltas (`deltas.py`), which are only shown. Facts are named in the past
+tense, and their `type` is the catalog's. They form a tree by `parent_event_id` whose root is the
+turn's `turn.started`.
 
 A fact that brings a message into the conversation carries it as `message`; the log stores that
 message in its own table and only its id in the event's payload.
@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from yourtool.deltas import Notice, StreamEvent, ToolOutputDelta
 from yourtool.effects import SideEffects
-from yourtool.messages import ContentBlock, Message, StopReason, ToolInputError
+from yourtool.messages import Message, StopReason
 
 UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -39,9 +40,6 @@ class Actor(StrEnum):
     AGENT = "agent"
     SYSTEM = "system"
     TOOL = "tool"
-
-
-# ── facts ────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -341,157 +339,6 @@ def lineage(fact: AnyFact, facts: Mapping[str, AnyFact]) -> tuple[AnyFact, ...]:
         line[parent.id] = fact = parent
     return tuple(line.values())
 
-
-# ── deltas ───────────────────────────────────────────────────────────────────────────────────────
-
-
-class TokenUsage(Struct, frozen=True, kw_only=True):
-    """Tokens as the provider counted them, in disjoint buckets."""
-
-    input_tokens: int
-    output_tokens: int
-    cached_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    reasoning_tokens: int | None = None
-    estimated: bool = False
-
-
-class Delta(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Something that is happening; never stored."""
-
-
-class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
-    """A reply begins."""
-
-    message_id: str
-    model: str
-    role: Literal["assistant"] = "assistant"
-
-
-class TextDelta(Delta, frozen=True, kw_only=True, tag="text_delta"):
-    """More words."""
-
-    message_id: str
-    content_block_index: int
-    text: str
-
-
-class ThinkingDelta(Delta, frozen=True, kw_only=True, tag="thinking_delta"):
-    """More reasoning; `signature` only on the last one of a block."""
-
-    message_id: str
-    content_block_index: int
-    text: str
-    signature: str | None = None
-
-
-class ToolUseStart(Delta, frozen=True, kw_only=True, tag="tool_use_start"):
-    """The model begins to write a call."""
-
-    message_id: str
-    content_block_index: int
-    tool_use_id: str
-    tool_name: str
-
-
-class ToolUseInputDelta(Delta, frozen=True, kw_only=True, tag="tool_use_input_delta"):
-    """A raw fragment of the arguments; not valid JSON by itself."""
-
-    message_id: str
-    content_block_index: int
-    tool_use_id: str
-    partial_json: str
-
-
-class ToolUseEnd(Delta, frozen=True, kw_only=True, tag="tool_use_end"):
-    """The arguments, parsed; `{}` where they were not a JSON object."""
-
-    message_id: str
-    content_block_index: int
-    tool_use_id: str
-    final_input: dict[str, Any]
-
-
-class UsageUpdate(Delta, frozen=True, kw_only=True, tag="usage_update"):
-    """The counters so far."""
-
-    message_id: str
-    usage: TokenUsage
-
-
-class MessageComplete(Delta, frozen=True, kw_only=True, tag="message_complete"):
-    """The whole reply; authoritative, and last but for `error`."""
-
-    message_id: str
-    stop_reason: StopReason
-    stop_detail: str | None = None
-    """The provider's own word."""
-    final_content: tuple[ContentBlock, ...]
-    usage: TokenUsage
-    latency_ms: int
-    tool_input_errors: dict[str, ToolInputError] = {}
-    provider_raw: dict[str, Any] | None = None
-
-
-class StreamError(Delta, frozen=True, kw_only=True, tag="error"):
-    """The stream broke; follows a `message_complete` whose stop reason is `error`."""
-
-    message_id: str
-    error_class: str
-    message: str
-    retryable: bool
-    status: int | None = None
-
-
-class RetryScheduled(Delta, frozen=True, kw_only=True, tag="retry_scheduled"):
-    """The next attempt is `delay_seconds` away; the wait ends early when the turn is stopped."""
-
-    attempt: int
-    max_attempts: int
-    delay_seconds: float
-    error_class: str
-    message: str
-
-
-class AttemptFailed(Delta, frozen=True, kw_only=True, tag="attempt_failed"):
-    """One attempt of several failed; the core writes it down as `llm.call_failed`."""
-
-    attempt: int
-    error_class: str
-    message: str
-    retryable: bool
-    status: int | None
-    latency_ms: int
-
-
-class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta"):
-    """What a running tool printed just now."""
-
-    tool_use_id: str
-    text: str
-
-
-class Notice(Delta, frozen=True, kw_only=True, tag="notice"):
-    """Words of the program to the user."""
-
-    level: Literal["info", "warning", "error"]
-    text: str
-
-
-StreamEvent: TypeAlias = (
-    MessageStart
-    | TextDelta
-    | ThinkingDelta
-    | ToolUseStart
-    | ToolUseInputDelta
-    | ToolUseEnd
-    | UsageUpdate
-    | MessageComplete
-    | StreamError
-    | RetryScheduled
-    | AttemptFailed
-)
-"""What an adapter yields."""
 
 Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | Notice
 """What the core yields."""

@@ -19,9 +19,10 @@ from msgspec import Struct
 
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
 from yourtool.agent.session import Session
+from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import UsageError, YourtoolError
-from yourtool.events import Event, Notice
+from yourtool.events import Event
 from yourtool.messages import ContentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.outcome import NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths

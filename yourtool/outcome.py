@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from msgspec import Struct, field
 
+from yourtool.deltas import Notice
 from yourtool.errors import (
     AdapterError,
     ConfigError,
@@ -20,7 +21,6 @@ from yourtool.events import (
     LlmCallCompleted,
     LlmCallFailed,
     LlmCallStarted,
-    Notice,
     RouteDecided,
     ToolConfirmationRequested,
     ToolConfirmationResolved,

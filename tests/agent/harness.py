@@ -16,8 +16,9 @@ from yourtool.agent.session import Session, Surroundings
 from yourtool.agent.state import State
 from yourtool.agent.turn import Budget
 from yourtool.config import Limits, Mode
+from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
-from yourtool.events import Event, Fact, SessionCreated, StreamEvent
+from yourtool.events import Event, Fact, SessionCreated
 from yourtool.ids import new_session_id
 from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model, Price

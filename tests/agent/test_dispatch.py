@@ -8,8 +8,9 @@ import pytest
 from tests.agent.harness import ALLOW, Bench, Checked, User, names, play
 from yourtool.agent import dispatch as dispatching
 from yourtool.config import Limits, Mode
+from yourtool.deltas import Notice
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
-from yourtool.events import Notice, ToolFailed
+from yourtool.events import ToolFailed
 from yourtool.invariants import validate_session
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet

@@ -8,15 +8,12 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from yourtool.config import Limits
+from yourtool.deltas import MessageComplete, Notice, TextDelta, TokenUsage
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events import (
     LlmCallCompleted,
     LlmCallFailed,
-    MessageComplete,
-    Notice,
     RouteDecided,
-    TextDelta,
-    TokenUsage,
     ToolCompleted,
     ToolFailed,
     TurnCompleted,

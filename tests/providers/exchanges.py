@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from tests.shared import SHARED
+from yourtool.deltas import MessageComplete, StreamEvent
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import AdapterError
-from yourtool.events import MessageComplete, StreamEvent
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
+from yourtool.deltas import StreamEvent
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import AdapterError
-from yourtool.events import StreamEvent
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages import ContentBlock, Message, MessageMetadata, Role, TextBlock, now

@@ -6,7 +6,7 @@ from decimal import Decimal
 import msgspec
 
 from tests.strategies import Writer
-from yourtool.events import MessageComplete
+from yourtool.deltas import MessageComplete
 from yourtool.messages import (
     ImageBlock,
     ImageSource,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from yourtool.events import (
+from yourtool.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,

@@ -3,7 +3,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.events import TokenUsage
+from yourtool.deltas import TokenUsage
 from yourtool.models import Price
 from yourtool.providers.prices import cost
 

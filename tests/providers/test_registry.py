@@ -9,8 +9,9 @@ from tests.providers.fakes import events_of, paths_in, request
 from tests.providers.local_server import LocalServer, head
 from yourtool.config import Config, Limits, ProviderConfig
 from yourtool.credentials import Credentials
+from yourtool.deltas import AttemptFailed, MessageComplete
 from yourtool.errors import AuthError, InvalidRequestError, UsageError
-from yourtool.events import AttemptFailed, LlmCallFailed, MessageComplete
+from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.registry import Registry

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tests.providers.exchanges import complete, model, request
 from tests.providers.rules import broken_rules
-from yourtool.errors import NetworkError
-from yourtool.events import (
+from yourtool.deltas import (
     MessageStart,
     StreamError,
     TextDelta,
@@ -18,6 +17,7 @@ from yourtool.events import (
     ToolUseStart,
     UsageUpdate,
 )
+from yourtool.errors import NetworkError
 from yourtool.messages import (
     RedactedThinkingBlock,
     StopReason,

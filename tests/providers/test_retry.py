@@ -7,6 +7,15 @@ from hypothesis import strategies as st
 
 from tests.providers.fakes import events_of, request
 from tests.shared import SHARED
+from yourtool.deltas import (
+    AttemptFailed,
+    MessageComplete,
+    MessageStart,
+    RetryScheduled,
+    StreamError,
+    TextDelta,
+    UsageUpdate,
+)
 from yourtool.errors import (
     AuthError,
     ContextOverflowError,
@@ -15,15 +24,6 @@ from yourtool.errors import (
     OtherAdapterError,
     RateLimitError,
     ServerError,
-)
-from yourtool.events import (
-    AttemptFailed,
-    MessageComplete,
-    MessageStart,
-    RetryScheduled,
-    StreamError,
-    TextDelta,
-    UsageUpdate,
 )
 from yourtool.interrupt import Interrupt
 from yourtool.messages import StopReason

@@ -4,8 +4,7 @@ import json
 import pytest
 
 from tests.providers.fakes import events_of, request, said
-from yourtool.errors import ConfigError, InvalidRequestError, NetworkError, RateLimitError
-from yourtool.events import (
+from yourtool.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -17,6 +16,7 @@ from yourtool.events import (
     ToolUseStart,
     UsageUpdate,
 )
+from yourtool.errors import ConfigError, InvalidRequestError, NetworkError, RateLimitError
 from yourtool.interrupt import Interrupt
 from yourtool.messages import (
     Role,

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.providers.fakes import definition, events_of, paths_in, request, said
+from yourtool.deltas import MessageComplete
 from yourtool.errors import ConfigError
-from yourtool.events import MessageComplete
 from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.tour import demo

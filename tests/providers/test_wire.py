@@ -19,8 +19,7 @@ from tests.providers.exchanges import (
 )
 from tests.providers.rules import broken_rules
 from tests.strategies import Writer
-from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, ServerError
-from yourtool.events import (
+from yourtool.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -29,6 +28,7 @@ from yourtool.events import (
     ToolUseStart,
     UsageUpdate,
 )
+from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, ServerError
 from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.openai_chat import OpenAIChat

@@ -4,21 +4,18 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count
 
+from yourtool.deltas import MessageStart, TextDelta, ThinkingDelta, ToolOutputDelta
 from yourtool.effects import SideEffects
 from yourtool.events import (
     Event,
     LlmCallCompleted,
     LlmCallFailed,
-    MessageStart,
     PolicyEvaluation,
     RouteDecided,
-    TextDelta,
-    ThinkingDelta,
     ToolCalled,
     ToolCompleted,
     ToolConfirmationRequested,
     ToolFailed,
-    ToolOutputDelta,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from yourtool.agent.state import State
 from yourtool.config import Config, Mode
+from yourtool.deltas import MessageStart, Notice, TextDelta
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects
 from yourtool.errors import UsageError
 from yourtool.events import (
@@ -19,12 +20,9 @@ from yourtool.events import (
     Fact,
     LlmCallCompleted,
     LlmCallFailed,
-    MessageStart,
-    Notice,
     PolicyEvaluation,
     RouteDecided,
     SessionModelSelected,
-    TextDelta,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,

@@ -7,10 +7,7 @@ from textual.selection import Selection
 from textual.widgets import Input
 
 from tests.tui.events import Session
-from yourtool.effects import SideEffects
-from yourtool.events import (
-    Event,
-    Fact,
+from yourtool.deltas import (
     MessageComplete,
     Notice,
     RetryScheduled,
@@ -19,6 +16,8 @@ from yourtool.events import (
     ToolUseEnd,
     ToolUseStart,
 )
+from yourtool.effects import SideEffects
+from yourtool.events import Event, Fact
 from yourtool.messages import RedactedThinkingBlock, Role, StopReason, TextBlock, ToolUseBlock
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.widgets.card import ToolCard

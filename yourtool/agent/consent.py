@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from yourtool.agent.turn import Turn
+from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.errors import ConfigError, ToolError, ToolFailure
-from yourtool.events import Notice, ToolConfirmationRequested, ToolConfirmationResolved
+from yourtool.events import ToolConfirmationRequested, ToolConfirmationResolved
 from yourtool.interrupt import Interrupted
 from yourtool.messages import canonical_json
 

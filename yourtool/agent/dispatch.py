@@ -22,16 +22,15 @@ from datetime import timedelta
 from yourtool.agent.consent import ask
 from yourtool.agent.gate import subjects_of
 from yourtool.agent.turn import Turn
+from yourtool.deltas import Notice, ToolOutputDelta
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events import (
     Event,
-    Notice,
     ToolCalled,
     ToolCompleted,
     ToolFailed,
     ToolInputInvalid,
-    ToolOutputDelta,
 )
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted

@@ -3,8 +3,8 @@
 from decimal import Decimal
 
 from yourtool.agent.turn import Turn
+from yourtool.deltas import TokenUsage
 from yourtool.effects import Confirmation, Verdict
-from yourtool.events import TokenUsage
 from yourtool.ids import new_id
 from yourtool.providers.prices import cost
 

@@ -15,16 +15,13 @@ from msgspec.structs import replace
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import spend_allowance
 from yourtool.agent.turn import Turn
+from yourtool.deltas import AttemptFailed, MessageComplete, Notice, TokenUsage
 from yourtool.errors import AdapterError, ErrorClass
 from yourtool.events import (
-    AttemptFailed,
     Event,
     LlmCallCompleted,
     LlmCallFailed,
     LlmCallStarted,
-    MessageComplete,
-    Notice,
-    TokenUsage,
     TurnCancelled,
     TurnCompleted,
 )

@@ -22,11 +22,11 @@ from yourtool.agent.routes import Routes, record_of
 from yourtool.agent.state import State
 from yourtool.agent.turn import Budget, Turn
 from yourtool.config import Mode
+from yourtool.deltas import Notice
 from yourtool.effects import Confirm
 from yourtool.errors import UsageError
 from yourtool.events import (
     Event,
-    Notice,
     RouteDecided,
     SessionEnded,
     SessionModelSelected,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from yourtool.events import StreamEvent, TokenUsage
+from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.messages import (
     ImageBlock,
     Message,

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
-from yourtool.events import StreamEvent
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message
 from yourtool.models import Model

@@ -7,7 +7,7 @@ something to show.
 from collections.abc import Hashable
 from typing import Any
 
-from yourtool.events import (
+from yourtool.deltas import (
     StreamEvent,
     TextDelta,
     ThinkingDelta,

@@ -8,7 +8,7 @@ and `completion_tokens` leaves the reasoning out, which shows in the total.
 import logging
 from typing import Any
 
-from yourtool.events import TokenUsage
+from yourtool.deltas import TokenUsage
 from yourtool.providers.reply import Reply
 from yourtool.providers.shapes import count, mapping
 

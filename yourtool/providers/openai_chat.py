@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
-from yourtool.events import StreamEvent
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.chat_request import Quirks, body

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from yourtool.events import TokenUsage
+from yourtool.deltas import TokenUsage
 from yourtool.models import Price
 
 _MILLION = -6

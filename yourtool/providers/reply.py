@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, TypeVar
 
-from yourtool.errors import AdapterError
-from yourtool.events import (
+from yourtool.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -21,6 +20,7 @@ from yourtool.events import (
     TokenUsage,
     UsageUpdate,
 )
+from yourtool.errors import AdapterError
 from yourtool.messages import StopReason, ToolInputError
 from yourtool.providers.base import Request
 from yourtool.providers.blocks import (

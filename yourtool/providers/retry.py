@@ -12,9 +12,7 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
-from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError, RateLimitError, ServerError
-from yourtool.events import (
+from yourtool.deltas import (
     AttemptFailed,
     MessageComplete,
     MessageStart,
@@ -24,6 +22,8 @@ from yourtool.events import (
     TokenUsage,
     UsageUpdate,
 )
+from yourtool.effects import ToolDefinition
+from yourtool.errors import AdapterError, RateLimitError, ServerError
 from yourtool.interrupt import Interrupted
 from yourtool.messages import Message, StopReason
 from yourtool.providers.base import Adapter, Request

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.effects import ToolDefinition
 from yourtool.errors import (
     AdapterError,
@@ -30,7 +31,6 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
-from yourtool.events import StreamEvent, TokenUsage
 from yourtool.interrupt import Interrupted
 from yourtool.messages import Message, StopReason
 from yourtool.providers.base import Request

@@ -24,9 +24,9 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, InvalidRequestError, NetworkError
-from yourtool.events import StreamEvent
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Message
 from yourtool.providers.base import Request, Transport

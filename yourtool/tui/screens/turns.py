@@ -15,9 +15,10 @@ from textual.worker import Worker
 
 from yourtool.agent.commands import Invocation, Mistake, parse
 from yourtool.config import Mode
+from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
-from yourtool.events import Event, Fact, Notice, TurnCancelled
+from yourtool.events import Event, Fact, TurnCancelled
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
@@ -51,9 +52,18 @@ class TurnScreen(Screen[None]):
     TurnScreen {
         layout: vertical;
         Transcript { height: 1fr; min-height: 1; }
+        &.-short {
+            Prompt { border: none; min-height: 1; max-height: 3; }
+            Banner { max-height: 2; }
+            #preview { max-height: 2; }
+            #about { max-height: 2; }
+            Consent.-expanded #preview { max-height: 4; }
+            Consent.-expanded #about { display: none; }
+        }
     }
     """
     AUTO_FOCUS = "Prompt"
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012 - Textual's form
 
     transcript = getters.query_one(Transcript)
     banner = getters.query_one(Banner)
@@ -86,7 +96,7 @@ class TurnScreen(Screen[None]):
         yield Transcript()
         yield Banner()
         yield Queue()
-        yield Consent(lambda: not prompt.text, self.clock)
+        yield Consent(prompt, self.clock)
         yield completion
         yield prompt
         yield StatusLine()

@@ -14,14 +14,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
-from yourtool.events import (
-    AnyFact,
-    Event,
-    LlmCallFailed,
-    MessageComplete,
-    TurnCancelled,
-    TurnCompleted,
-)
+from yourtool.deltas import MessageComplete
+from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCompleted
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import ToolCard
@@ -62,8 +56,7 @@ class Transcript(ItemView):
         self._ticker: Timer | None = None
 
     def on_resize(self) -> None:
-        """Wrap what is in view again, and lay out what came before there was a size."""
-        super().on_resize()
+        """Lay out what came before there was a size; the view itself wraps what it shows."""
         self._schedule(at_once=True)
 
     def on_click(self, event: events.Click) -> None:
