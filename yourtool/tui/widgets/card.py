@@ -168,6 +168,8 @@ class ToolCard(Item):
             parts.append(self.status)
         if (code := self._details.get("exit_code")) not in (None, 0):
             parts.append(f"exit {code}")
+        if self._details.get("timed_out") is True:
+            parts.append("timed out")
         if isinstance(diff := self._details.get("diff"), str) and diff:
             parts.append(str(diff_size(diff)))
         if self.status == "ok" and self._quiet and self._output and not self._plan:
