@@ -1,0 +1,45 @@
+import pytest
+
+from yourtool.errors import (
+    AuthError,
+    ConfigError,
+    NetworkError,
+    RateLimitError,
+    SessionBusyError,
+    SessionNotFoundError,
+    StoreError,
+    UnknownModelError,
+    UsageError,
+)
+from yourtool.outcome import Exit, NoModelError, Outcome, exit_of, failed_before
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), Exit.USAGE),
+        (ConfigError("x"), Exit.USAGE),
+        (UnknownModelError("x"), Exit.USAGE),
+        (SessionNotFoundError("x"), Exit.USAGE),
+        (NoModelError("x"), Exit.NO_MODEL),
+        (RateLimitError("x"), Exit.RETRYABLE),
+        (NetworkError("x"), Exit.RETRYABLE),
+        (AuthError("x"), Exit.FAILED),
+        (SessionBusyError("x"), Exit.FAILED),
+        (StoreError("x"), Exit.FAILED),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_every_error_has_its_exit_code_r_cli_01(error, code):
+    assert exit_of(error) is code
+    result = failed_before(error)
+    assert result.is_error
+    assert result.exit_code is code
+    assert result.error is not None
+    assert result.error.retryable == (code is Exit.RETRYABLE)
+
+
+def test_a_turn_that_never_ended_is_a_failure():
+    result = Outcome().result("sess_1")
+    assert result.exit_code is Exit.FAILED
+    assert result.error is not None
