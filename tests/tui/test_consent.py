@@ -8,6 +8,7 @@ from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
@@ -179,6 +180,37 @@ async def test_t20_a_paste_never_answers(home, clock):
         await wait(pilot, clock, 2)
         assert asked.decision is None
         assert app.chat.prompt.text == "a\n"
+
+
+async def test_t20_a_burst_of_keys_goes_to_the_prompt_whole_and_in_order(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        for char in "go on, and add this":
+            key = events.Key({" ": "space", ",": "comma"}.get(char, char), char)
+            app._driver.send_message(key)
+        app._driver.send_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: app.chat.queue.drafts)
+        await wait(pilot, clock, 0.1)
+        assert asked.decision is None
+        assert app.chat.queue.drafts[0].text == "go on, and add this"
+
+
+async def test_t20_keys_in_a_list_above_the_question_are_no_answers(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        app.chat.prompt.load(Draft("/models"))
+        app.chat.prompt.action_send()
+        await settle(pilot)
+        await press(pilot, "a", "escape")
+        await settle(pilot)
+        await press(pilot, "a", "x")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == "ax"
 
 
 async def test_space_and_y_are_no_answers(home, clock):

@@ -83,9 +83,14 @@ class YourtoolApp(App[None]):
         self.call_after_refresh(self._open)
 
     async def on_event(self, event: events.Event) -> None:
-        """Let the question know of every key, wherever it goes."""
-        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            self.chat.consent.keystroke()
+        """Show the question every key before it has a destination."""
+        if (
+            isinstance(event, events.Key | events.Paste)
+            and not event.is_forwarded
+            and self.chat.is_mounted
+            and self.chat.consent.intercept(event)
+        ):
+            return
         await super().on_event(event)
 
     async def action_quit(self) -> None:

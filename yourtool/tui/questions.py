@@ -46,12 +46,12 @@ def about(question: Confirmation) -> str:
     """Return what else to know: the files, whether the place is protected, and the rule."""
     lines: list[str] = []
     preview = question.preview
-    if preview is not None and preview.paths:
-        lines.append("changes: " + ", ".join(escaped(path) for path in preview.paths))
+    if question.rule is not None:
+        lines.append(f"s, w allow: {escaped(question.rule)}")
     if preview is not None and preview.protected:
         lines.append("a protected place: always asked about")
-    if question.rule is not None:
-        lines.append(f"session and always allow: {escaped(question.rule)}")
+    if preview is not None and preview.paths:
+        lines.append("changes: " + ", ".join(escaped(path) for path in preview.paths))
     return "\n".join(lines)
 
 

@@ -15,7 +15,6 @@ from yourtool.tui.keys import bindings
 from yourtool.tui.screens.choices import history_choices
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
-from yourtool.tui.widgets.consent import Consent
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.transcript import Transcript
@@ -74,12 +73,13 @@ class ChatScreen(TurnScreen):
         """An emptied prompt may let the question have the keys."""
         self.consent.reconsider()
 
-    @on(Consent.Typed)
-    def type_in_prompt(self, typed: Consent.Typed) -> None:
-        """What was not an answer is text."""
-        self.prompt.focus()
-        if typed.text:
-            self.prompt.paste(typed.text)
+    def on_screen_suspend(self) -> None:
+        """A list or a report takes the keys."""
+        self.consent.rest()
+
+    def on_screen_resume(self) -> None:
+        """The keys are back."""
+        self.consent.reconsider()
 
     @on(Transcript.RetryRequested)
     def retry_requested(self) -> None:

@@ -12,8 +12,6 @@ from textual import events, getters
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.css.query import NoMatches
-from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Input, Static
 
@@ -23,6 +21,7 @@ from yourtool.tui.keys import bindings
 from yourtool.tui.questions import DENY, Option, about, options_of, title
 from yourtool.tui.widgets.block import Block
 from yourtool.tui.widgets.preview import PreviewText
+from yourtool.tui.widgets.prompt import Prompt
 
 
 class Options(Block):
@@ -76,7 +75,7 @@ class Consent(Vertical):
     Consent {
         display: none;
         height: auto;
-        max-height: 80vh;
+        max-height: 85vh;
         border: round $warning;
         border-title-color: $text-warning;
         border-subtitle-color: $text-muted;
@@ -103,20 +102,11 @@ class Consent(Vertical):
     choices = getters.query_one(Options)
     note = getters.query_one("#note", Input)
 
-    class Typed(Message):
-        """Text that was pressed here and is meant for the prompt, which should have the cursor."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    def __init__(
-        self, prompt_is_empty: Callable[[], bool], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.can_focus = False
         self.answering = Answering(clock)
-        self._prompt_is_empty = prompt_is_empty
+        self._prompt = prompt
         self._waiting: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
 
     def compose(self) -> ComposeResult:
@@ -150,23 +140,35 @@ class Consent(Vertical):
         finally:
             shown = self._waiting[0] is entry
             self._waiting.remove(entry)
-            if shown:
+            if not self.is_running or not self.is_attached:
+                pass  # the screen is being taken down
+            elif shown:
                 self._show()
             else:
                 self._subtitle()
 
-    def keystroke(self) -> None:
-        """A key was pressed or something pasted, anywhere."""
+    def intercept(self, event: events.Key | events.Paste) -> bool:
+        """See every key and paste before it has a destination; True: it was meant for here.
+
+        Whatever looks like typing moves the cursor to the prompt first and so arrives there, in
+        the order it was typed.
+        """
         self.answering.keystroke()
+        if not self._listens:
+            return False
+        if isinstance(event, events.Paste) or not self.choices.awake:
+            self._leave_to_prompt()
+            return False
+        return self._obey(event)
 
     def reconsider(self) -> None:
         """Take the keys if that is safe now, or look again when it may be."""
-        if self.question is None or self.has_focus_within:
+        if self.question is None or self.has_focus_within or self.app.screen is not self.screen:
             return
         if (wait := self.answering.wait) > 0:
             if wait < 60:
                 self.set_timer(wait, self.reconsider)
-        elif self._prompt_is_empty():
+        elif not self._prompt.text:
             self.take_keys()
         self._subtitle()
 
@@ -176,8 +178,12 @@ class Consent(Vertical):
             return
         self.can_focus = True
         self.choices.awake = True
-        (self.note if self.has_class("-noting") else self).focus()
+        self.screen.set_focus(self.note if self.has_class("-noting") else self)
         self._subtitle()
+
+    def rest(self) -> None:
+        """Something was laid over the screen: its keys are not answers, nor are those after it."""
+        self._sleep()
 
     def escape(self) -> bool:
         """Obey Esc; False where it cannot mean this question, because it is too new."""
@@ -191,32 +197,6 @@ class Consent(Vertical):
         return True
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
-
-    def on_key(self, event: events.Key) -> None:
-        """Choose with the arrows; give what looks like typing to the prompt."""
-        if self.note.has_focus:
-            return
-        if event.key in ("left", "up", "right", "down"):
-            self.answering.take_back()
-            self._move(-1 if event.key in ("left", "up") else 1)
-        elif event.key == "enter":
-            if self.answering.held is None and self.choices.awake:
-                self._choose(self.choices.options[self.choices.at])
-        elif event.key == "tab":
-            self.post_message(self.Typed(""))
-        elif self._is_typing(event):
-            self.post_message(self.Typed(self.answering.take_back() + (event.character or "")))
-        else:
-            return
-        event.stop()
-        event.prevent_default()
-
-    def on_paste(self, event: events.Paste) -> None:
-        """A paste never answers; it goes to the prompt."""
-        if self.note.has_focus:
-            return
-        event.stop()
-        self.post_message(self.Typed(self.answering.take_back() + event.text))
 
     def on_blur(self) -> None:
         """The cursor is elsewhere: keys do not answer."""
@@ -232,9 +212,7 @@ class Consent(Vertical):
     def action_answer(self, letter: str) -> None:
         """Take a letter as the answer unless typing goes on at once."""
         offered = [each.letter for each in self.choices.options]
-        if not self.choices.awake or letter not in offered:
-            self.post_message(self.Typed(self.answering.take_back() + letter))
-        elif self.answering.held != letter:
+        if self.choices.awake and letter in offered:
             self.choices.at = offered.index(letter)
             self.answering.hold(letter)
             self.set_timer(HOLD_SECONDS, self.settle)
@@ -252,13 +230,34 @@ class Consent(Vertical):
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 
-    def _is_typing(self, event: events.Key) -> bool:
-        if not event.is_printable:
-            return False
+    @property
+    def _listens(self) -> bool:
+        return self.app.screen is self.screen and self.screen.focused is self
+
+    def _obey(self, event: events.Key) -> bool:
         held = self.answering.held
-        if held is not None:
-            return event.character != held
-        return event.character not in {each.letter for each in self.choices.options}
+        if held is not None and (event.key == "enter" or event.character == held):
+            return True
+        if event.key in ("left", "up", "right", "down"):
+            self.answering.take_back()
+            self._move(-1 if event.key in ("left", "up") else 1)
+        elif event.key == "enter":
+            self._choose(self.choices.options[self.choices.at])
+        elif event.key == "tab":
+            self._leave_to_prompt()
+        elif held is None and event.character in [each.letter for each in self.choices.options]:
+            self.action_answer(event.key)
+        else:
+            if event.is_printable or event.key == "backspace":
+                self._leave_to_prompt()
+            return False
+        return True
+
+    def _leave_to_prompt(self) -> None:
+        letter = self.answering.take_back()
+        self._sleep()
+        if letter:
+            self._prompt.type(letter)
 
     def _move(self, step: int) -> None:
         self.choices.at = max(0, min(self.choices.at + step, len(self.choices.options) - 1))
@@ -278,34 +277,30 @@ class Consent(Vertical):
 
     def _sleep(self) -> None:
         self.answering.take_back()
-        had_focus = self.has_focus or self.note.has_focus
+        if self.screen.focused in (self, self.note):
+            self.screen.set_focus(self._prompt)
         self.choices.awake = False
         self.can_focus = False
         self.remove_class("-noting")
-        if had_focus:
-            self.post_message(self.Typed(""))
 
     def _show(self) -> None:
-        try:
-            self.answering.asked()
-            self._sleep()
-            self.remove_class("-expanded")
-            self.set_class(self.question is not None, "-open")
-            if (question := self.question) is None:
-                return
-            self.border_title = title(question)
-            self.preview.show(question)
-            self.scroll.scroll_home(animate=False)
-            reasons = about(question)
-            self.reasons.update(reasons)
-            self.reasons.display = bool(reasons)
-            self.choices.options = options_of(question)
-            self.choices.at = [o.letter for o in self.choices.options].index("d")
-            self.choices.changed()
-            self._subtitle()
-            self.call_after_refresh(self._drawn, question)
-        except NoMatches:
-            return  # the screen is being taken down
+        self.answering.asked()
+        self._sleep()
+        self.remove_class("-expanded")
+        self.set_class(self.question is not None, "-open")
+        if (question := self.question) is None:
+            return
+        self.border_title = title(question)
+        self.preview.show(question)
+        self.scroll.scroll_home(animate=False)
+        reasons = about(question)
+        self.reasons.update(reasons)
+        self.reasons.display = bool(reasons)
+        self.choices.options = options_of(question)
+        self.choices.at = [o.letter for o in self.choices.options].index("d")
+        self.choices.changed()
+        self._subtitle()
+        self.call_after_refresh(self._drawn, question)
 
     def _drawn(self, question: Confirmation) -> None:
         if self.question is question:
@@ -316,9 +311,10 @@ class Consent(Vertical):
         behind = len(self._waiting) - 1
         tail = f" · {behind} more" if behind > 0 else ""
         if self.choices.awake:
-            hint = "letter, or arrows and Enter · Esc denies"
-        elif self._prompt_is_empty():
+            hint = "press a letter · Esc denies"
+        elif not self._prompt.text:
             hint = "stop typing to answer · Esc denies"
         else:
             hint = "Tab to answer · Esc denies"
-        self.border_subtitle = hint + tail
+        more = "Ctrl+E shows all · " if self.scroll.max_scroll_y > 0 else ""
+        self.border_subtitle = more + hint + tail

@@ -1,0 +1,217 @@
+"""What the screen looks like; one state each, at three sizes."""
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.tui.driving import press, say, settle, until
+from tests.tui.fakes import (
+    WHEN,
+    Ask,
+    FakeRuntime,
+    FakeSession,
+    ended,
+    failed,
+    question,
+    replied,
+    routed,
+    started,
+    streamed,
+    turn,
+)
+from yourtool.deltas import ToolUseEnd, ToolUseStart
+from yourtool.effects import Confirmation, Preview, SideEffects
+from yourtool.events import ToolCalled
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens import verbs
+from yourtool.tui.screens.chat import ChatScreen
+
+SIZES = pytest.mark.parametrize(
+    "size", [(40, 12), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
+REPLY = (
+    "# Done\n\nThe parser now reads **both** forms:\n\n- `a = 1`\n- `b: 2`\n\nNothing else changed."
+)
+DIFF = (
+    "--- a/src/parse.py\n+++ b/src/parse.py\n@@ -10,4 +10,5 @@ def parse(text):\n"
+    "     head, _, tail = text.partition('=')\n-    return head, tail\n"
+    "+    if not tail:\n+        head, _, tail = text.partition(':')\n"
+    "+    return head.strip(), tail.strip()\n"
+)
+
+
+class Still:
+    """A clock that stands, so that no second is ever counted."""
+
+    def __call__(self) -> float:
+        return 1_000.0
+
+
+@pytest.fixture
+def app_of(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    (work / ".git").mkdir(parents=True)
+    (work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+    def make(*scripts):
+        session = FakeSession(*(scripts or (turn("hello", REPLY),)), workspace=work)
+        runtime = FakeRuntime(tmp_path / "home", session)
+
+        async def opens():
+            return runtime
+
+        app = YourtoolApp(opens)
+        app.chat = ChatScreen(Still())
+        app.runtime_of_test = runtime
+        return app
+
+    return make
+
+
+async def opened(pilot):
+    await until(pilot, lambda: pilot.app.chat.session is not None)
+    await settle(pilot)
+
+
+def tool_call(name, arguments):
+    ids = {"message_id": "m1", "content_block_index": 1, "tool_use_id": "tu_1"}
+    return (
+        ToolUseStart(tool_name=name, **ids),
+        ToolUseEnd(final_input=arguments, **ids),
+    )
+
+
+@SIZES
+def test_r_tui_24_start(app_of, snap_compare, size):
+    assert snap_compare(app_of(), terminal_size=size, run_before=opened)
+
+
+@SIZES
+def test_r_tui_24_streaming(app_of, snap_compare, size):
+    script = [started("explain"), routed(), *streamed(REPLY[:60]), asyncio.Event()]
+
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "explain")
+        await until(pilot, lambda: pilot.app.chat.playing)
+        await settle(pilot)
+
+    assert snap_compare(app_of(script), terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_tool_card(app_of, snap_compare, size):
+    called = ToolCalled(
+        tool_use_id="tu_1",
+        tool_name="read_file",
+        input_hash="",
+        input_size_bytes=20,
+        side_effects=SideEffects.READ,
+    )
+    calls = tool_call("read_file", {"path": "src/parse.py"})
+    script = [started("look"), routed(), *streamed("I look."), *calls, called, asyncio.Event()]
+
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "look")
+        await settle(pilot)
+
+    assert snap_compare(app_of(script), terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_consent_with_diff(app_of, snap_compare, size):
+    asked = Confirmation(
+        id="c1",
+        kind="tool",
+        title="edit_file",
+        side_effects=SideEffects.WRITE,
+        preview=Preview(kind="diff", body=DIFF, paths=("src/parse.py",)),
+        rule="edit_file(src/parse.py)",
+    )
+
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "edit")
+        await until(pilot, lambda: pilot.app.chat.consent.question is not None)
+        await settle(pilot)
+
+    app = app_of([started("edit"), routed(), Ask(asked)])
+    assert snap_compare(app, terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_error(app_of, snap_compare, size):
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: not pilot.app.chat.playing)
+        await settle(pilot)
+
+    app = app_of([started("hello"), routed(), failed(), ended()])
+    assert snap_compare(app, terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_picker(app_of, snap_compare, size):
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "/models")
+        await settle(pilot)
+
+    assert snap_compare(app_of(), terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_resume(app_of, snap_compare, size, monkeypatch):
+    monkeypatch.setattr(verbs, "now", lambda: WHEN)
+
+    async def play(pilot):
+        await opened(pilot)
+        pilot.app.runtime_of_test.sessions.summaries = [
+            SimpleNamespace(
+                id=f"sess_{n}",
+                title=title,
+                workspace_path=str(Path("/home/me/code")),
+                active_model="openai:gpt-5.2",
+                turn_count=n,
+                cost_usd=Decimal(n) / 7,
+                updated_at=WHEN,
+            )
+            for n, title in enumerate(("Fix the parser", "Why is the build slow?"), 1)
+        ]
+        await say(pilot, "/resume")
+        await settle(pilot)
+
+    assert snap_compare(app_of(), terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_narrow_or_wide_with_everything_at_once(app_of, snap_compare, size):
+    script = [started("go"), routed(), *streamed("Working."), asyncio.Event()]
+
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "go")
+        await say(pilot, "and then this")
+        pilot.app.chat.banner.tell("demo", "This is a script, not a model.")
+        await press(pilot, "/", "m", "o")
+        await settle(pilot)
+
+    assert snap_compare(app_of(script), terminal_size=size, run_before=play)
+
+
+@SIZES
+def test_r_tui_24_consent_with_command(app_of, snap_compare, size):
+    async def play(pilot):
+        await opened(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: pilot.app.chat.consent.question is not None)
+        await settle(pilot)
+
+    app = app_of([started("go"), routed(), replied("I push."), Ask(question())])
+    assert snap_compare(app, terminal_size=size, run_before=play)
