@@ -1,0 +1,161 @@
+"""The runtime: sessions from settings, keys and a workspace, over a real HTTP provider."""
+
+import json
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.agent.harness import DENY, User, play
+from tests.provider_server import ProviderServer, Reply
+from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
+from yourtool.events import ToolFailed
+from yourtool.messages import canonical_json
+from yourtool.paths import resolve_paths
+
+CANARY = "sk-ant-CANARY-4711-do-not-leak"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    path = tmp_path / "work"
+    path.mkdir()
+    return path
+
+
+async def opened(workspace, **options):
+    return await Runtime.open(resolve_paths(), RunOptions(workspace=workspace, **options))
+
+
+async def test_without_a_key_the_demo_works_in_a_copy(workspace, monkeypatch):
+    """R-EASE-01."""
+    (workspace / "a.txt").write_text("x")
+    runtime = await opened(workspace)
+    session = await runtime.new_session(User())
+    assert session.model.id == "demo:tour"
+    assert session.workspace != workspace
+    assert (session.workspace / "a.txt").read_text() == "x"
+    scratch = session.workspace
+    await session.close()
+    runtime.forget_scratch(scratch)
+    runtime.forget_scratch(workspace)
+    assert not scratch.exists() and workspace.exists()
+    await runtime.close()
+
+
+async def test_an_explicit_model_is_never_replaced(workspace):
+    """R-RTE-03 at the command line."""
+    runtime = await opened(workspace, model="sonnet")
+    with pytest.raises(UsageError, match="ANTHROPIC_API_KEY"):
+        await runtime.new_session(User())
+    await runtime.close()
+    runtime = await opened(workspace, model="no-such-model")
+    with pytest.raises(UnknownModelError):
+        await runtime.new_session(User())
+    await runtime.close()
+
+
+async def test_with_default_settings_nothing_runs_unasked_through_the_real_provider(
+    workspace, monkeypatch
+):
+    """R-CONF-01."""
+    script = [
+        Reply(
+            "",
+            [("shell", {"command": "touch made"}), ("write_file", {"path": "b", "content": "x"})],
+        ),
+        Reply("I see."),
+    ]
+    with ProviderServer(script) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        runtime = await opened(workspace)
+        user = User(DENY)
+        session = await runtime.new_session(user)
+        events = await play(session.send("do it"))
+        assert len(user.asked) == 2
+        assert [e.error_class for e in events if isinstance(e, ToolFailed)] == ["user_denied"] * 2
+        assert list(workspace.iterdir()) == []
+        await session.close()
+        await runtime.close()
+        assert server.problems() == []
+
+
+async def test_a_second_writer_of_a_session_is_refused(workspace):
+    """R-PER-06."""
+    runtime = await opened(workspace)
+    session = await runtime.new_session(User())
+    await play(session.send("hello"))
+    with pytest.raises(SessionBusyError):
+        await runtime.resume(session.id, User())
+    await session.close()
+    again = await runtime.resume(session.id, User())
+    assert again.state.messages == session.state.messages
+    await again.close()
+    await runtime.close()
+
+
+async def test_a_session_that_is_not_there_or_whose_directory_is_gone_says_so(workspace):
+    runtime = await opened(workspace)
+    with pytest.raises(SessionNotFoundError):
+        await runtime.resume("sess_00000000000000000000000000", User())
+    session = await runtime.new_session(User())
+    await play(session.send("hello"))
+    await session.close()
+    subprocess.run(["rm", "-rf", session.workspace], check=True)
+    with pytest.raises(UsageError, match="does not exist any more"):
+        await runtime.resume(session.id, User())
+    await runtime.close()
+
+
+async def test_a_dry_run_of_routing_stores_nothing(workspace):
+    runtime = await opened(workspace)
+    route = await runtime.route("hello")
+    assert route.chosen_model == "demo:tour"
+    assert [step.verdict for step in route.chain][-1] == "chose"
+    assert await runtime.sessions.list() == ()
+    await runtime.close()
+
+
+async def test_the_key_is_found_nowhere_after_a_turn_with_tools_and_an_error(
+    workspace, monkeypatch, caplog
+):
+    """R-CRD-02."""
+    refusal = json.dumps({"error": {"type": "invalid_request_error", "message": "no"}}).encode()
+    script = [
+        Reply("", [("shell", {"command": "env; cat /proc/self/environ"})]),
+        Reply(status=400, body=refusal),
+    ]
+    with ProviderServer(script) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        runtime = await opened(workspace)
+        session = await runtime.new_session(User())
+        events = await play(session.send("show the environment"))
+        assert server.keys == [CANARY, CANARY]
+        assert CANARY not in repr(events)
+        assert all(CANARY.encode() not in canonical_json(event) for event in events)
+        paths = runtime.paths
+        await session.close()
+        await runtime.close()
+    assert CANARY not in caplog.text
+    for root in {paths.home, paths.data, paths.state, paths.cache}:
+        for file in Path(root).rglob("*"):
+            assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file
+
+
+async def test_the_prompt_and_file_contents_stand_only_in_private_events(workspace):
+    """R-EVT-04."""
+    (workspace / "secret.txt").write_text("the xylophone plan")
+    runtime = await opened(workspace)
+    session = await runtime.new_session(User())
+    await play(session.send("a quokka prompt"))
+    await session.close()
+    await runtime.close()
+    database = sqlite3.connect(runtime.paths.database)
+    public = "SELECT count(*) FROM events WHERE sensitivity != 'private' AND payload_json LIKE ?"
+    for word in ("%quokka%", "%xylophone%"):
+        assert database.execute(public, (word,)).fetchone() == (0,)
+    database.close()

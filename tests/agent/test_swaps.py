@@ -1,0 +1,116 @@
+"""Swapping the model in a session: the worked examples of the message contract."""
+
+import pytest
+
+from tests.agent.harness import MODEL, Checked, play
+from yourtool.errors import UnknownModelError, UsageError
+from yourtool.messages import ImageBlock, ImageSource, Role, TextBlock
+from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.scripted import Scripted, calls, says, thinks
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
+    "rkJggg=="
+)
+PICTURE = (TextBlock("what is this?"), ImageBlock(ImageSource("base64", PIXEL), "image/png"))
+
+
+async def test_a_swap_after_a_tool_turn_sends_the_whole_history_in_the_new_dialect(bench, caplog):
+    """The contract's example 8.3."""
+    (bench.workspace / "LICENSE").write_text("MIT\n")
+    (bench.workspace / "README.md").write_text("# Project Foo\n")
+    first = thinks("I need the file.", "sig") + says("I'll read the file.")
+    script = [
+        first + calls("read_file", path="README.md"),
+        says("It describes Project Foo."),
+        calls("read_file", path="LICENSE"),
+        says("MIT."),
+    ]
+    adapter = Scripted(script)
+    session = await bench.session(Checked(adapter))
+    await play(session.send("Summarize README.md"))
+    await play(session.select("openai:other"))
+    await play(session.send("What about the LICENSE file?"))
+    answer = session.state.messages[5]
+    assert answer.metadata.routing.mode == "manual"
+    assert answer.metadata.model == "openai:other"
+    caplog.clear()
+    body = OpenAIChat().to_wire(adapter.requests[2]).body
+    assert b'"role":"tool"' in body
+    assert b"sig" not in body
+    roles = [message.role for message in session.state.messages]
+    assert roles[:4] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+    assert all(use.id.startswith("tu_") for m in session.state.messages for use in m.tool_uses)
+    await session.close()
+
+
+async def test_a_model_that_cannot_see_is_refused_at_the_command(bench):
+    """The contract's example 8.4 (R-RTE-04)."""
+    adapter = Scripted([says("A pixel."), says("Still me.")])
+    session = await bench.session(Checked(adapter))
+    await play(session.send(PICTURE))
+    with pytest.raises(UsageError) as refusal:
+        await play(session.select("blind"))
+    assert str(refusal.value) == (
+        "Cannot swap to openai:blind: session contains images that this model can't process."
+        " Active model unchanged. The first image is in message 1 of 2."
+    )
+    await play(session.send("and now?"))
+    assert adapter.requests[1].model.id == MODEL.id
+    await session.close()
+
+
+async def test_a_model_that_is_too_small_for_the_session_is_refused_with_both_sizes(bench):
+    """R-RTE-04."""
+    session = await bench.session(Checked(Scripted([says("long " * 2_000)])))
+    await play(session.send("talk"))
+    with pytest.raises(UsageError, match=r"about [\d,]+ tokens, and `openai:small` takes 1,500"):
+        await play(session.select("small"))
+    assert session.state.model is None
+    await session.close()
+
+
+async def test_an_override_that_cannot_see_refuses_the_turn_and_names_the_reason(bench):
+    """R-RTE-03."""
+    session = await bench.session(Checked(Scripted([says("never")])))
+    events = await play(session.send((TextBlock("@blind look"), PICTURE[1])))
+    said = [event.text for event in events if getattr(event, "level", "") == "error"]
+    assert any("openai:blind" in text and "images" in text for text in said)
+    assert session.state.messages[-1].role is Role.USER
+    await session.close()
+
+
+async def test_an_ambiguous_or_unknown_name_changes_nothing(bench):
+    session = await bench.session(Checked(Scripted([])))
+    with pytest.raises(UnknownModelError):
+        await play(session.select("nonsense"))
+    assert session.state.model is None
+    await session.close()
+
+
+async def test_the_explanation_has_a_line_for_every_slot_and_fits_twelve_lines(bench):
+    """R-RTE-11."""
+    session = await bench.session(Checked(Scripted([says("hi")])))
+    await play(session.send("hello"))
+    lines = session.explain()
+    assert len(lines) <= 12
+    assert sum("not applicable" in line for line in lines) == 6
+    assert "global default" in lines[-1]
+    await session.close()
+
+
+async def test_the_ids_of_a_provider_survive_a_restart(bench):
+    """R-PER-04: the id map is rebuilt from the store."""
+    (bench.workspace / "a.txt").write_text("x")
+    first = Scripted([calls("read_file", path="a.txt"), says("x")])
+    session = await bench.session(Checked(first))
+    await play(session.send("read"))
+    [use] = session.state.messages[1].tool_uses
+    wire = first.requests[1].tool_ids.known_wire("anthropic", use.id)
+    assert wire is not None
+    await session.close()
+    second = Scripted([says("again")])
+    resumed = await bench.session(Checked(second), resume=session.id)
+    await play(resumed.send("more"))
+    assert second.requests[0].tool_ids.known_wire("anthropic", use.id) == wire
+    await resumed.close()
