@@ -15,6 +15,7 @@ from yourtool.deltas import (
     Notice,
     RetryScheduled,
     StreamError,
+    StreamEvent,
     TextDelta,
     ThinkingDelta,
     ToolOutputDelta,
@@ -25,7 +26,9 @@ from yourtool.deltas import (
 )
 from yourtool.errors import ErrorClass, ToolFailure
 from yourtool.events import (
+    AnyFact,
     Event,
+    Fact,
     LlmCallCompleted,
     LlmCallFailed,
     LlmCallStarted,
@@ -104,8 +107,14 @@ class Story:
         """Add words of the program."""
         self._add(Remark(level, text))
 
-    def take(self, event: Event) -> None:  # noqa: PLR0915  # one case for every event
+    def take(self, event: Event) -> None:
         """Tell what an event changes."""
+        if isinstance(event, Fact):
+            self._take_fact(event)
+        else:
+            self._take_delta(event)
+
+    def _take_delta(self, event: StreamEvent | ToolOutputDelta | Notice) -> None:
         match event:
             case TextDelta():
                 self._reply(event.content_block_index).write(event.text)
@@ -125,6 +134,13 @@ class Story:
                 self.remark(event.level, event.text)
             case RetryScheduled():
                 self._retry(event)
+            case ToolUseInputDelta() | UsageUpdate() | StreamError() | AttemptFailed():
+                pass
+            case _:
+                assert_never(event)
+
+    def _take_fact(self, event: AnyFact) -> None:
+        match event:
             case TurnStarted():
                 self._begin(event.message)
             case RouteDecided():
@@ -142,9 +158,8 @@ class Story:
                 self._complete(event)
             case ToolFailed():
                 status = _ENDINGS.get(event.error_class, "failed")
-                seconds = event.latency_ms / 1000
                 card = self._card(event.tool_use_id, event.tool_name)
-                card.ends(status, event.error_message, seconds, {})
+                card.ends(status, event.error_message, event.latency_ms / 1000, {})
             case ToolInputInvalid():
                 card = self._card(event.tool_use_id, event.tool_name)
                 card.complains("\n".join(event.validation_errors))
@@ -152,28 +167,16 @@ class Story:
                 self._card(event.tool_use_id, event.tool_name).waits()
             case ToolConfirmationResolved():
                 self._card(event.tool_use_id).queues()
-            case TurnCompleted():
-                self._end_turn(event)
-            case TurnCancelled():
+            case TurnCompleted() | TurnCancelled():
                 self._end_turn(event)
             case SessionModelSelected(model=model):
                 words = f"Model of this session: {model}" if model else "No model chosen any more"
                 self.remark("info", words)
-            case ProviderUnavailable():
-                why = event.trigger_reason.replace("_", " ")
-                self.remark("warning", f"{event.provider} is out of routing: {why}")
+            case ProviderUnavailable(provider=provider, trigger_reason=reason):
+                self.remark("warning", f"{provider} is out of routing: {reason.replace('_', ' ')}")
             case ProviderRecovered():
                 self.remark("info", f"{event.provider} serves again")
-            case (
-                SessionCreated()
-                | SessionResumed()
-                | SessionEnded()
-                | LlmCallStarted()
-                | ToolUseInputDelta()
-                | UsageUpdate()
-                | StreamError()
-                | AttemptFailed()
-            ):
+            case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
                 pass
             case _:
                 assert_never(event)
