@@ -25,6 +25,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import Request
 from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
@@ -224,14 +225,14 @@ def _image(block: ImageBlock, message: Message, request: Request) -> list[dict[s
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the blocks of the model's own message; reasoning never stands last."""
     model = request.model
-    kept, citations = _kept(message, request)
+    kept = Kept(message, request)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
     for place, block in enumerate(message.content):
-        blocks += [(raw, None) for raw in kept.pop(place, ())]
+        blocks += [(raw, None) for raw in kept.before(place) if text(raw.get("type"))]
         match block:
             case TextBlock(words) if words.strip():
                 wire: dict[str, Any] = {"type": "text", "text": words}
-                if notes := objects(citations.get(str(place))):
+                if notes := kept.notes(place):
                     wire["citations"] = notes
                 blocks.append((wire, None))
             case ToolUseBlock():
@@ -247,27 +248,11 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
                 blocks.append(({"type": "redacted_thinking", "data": data}, block))
             case _:
                 pass
-    for later in sorted(kept):
-        blocks += [(raw, None) for raw in kept[later]]
+    blocks += [(raw, None) for raw in kept.rest() if text(raw.get("type"))]
     while blocks and (thought := blocks[-1][1]) is not None:
         dropped(thought, message, model.provider, "reasoning that led to nothing")
         blocks.pop()
     return [wire for wire, _ in blocks]
-
-
-def _kept(
-    message: Message, request: Request
-) -> tuple[dict[int, list[dict[str, Any]]], dict[str, Any]]:
-    """Return the provider's own blocks by the place they stand before, and its citations."""
-    raw = mapping(message.metadata.provider_raw)
-    if raw.get("scope") != {"provider": request.model.provider, "model": request.model.id}:
-        return {}, {}
-    blocks: dict[int, list[dict[str, Any]]] = {}
-    for entry in objects(raw.get("blocks")):
-        at, block = count(entry.get("at")), mapping(entry.get("block"))
-        if at is not None and text(block.get("type")):
-            blocks.setdefault(at, []).append(block)
-    return blocks, mapping(raw.get("citations"))
 
 
 def _budget(request: Request) -> int | None:

@@ -143,6 +143,17 @@ class Reply:
         self._words(GrowingText, key).notes.append(note)
         self.activity += 1
 
+    def remark(self, key: Hashable, note: dict[str, Any]) -> None:
+        """Keep a note beside the block under `key`, or else the newest one, if there is any.
+
+        `from` and `to` are added: the characters of the block that its newest piece takes up.
+        """
+        block = self._blocks[-1] if key is None and self._blocks else self._by_key.get(key)
+        if block is not None:
+            end = sum(map(len, block.parts))
+            begin = end - len(block.parts[-1]) if block.parts else 0
+            block.notes.append({"from": begin, "to": end, **note})
+
     def is_server(self, key: Hashable) -> bool:
         """Whether the block under `key` is one of the provider's own."""
         return isinstance(self._by_key.get(key), GrowingServer)
@@ -313,7 +324,7 @@ class Reply:
             return None
         model = self._request.model
         scope = {"provider": model.provider, "model": model.id}
-        return {"scope": scope, "blocks": kept, "citations": notes}
+        return {"scope": scope, "blocks": kept, "notes": notes}
 
     def _final_usage(self) -> TokenUsage:
         if self._usage is not None:
