@@ -1,0 +1,1 @@
+"""What `make bench` measures: the program in a pseudo-terminal beside the smallest Textual app."""

@@ -1,0 +1,85 @@
+"""The two programs that are measured: how each is started, and how a person works in it."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.provider import Provider
+from benchmarks.terminal import Terminal
+
+ROOT = Path(__file__).parents[1]
+PROBES = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
+"""Letters that no screen holds before they are typed."""
+FILES = 20
+PATIENCE = 60.0
+"""Seconds after which a program that shows nothing is taken for broken."""
+
+
+class Program:
+    """A command with a home and a repository of its own."""
+
+    def __init__(self, name: str, module: str, provider: Provider, root: Path) -> None:
+        self.name = name
+        self._command = [sys.executable, "-m", module]
+        self.work = root / name / "work"
+        self.work.mkdir(parents=True)
+        for number in range(FILES):
+            (self.work / f"f{number}.txt").write_text(f"file {number}\nline two\n")
+        subprocess.run(["git", "init", "-q", str(self.work)], check=False)
+        home = root / name / "home"
+        home.mkdir()
+        self._environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "PYTHONPATH": str(ROOT),
+            "YOURTOOL_HOME": str(home / "yourtool"),
+            "OPENAI_API_KEY": "sk-bench-0000000000000000",
+            "OPENAI_BASE_URL": f"{provider.url}/v1",
+            "LIMIT_URL": provider.url,
+        }
+
+    def start(self) -> tuple[Terminal, dict[str, float]]:
+        """Start it, and type until a letter is echoed; return what that took.
+
+        Raises:
+            RuntimeError: it never echoed one.
+        """
+        terminal = Terminal(self._command, cwd=self.work, env=self._environ)
+        painted = terminal.wait_for_paint(PATIENCE)
+        echoed, typed = None, 0
+        while painted and echoed is None and typed < len(PROBES):
+            terminal.send(PROBES[typed])
+            typed += 1
+            echoed = terminal.wait_for(PROBES[:typed], 0, 0.05)
+        if painted is None or echoed is None:
+            shown = terminal.output[-2000:]
+            terminal.close()
+            raise RuntimeError(f"{self.name} takes no keys; its last output is {shown!r}")
+        figures = {
+            "paint_s": painted - terminal.began,
+            "usable_s": echoed - terminal.began,
+            "usable_cpu_s": terminal.cpu(),
+        }
+        erase(terminal, typed)
+        return terminal, figures
+
+
+def erase(terminal: Terminal, letters: int) -> None:
+    """Empty the input."""
+    for _ in range(letters):
+        terminal.send("\x7f")
+        time.sleep(0.004)
+
+
+def submit(terminal: Terminal, text: str = "go") -> float:
+    """Type a line and send it; return when Enter was pressed."""
+    for letter in text:
+        terminal.send(letter)
+        time.sleep(0.03)
+    time.sleep(0.1)  # Enter right after a key would be part of a paste
+    return terminal.send("\r")
