@@ -1,8 +1,9 @@
 """The runtime: sessions from settings, keys and a workspace, over a real HTTP provider."""
 
+import asyncio
 import json
+import shutil
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ async def test_a_session_that_is_not_there_or_whose_directory_is_gone_says_so(wo
     session = await runtime.new_session(User())
     await play(session.send("hello"))
     await session.close()
-    subprocess.run(["rm", "-rf", session.workspace], check=True)
+    await asyncio.to_thread(shutil.rmtree, session.workspace)
     with pytest.raises(UsageError, match="does not exist any more"):
         await runtime.resume(session.id, User())
     await runtime.close()
@@ -142,7 +143,7 @@ async def test_the_key_is_found_nowhere_after_a_turn_with_tools_and_an_error(
         await runtime.close()
     assert CANARY not in caplog.text
     for root in {paths.home, paths.data, paths.state, paths.cache}:
-        for file in Path(root).rglob("*"):
+        for file in list(Path(root).rglob("*")):  # noqa: ASYNC240 - a test may block
             assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file
 
 

@@ -293,15 +293,15 @@ class FakeRegistry:
             for model in (SONNET, GPT)
         )
 
+    def save_key(self, provider: str, key: str) -> None:
+        self._credentials.saved[provider] = key
+
 
 class FakeCredentials:
     """Keeps keys in memory."""
 
     def __init__(self) -> None:
         self.saved: dict[str, str] = {}
-
-    def save(self, provider: str, key: str) -> None:
-        self.saved[provider] = key
 
 
 class FakeSessions:
@@ -333,6 +333,7 @@ class FakeRuntime:
         self.catalogue = SimpleNamespace(all=lambda: (GPT, SONNET))
         self.credentials = FakeCredentials()
         self.registry = FakeRegistry(self.credentials)
+        self.availability = SimpleNamespace(reset=lambda provider: None)
         self.sessions = FakeSessions()
         self.warnings: list[str] = []
         self.closed = False

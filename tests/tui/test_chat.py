@@ -92,12 +92,6 @@ async def test_a_failure_to_open_is_told_and_the_program_can_be_left(home):
     assert app.return_code == 2
 
 
-async def test_the_first_prompt_is_sent_once_all_is_open(home, session):
-    app, _ = app_of(home, session, first_prompt="from the command line")
-    async with app.run_test() as pilot:
-        await until(pilot, lambda: session.sent == ["from the command line"])
-
-
 async def test_r_tui_20_resume_replays_what_is_stored(home, session):
     for fact in HELLO:
         if hasattr(fact, "session_id"):

@@ -54,6 +54,9 @@ COMMANDS: tuple[Command, ...] = (
         summary="enter an API key, unseen, and use that provider",
     ),
     Command(name="retry", summary="try the last turn again", during_turn=False),
+    Command(
+        name="continue", summary="let a reply go on that was cut at its limit", during_turn=False
+    ),
     Command(name="theme", argument="[NAME]", values="theme", summary="change the colours"),
     Command(
         name="mode",

@@ -90,6 +90,7 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
     config = load_config(paths)
     app = import_module("yourtool.tui.app").YourtoolApp(
         _runtime_opener(arguments, paths),
+        load_highlight=lambda: import_module("yourtool.tui.highlight").highlighter_of,
         theme=config.theme,
         resume=arguments.resume or None,
         continue_last=arguments.proceed,

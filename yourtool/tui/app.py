@@ -17,7 +17,7 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.paths import resolve_paths, shipped
-from yourtool.tui.drafts import Draft
+from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.verbs import pick_session, tell_demo
@@ -46,20 +46,21 @@ class YourtoolApp(App[None]):
         self,
         open_runtime: "Callable[[], Awaitable[Runtime]]",
         *,
+        load_highlight: Callable[[], Highlight] | None = None,
         theme: str = "dark",
         resume: str | None = None,
         continue_last: bool = False,
         pick_session: bool = False,
-        first_prompt: str | None = None,
     ) -> None:
+        """`open_runtime` is called after the first paint, then `load_highlight` in a thread."""
         super().__init__()
         self._open_runtime = open_runtime
+        self._load_highlight = load_highlight
         self.themes: dict[str, ThemeFile] = {}
         self._use_theme(theme)
         self._resume = resume
         self._continue_last = continue_last
         self._pick_session = pick_session
-        self._first_prompt = first_prompt
         self._sanitise = Sanitise()
         self._leaving = False
         self._code = 0
@@ -153,8 +154,8 @@ class YourtoolApp(App[None]):
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
         self.load_all_themes()
-        if self._first_prompt:
-            self.chat.queue.add(Draft(self._first_prompt), first=True)
+        if self._load_highlight is not None:
+            self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
         self.chat.attach(runtime, session)
         tell_demo(self.chat)
 

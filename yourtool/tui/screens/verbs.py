@@ -27,6 +27,7 @@ Verb: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
 EARLY = frozenset({"help", "quit", "theme"})
 """Those that need no session."""
 DEMO = "demo"
+GO_ON = "Go on exactly where you stopped, without repeating anything."
 
 
 def _open(chat: "TurnScreen") -> "tuple[Runtime, Session]":
@@ -136,7 +137,8 @@ async def enter_key(chat: "TurnScreen", argument: str) -> None:
     key = await chat.app.push_screen_wait(Entry(f"API key for {row.label}", text, hidden=True))
     if key is None:
         return
-    runtime.credentials.save(name, key)
+    runtime.registry.save_key(name, key)
+    runtime.availability.reset(name)
     chat.note("info", f"The key for `{name}` is saved.")
     if session.model.provider == DEMO and not chat.playing:
         await begin_session(chat, "")
@@ -149,6 +151,12 @@ async def retry_turn(chat: "TurnScreen", _argument: str) -> None:
     """`/retry`"""
     _, session = _open(chat)
     chat.turn = chat.play(session.retry())
+
+
+async def continue_reply(chat: "TurnScreen", _argument: str) -> None:
+    """`/continue`: for a reply that hit its length limit."""
+    _, session = _open(chat)
+    chat.turn = chat.play(session.send(GO_ON))
 
 
 async def choose_theme(chat: "TurnScreen", argument: str) -> None:
@@ -224,6 +232,7 @@ VERBS: Mapping[str, Verb] = {
     "context": show_context,
     "key": enter_key,
     "retry": retry_turn,
+    "continue": continue_reply,
     "theme": choose_theme,
     "mode": choose_mode,
     "copy": copy_reply,

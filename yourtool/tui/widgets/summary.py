@@ -26,9 +26,9 @@ _HEADS: dict[str, str] = {
 
 _ADVICE: dict[str, str] = {
     ErrorClass.RATE_LIMIT: "Wait a little, or take another model with `/model`.",
-    ErrorClass.AUTH: "Check the key: `/model` shows where it is read from and takes a new one.",
+    ErrorClass.AUTH: "`/key` takes a new key; `yourtool doctor` shows where this one is from.",
     ErrorClass.SERVER_ERROR: "This is the provider's fault; `/model` takes another one.",
-    ErrorClass.NETWORK: "Check the connection and the base URL; `yourtool doctor` tests both.",
+    ErrorClass.NETWORK: "Check the connection and the address; `/model` takes another model.",
     ErrorClass.CONTEXT_OVERFLOW: "Start afresh with `/new`, or take a larger model with `/model`.",
     ErrorClass.INVALID_REQUEST: "Trying again unchanged will not help; `/model` takes another one.",
 }
