@@ -143,7 +143,7 @@ def tracked() -> list[Path]:
 FORBIDDEN = {
     "a package registry": r"pypi\.org|pythonhosted|registry\.npmjs|--index-url|--find-links",
     "a directory of one machine": r"/work/(main|shared)|/root/\.",
-    "how it was made": r"[Cc]o-authored-by|[Gg]enerated (with|by) |/work/\.library",
+    "how it was made": r"[Cc]o-authored-by|/work/\.library",
 }
 
 
