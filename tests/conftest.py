@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-_FOREIGN = ("ANTHROPIC_", "OPENAI_", "OPENROUTER_", "YOURTOOL_")
+_FOREIGN = (
+    "ANTHROPIC_",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_",
+    "OPENAI_",
+    "OPENROUTER_",
+    "YOURTOOL_",
+)
 _KEPT = ("YOURTOOL_SHARED",)
 _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 

@@ -67,9 +67,9 @@ class ProviderConfig(Struct, frozen=True):
     """A provider of your own, or changes to one that is built in."""
 
     api: Annotated[
-        Literal["messages", "chat"] | None,
+        Literal["messages", "chat", "responses", "generate-content", "ollama"] | None,
         Meta(
-            description="What it speaks: Anthropic Messages or OpenAI Chat Completions.",
+            description="What it speaks; `docs/providers.md` says which is whose.",
             examples=["chat"],
         ),
     ] = None

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from yourtool.errors import UnknownModelError
+
+
+Thinking: TypeAlias = Literal["budget", "adaptive", "effort"]
+"""How a thinking level is put: so many tokens at most, as many as the model sees fit with an effort
+beside it, or an effort alone."""
 
 
 class ModelId(NamedTuple):
@@ -87,6 +92,8 @@ class Model(Struct, frozen=True, kw_only=True):
     uses_max_completion_tokens: bool = False
     """Chat Completions: the newer name of the limit, which reasoning models insist on."""
     accepts_temperature: bool = True
+    thinking: Thinking | None = None
+    """For a model that `supports_thinking`; None: as its dialect mostly has it."""
 
     @property
     def provider(self) -> str:

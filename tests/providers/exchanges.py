@@ -16,7 +16,10 @@ from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import Request, WireReply
+from yourtool.providers.google import Google
+from yourtool.providers.ollama import Ollama
 from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.openai_responses import OpenAIResponses
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter
 
@@ -26,6 +29,10 @@ OURS = {
     ("openai", "chat"): OpenAIChat,
     ("openai-compat", "chat"): OpenAIChat,
     ("openrouter", "chat"): OpenAIChat,
+    ("gemini", "generateContent"): Google,
+    ("openai", "responses"): OpenAIResponses,
+    ("openai-compat", "responses"): OpenAIResponses,
+    ("ollama", "chat"): Ollama,
 }
 NAMES = [
     row["id"]

@@ -39,7 +39,15 @@ _PATH = "/v1/messages"
 _HEADERS = {"anthropic-version": "2023-06-01"}
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CACHE = {"type": "ephemeral"}
-_THINKING_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}
+_LEVELS = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "max",
+    "max": "max",
+}
+_THINKING_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576, "max": 32_768}
 _LEAST_BUDGET = 1_024
 _STOPS = {
     "end_turn": StopReason.END_TURN,
@@ -83,9 +91,9 @@ class Anthropic:
             ]
         if stops := [stop for stop in request.stop_sequences if stop.strip()]:
             body["stop_sequences"] = stops
-        if (budget := _budget(request)) is not None:
-            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
-        elif request.temperature is not None and model.accepts_temperature:
+        body |= _thinking(request)
+        is_free = model.accepts_temperature and "thinking" not in body
+        if request.temperature is not None and is_free:
             body["temperature"] = request.temperature
         if model.capabilities.supports_prompt_caching:
             _mark(body, request)
@@ -255,13 +263,20 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     return [wire for wire, _ in blocks]
 
 
-def _budget(request: Request) -> int | None:
-    """Return how many tokens the model may think; None: it was not asked to."""
-    wanted = _THINKING_BUDGETS.get(request.effort or "")
-    if wanted is None or not request.model.capabilities.supports_thinking:
-        return None
-    budget = min(wanted, request.max_output_tokens - _LEAST_BUDGET)
-    return budget if budget >= _LEAST_BUDGET else None
+def _thinking(request: Request) -> dict[str, Any]:
+    """Return the fields that ask for a thinking level in the model's own form."""
+    level = _LEVELS.get(request.effort or "")
+    if level is None or not request.model.capabilities.supports_thinking:
+        return {}
+    form = request.model.thinking or "budget"
+    if form == "budget":
+        budget = min(_THINKING_BUDGETS[level], request.max_output_tokens - _LEAST_BUDGET)
+        enabled = {"type": "enabled", "budget_tokens": budget}
+        return {"thinking": enabled} if budget >= _LEAST_BUDGET else {}
+    fields: dict[str, Any] = {"output_config": {"effort": level}}
+    if form == "adaptive":
+        fields["thinking"] = {"type": "adaptive", "display": "summarized"}
+    return fields
 
 
 def _mark(body: dict[str, Any], request: Request) -> None:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from yourtool.config import Config
 from yourtool.errors import ConfigError, UnknownModelError
-from yourtool.models import AdapterCapabilities, Model, ModelId, Price
+from yourtool.models import AdapterCapabilities, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
 from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested
 
@@ -29,6 +29,7 @@ class _Row(AdapterCapabilities, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     uses_max_completion_tokens: bool = False
     accepts_temperature: bool = True
+    thinking: Thinking | None = None
 
 
 class _ModelsFile(Struct, frozen=True):
@@ -155,6 +156,7 @@ def _model(
         price=prices.get(name),
         uses_max_completion_tokens=merged.uses_max_completion_tokens,
         accepts_temperature=merged.accepts_temperature,
+        thinking=merged.thinking,
     )
 
 

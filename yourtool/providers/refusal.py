@@ -1,9 +1,10 @@
 """What a provider's refusal means: a status, a body of any shape, and headers become one error.
 
 Sources: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/guides/error-codes,
-https://openrouter.ai/docs/api-reference/errors. Bodies differ: `error` is an object or a string,
-codes are numbers or words, some servers say `detail` or `message`, proxies answer in HTML, and an
-error may come under status 200, inside a stream or instead of it.
+https://openrouter.ai/docs/api-reference/errors, https://ai.google.dev/gemini-api/docs/troubleshooting.
+Bodies differ: `error` is an object or a string, codes are numbers or words, some servers say `detail`
+or `message`, proxies answer in HTML, and an error may come under status 200, inside a stream or
+instead of it.
 """
 
 import re
@@ -25,13 +26,14 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
-from yourtool.providers.shapes import decode, mapping
+from yourtool.providers.shapes import decode, mapping, objects, text
 from yourtool.text import storable
 
 MESSAGE_LIMIT = 600
 """Characters of a provider's own words that are kept."""
 
 _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
+_DELAY = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
 _TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _OVERFLOW = re.compile(
     r"prompt is too long|context (?:length|window|size|limit)|context_length"
@@ -40,9 +42,34 @@ _OVERFLOW = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NEVER_AGAIN = frozenset({"insufficient_quota", "enforced_spend_limit_reached", "billing_error"})
-_RATE = frozenset({"rate_limit_error", "overloaded_error", "rate_limit_exceeded"}) | _NEVER_AGAIN
-_AUTH = frozenset({"authentication_error", "permission_error", "invalid_api_key"})
-_SERVER = frozenset({"api_error", "server_error", "timeout_error", "internal_server_error"})
+_RATE = _NEVER_AGAIN | {
+    "rate_limit_error",
+    "overloaded_error",
+    "rate_limit_exceeded",
+    "resource_exhausted",
+}
+_AUTH = frozenset(
+    {
+        "authentication_error",
+        "permission_error",
+        "invalid_api_key",
+        "api_key_invalid",
+        "unauthenticated",
+        "permission_denied",
+    }
+)
+_SERVER = frozenset(
+    {
+        "api_error",
+        "server_error",
+        "timeout_error",
+        "internal_server_error",
+        "unavailable",
+        "internal",
+        "deadline_exceeded",
+    }
+)
+_NOT_A_KEY = "api key not valid"
 _OVERFLOWED = frozenset({"context_length_exceeded", "request_too_large"})
 _INVALID = frozenset(
     {"invalid_request_error", "not_found_error", "model_not_found", "content_filter"}
@@ -67,6 +94,8 @@ class _Report(Struct, frozen=True):
     """The HTTP status that the body itself gives; 0 where it gives none."""
     message: str
     request_id: str | None
+    retry_after: float | None
+    """Seconds that the body itself asks to wait."""
 
 
 def refusal(
@@ -82,10 +111,11 @@ def refusal(
     error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status)
     if report.words & _NEVER_AGAIN:
         error.retryable = False
-    elif kind is not ContextOverflowError and (told := headers.get("x-should-retry")):
-        error.retryable = told.strip().lower() == "true"
+    elif kind is not ContextOverflowError and (advice := headers.get("x-should-retry")):
+        error.retryable = advice.strip().lower() == "true"
     if isinstance(error, RateLimitError | ServerError):
-        error.retry_after = retry_after(headers)
+        told = retry_after(headers)
+        error.retry_after = report.retry_after if told is None else told
     error.request_id = headers.get("request-id") or headers.get("x-request-id") or report.request_id
     return error
 
@@ -109,7 +139,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def _classify(status: int, report: _Report) -> type[AdapterError]:
     number = status if status != HTTPStatus.OK else report.number
     words = report.words
-    if number in (401, 403) or (words & _AUTH and number < 500):
+    is_auth = words & _AUTH or _NOT_A_KEY in report.message.lower()
+    if number in (401, 403) or (is_auth and number < 500):
         return AuthError
     if number in (429, 529) or words & _RATE:
         return RateLimitError
@@ -128,14 +159,17 @@ def _classify(status: int, report: _Report) -> type[AdapterError]:
 
 def _report(body: bytes) -> _Report:
     try:
-        whole = mapping(decode(body))
+        value = decode(body)
     except ValueError:
-        whole = {}
+        value = {}
+    whole = next(iter(objects(value)), mapping(value))
     error = whole.get("error", whole)
     fields = mapping(error)
     values = [fields.get(name) for name in ("type", "code", "status", "status_code")]
     details = mapping(fields.get("details"))
     values.append(details.get("error_code"))
+    found = objects(fields.get("details"))
+    values += [detail.get("reason") for detail in found]
     words = {value.lower() for value in values if isinstance(value, str)}
     numbers = [_status(value) for value in values]
     request_id = whole.get("request_id")
@@ -144,6 +178,14 @@ def _report(body: bytes) -> _Report:
         number=next((number for number in numbers if number), 0),
         message=_message(error, fields, whole, body),
         request_id=request_id if isinstance(request_id, str) else None,
+        retry_after=next(
+            (
+                float(wait[1])
+                for each in found
+                if (wait := _DELAY.fullmatch(text(each.get("retryDelay"))))
+            ),
+            None,
+        ),
     )
 
 
@@ -155,13 +197,13 @@ def _status(value: Any) -> int:
 
 def _message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: bytes) -> str:
     candidates = (error, fields.get("message"), fields.get("detail"), whole.get("message"))
-    text = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
+    told = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
     raw = mapping(fields.get("metadata")).get("raw")
-    if text and isinstance(raw, str):
-        text = f"{text}: {raw}"
-    if not text:
-        text = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
-    text = " ".join(storable(_KEY.sub("[key]", text)).split())
-    if not text:
+    if told and isinstance(raw, str):
+        told = f"{told}: {raw}"
+    if not told:
+        told = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
+    told = " ".join(storable(_KEY.sub("[key]", told)).split())
+    if not told:
         return "the answer has no text"
-    return text if len(text) <= MESSAGE_LIMIT else f"{text[:MESSAGE_LIMIT]}…"
+    return told if len(told) <= MESSAGE_LIMIT else f"{told[:MESSAGE_LIMIT]}…"

@@ -1,0 +1,243 @@
+"""The request body of Gemini's generateContent, https://ai.google.dev/api/generate-content.
+
+Turns of the user and the model alternate, the user's first. The calls of one reply are parts of one
+content, and as many answers follow it at once, found by their order and the function's name: most
+calls have no id. Signatures go back on the very part they came with
+(https://ai.google.dev/gemini-api/docs/thought-signatures); a call that another model made has none,
+and says so where the newer models insist on one.
+"""
+
+import re
+from typing import Any
+
+from yourtool.messages import (
+    ContentBlock,
+    ImageBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.base import Request
+from yourtool.providers.google_schema import google_schema
+from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.kept import Kept
+from yourtool.providers.loss import dropped
+from yourtool.providers.shapes import count, text
+from yourtool.providers.tool_ids import tool_name
+
+SIGNATURE = "thoughtSignature"
+_NO_SIGNATURE = "skip_thought_signature_validator"
+_UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
+_GO_ON = {"text": "(go on)"}
+_STOPS_LIMIT = 5
+_LEVELS = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}
+
+Parts = list[dict[str, Any]]
+
+
+def body(request: Request) -> dict[str, Any]:
+    """Return the request as the server takes it."""
+    wire: dict[str, Any] = {"contents": _contents(request), "generationConfig": _config(request)}
+    system = [
+        {"text": block.text}
+        for message in request.messages
+        if message.role is Role.SYSTEM
+        for block in message.content
+        if isinstance(block, TextBlock) and block.text.strip()
+    ]
+    if system:
+        wire["systemInstruction"] = {"parts": system}
+    if request.tools:
+        declarations: Parts = []
+        for tool in request.tools:
+            declared: dict[str, Any] = {
+                "name": function_name(tool.name),
+                "description": tool.description,
+            }
+            if (schema := google_schema(tool.input_schema)) is not None:
+                declared["parameters"] = schema
+            declarations.append(declared)
+        wire["tools"] = [{"functionDeclarations": declarations}]
+    return wire
+
+
+def function_name(name: str) -> str:
+    """Return a tool's name as Google takes it: a letter or `_` first."""
+    name = tool_name(name)
+    return name if name[0].isalpha() or name[0] == "_" else f"_{name}"[:64]
+
+
+def _config(request: Request) -> dict[str, Any]:
+    model = request.model
+    config: dict[str, Any] = {"maxOutputTokens": request.max_output_tokens}
+    if stops := [stop for stop in request.stop_sequences if stop]:
+        config["stopSequences"] = stops[:_STOPS_LIMIT]
+    if request.temperature is not None and model.accepts_temperature:
+        config["temperature"] = request.temperature
+    level = _LEVELS.get(request.effort or "")
+    if level and model.capabilities.supports_thinking:
+        is_budget = model.thinking == "budget"
+        wanted = {"thinkingBudget": _BUDGETS[level]} if is_budget else {"thinkingLevel": level}
+        config["thinkingConfig"] = {"includeThoughts": True, **wanted}
+    return config
+
+
+def _contents(request: Request) -> Parts:
+    names = {call.id: call.name for message in request.messages for call in message.tool_uses}
+    turns: Parts = []
+    pictures: Parts = []  # from tool results; they follow once all have answered
+    for message in request.messages:
+        if message.role is Role.SYSTEM:
+            continue
+        if message.role is Role.TOOL:
+            for block in message.content:
+                if isinstance(block, ToolResultBlock):
+                    _add(turns, "user", [_answer(block, message, request, names, pictures)])
+            continue
+        pictures = _show(turns, pictures)
+        if message.role is Role.ASSISTANT:
+            _add(turns, "model", _said(message, request))
+        else:
+            _add(turns, "user", _heard(message, request))
+    _show(turns, pictures)
+    if not turns or turns[0]["role"] == "model":
+        turns.insert(0, {"role": "user", "parts": [_GO_ON]})
+    if turns[-1]["role"] == "model":
+        turns.append({"role": "user", "parts": [_GO_ON]})
+    return turns
+
+
+def _add(turns: Parts, role: str, parts: Parts) -> None:
+    """Add parts to the last content if it is of the same role, else begin another one.
+
+    Answers to calls stay alone: what the user says next is a content of its own.
+    """
+    if not parts:
+        return
+    last: dict[str, Any] = turns[-1] if turns else {"role": None, "parts": []}
+    is_same = last["role"] == role and all(
+        ("functionResponse" in last["parts"][-1]) == ("functionResponse" in part) for part in parts
+    )
+    if is_same:
+        last["parts"] += parts
+    else:
+        turns.append({"role": role, "parts": parts})
+
+
+def _show(turns: Parts, pictures: Parts) -> Parts:
+    if pictures:
+        _add(turns, "user", [{"text": "The images that the tools returned:"}, *pictures])
+    return []
+
+
+def _heard(message: Message, request: Request) -> Parts:
+    parts: Parts = []
+    for block in message.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            parts.append({"text": block.text})
+        elif isinstance(block, ImageBlock):
+            parts += _image(block, message, request)
+    return parts or [{"text": NOT_SHOWN}]
+
+
+def _image(block: ImageBlock, message: Message, request: Request) -> Parts:
+    picture = sendable(block, message, request)
+    if picture is None:
+        return []
+    if picture.url is not None:
+        return [{"fileData": {"mimeType": picture.media_type, "fileUri": picture.url}}]
+    return [{"inlineData": {"mimeType": picture.media_type, "data": picture.data}}]
+
+
+def _answer(
+    result: ToolResultBlock,
+    message: Message,
+    request: Request,
+    names: dict[str, str],
+    pictures: Parts,
+) -> dict[str, Any]:
+    own: Parts = []
+    for part in result.content:
+        if isinstance(part, ImageBlock):
+            own += _image(part, message, request)
+    pictures += own
+    said = "\n".join(part.text for part in result.content if isinstance(part, TextBlock))
+    said = said or ("(see the images below)" if own else "(no output)")
+    answer = {
+        "name": function_name(names.get(result.tool_use_id, "")),
+        "response": {"error" if result.is_error else "output": said},
+    }
+    return {"functionResponse": {**answer, **_id(result.tool_use_id, request)}}
+
+
+def _id(tool_use_id: str, request: Request) -> dict[str, str]:
+    """Return the id that the model gave the call, if it gave one."""
+    known = request.tool_ids.known_wire(request.model.provider, tool_use_id)
+    return {} if known is None else {"id": known}
+
+
+def _said(message: Message, request: Request) -> Parts:
+    kept = Kept(message, request)
+    parts: Parts = []
+    for place, block in enumerate(message.content):
+        parts += kept.before(place)
+        parts += _parts(block, message, request, kept.notes(place))
+    parts += kept.rest()
+    if all(part.get("thought") for part in parts):
+        for block in message.content:
+            dropped(block, message, request.model.provider, "reasoning that led to nothing")
+        return []
+    calls = [part for part in parts if "functionCall" in part]
+    needs_one = not _UNSIGNED_MODELS.match(request.model.wire_name)
+    if calls and needs_one and SIGNATURE not in calls[0]:
+        calls[0][SIGNATURE] = _NO_SIGNATURE
+    return parts
+
+
+def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts) -> Parts:
+    match block:
+        case TextBlock(words):
+            return _signed(words, notes)
+        case ToolUseBlock():
+            call = {"name": function_name(block.name), "args": block.input}
+            part: dict[str, Any] = {"functionCall": {**call, **_id(block.id, request)}}
+            for signature in (text(note.get(SIGNATURE)) for note in notes):
+                if signature:
+                    part[SIGNATURE] = signature
+            return [part]
+        case ThinkingBlock(words, signature):
+            thought: dict[str, Any] = {"text": words, "thought": True}
+            return [{**thought, SIGNATURE: signature} if signature else thought]
+        case RedactedThinkingBlock():
+            dropped(block, message, request.model.provider, "this dialect has no place for it")
+        case _:
+            pass
+    return []
+
+
+def _signed(words: str, notes: Parts) -> Parts:
+    """Return a text as the parts it came in, as far as one of them was signed."""
+    parts: Parts = []
+    at = 0
+    for note in notes:
+        begin, end, signature = count(note.get("from")), count(note.get("to")), note.get(SIGNATURE)
+        if begin is None or end is None or not (at <= begin < end <= len(words) and signature):
+            continue
+        if words[at:begin]:
+            parts.append({"text": words[at:begin]})
+        parts.append({"text": words[begin:end], SIGNATURE: signature})
+        at = end
+    rest = words[at:]
+    return [*parts, {"text": rest}] if rest.strip() or (rest and parts) else parts
