@@ -4,6 +4,9 @@ import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
+_OLLAMA_PORT = 11434
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told, not listened on
+"""What a server listens on that a client cannot connect to, and what to connect to instead."""
 
 
 def host_of(url: str) -> str:
@@ -34,6 +37,28 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def ollama_url(host: str) -> str:
+    """Return the base URL that a value of `OLLAMA_HOST` means: a host, host and port, or a URL.
+
+    As in Ollama itself, a URL with a scheme has the port of that scheme unless it names one, and
+    anything else has Ollama's; `/v1` at the end, which other clients want, is taken away.
+    """
+    host = host.strip().strip("\"'").rstrip("/").removesuffix("/v1")
+    if not host:
+        return ""
+    scheme, has_scheme, rest = host.partition("://")
+    if not has_scheme:
+        scheme, rest = "http", f"[{host}]" if host.count(":") > 1 and host[0] != "[" else host
+    parts = _split(f"{scheme}://{rest}")
+    if parts is None:
+        return host
+    name = parts.hostname or "127.0.0.1"
+    name = _EVERYWHERE.get(name, name)
+    port = parts.port if has_scheme or parts.port else _OLLAMA_PORT
+    where = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{where}{f':{port}' if port else ''}{parts.path}"
 
 
 def _split(url: str) -> SplitResult | None:

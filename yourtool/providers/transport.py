@@ -34,13 +34,19 @@ class HttpxTransport:
     """Talks to one base URL with one set of headers."""
 
     def __init__(
-        self, base_url: str, headers: Mapping[str, str], timeouts: Timeouts | None = None
+        self,
+        base_url: str,
+        headers: Mapping[str, str],
+        timeouts: Timeouts | None = None,
+        *,
+        hint: str = "",
     ) -> None:
-        """`headers` go with every request; the key is among them."""
+        """`headers` go with every request, the key among them; `hint` is a command to start it."""
         self._base_url = base_url.rstrip("/")
         self._host = host_of(base_url)
         self._headers = dict(headers)
         self._timeouts = timeouts or Timeouts()
+        self._hint = f"; `{hint}` starts it" if hint and is_loopback(base_url) else ""
         self._client: httpx.AsyncClient | None = None
 
     def post(
@@ -115,7 +121,7 @@ class HttpxTransport:
             case UnicodeError():
                 what = "one of its headers has characters beyond ASCII"
             case httpx.ConnectError():
-                what = str(error) or "it refused the connection"
+                what = f"{str(error) or 'it refused the connection'}{self._hint}"
             case httpx.ProxyError():
                 what = "the proxy did not let the request through"
             case _:

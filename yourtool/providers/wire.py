@@ -47,6 +47,8 @@ class WireRequest(Struct, frozen=True):
     path: str
     headers: Mapping[str, str]
     body: bytes
+    framing: Callable[[], Framing] = Framing
+    """How the answer is divided into events."""
 
 
 class Dialect(Protocol):
@@ -156,7 +158,7 @@ class WireAdapter:
                 raise refusal(self._provider, wire.status, body, wire.headers)
             chunks = aiter(wire.chunks())
             stack.push_async_callback(_let_go, chunks)
-            framing = Framing()
+            framing = wire_request.framing()
             while (chunk := await self._chunk(chunks, reply, wait)) is not None:
                 for frame in framing.feed(chunk):
                     yield self._events(frame, reply, wait)

@@ -1,0 +1,251 @@
+"""Dialect: Ollama's own chat, https://docs.ollama.com/api/chat, one JSON object a line.
+
+Arguments are objects both ways, and a call comes whole; several calls come in one line or in
+several. Only newer servers give calls an id, so results follow in the order of the calls and name
+their tool as well. Many models think without being asked to.
+
+The context is requested in the size that routing reckons with, and a prompt beyond it is refused
+instead of cut: otherwise the server takes its default and drops what is oldest without a word.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from yourtool.deltas import StreamEvent, TokenUsage
+from yourtool.messages import (
+    ImageBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    canonical_json,
+)
+from yourtool.providers.base import Request
+from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.loss import dropped
+from yourtool.providers.ndjson import Ndjson
+from yourtool.providers.refusal import refusal
+from yourtool.providers.reply import Reply
+from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
+from yourtool.providers.sse import SseEvent
+from yourtool.providers.stops import stop_reason
+from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.wire import WireRequest
+
+_PATH = "/api/chat"
+_IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_STOPS = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "load": StopReason.OTHER,
+    "unload": StopReason.OTHER,
+}
+_LEVELS = ("low", "medium", "high", "max")
+_THINKS_IN_LEVELS = "gpt-oss"
+"""What the names of the models hold that take a level; all others take yes or no."""
+_NOT_THINKING = ("none", "off")
+_ERROR = "Error: "
+_NOTHING = "(no output)"
+_SHOWN = "The images that the tools returned:"
+
+
+class Ollama:
+    """Speaks to an Ollama server."""
+
+    def to_wire(self, request: Request) -> WireRequest:
+        """Write the request; equal requests have equal bytes."""
+        return WireRequest(_PATH, {}, canonical_json(_body(request)), Ndjson)
+
+    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
+        """Read one line.
+
+        Raises:
+            NetworkError: the line is not JSON.
+        """
+        chunk = decode_frame(frame.data)
+        if chunk.get("error"):
+            reply.error = refusal(reply.provider, 200, frame.data)
+            return
+        message = mapping(chunk.get("message"))
+        yield from reply.thinking(text(message.get("thinking")))
+        yield from reply.text(text(message.get("content")))
+        for call in objects(message.get("tool_calls")):
+            yield from _call(call, reply)
+        if chunk.get("done") is True:
+            yield from _count(chunk, reply)
+            word = text(chunk.get("done_reason")) or "stop"
+            reply.stop_detail = word
+            reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
+            if reply.stop_reason is StopReason.END_TURN and reply.has_calls:
+                reply.stop_reason = StopReason.TOOL_USE
+            reply.done = True
+
+    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+        """Read a reply that came at once: a stream of one line.
+
+        Raises:
+            NetworkError: it is not JSON.
+        """
+        return self.translate(SseEvent("", document), reply)
+
+    def may_end(self, reply: Reply) -> bool:
+        """A stream is whole with the line that says so only."""
+        return reply.done
+
+
+def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    function = mapping(call.get("function"))
+    place: int = reply.scratch.get("calls", 0)
+    reply.scratch["calls"] = place + 1
+    yield from reply.call(place, text(call.get("id")), text(function.get("name")))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = "" if arguments is None else canonical_json(arguments).decode()
+    yield from reply.arguments(place, arguments)
+    yield from reply.close(place)
+
+
+def _count(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Take the counters; a prompt that was in the server's memory is not counted at all."""
+    prompt, output = count(chunk.get("prompt_eval_count")), count(chunk.get("eval_count"))
+    if prompt is None or output is None:
+        return ()
+    return reply.usage(TokenUsage(input_tokens=prompt, output_tokens=output))
+
+
+def _body(request: Request) -> dict[str, Any]:
+    model = request.model
+    options: dict[str, Any] = {
+        "num_ctx": model.capabilities.max_context_tokens,
+        "num_predict": request.max_output_tokens,
+    }
+    if request.temperature is not None and model.accepts_temperature:
+        options["temperature"] = request.temperature
+    if request.stop_sequences:
+        options["stop"] = list(request.stop_sequences)
+    wire: dict[str, Any] = {
+        "model": model.wire_name,
+        "messages": _messages(request),
+        "options": options,
+        "shift": False,
+        "stream": True,
+        "truncate": False,
+    }
+    if request.tools and model.capabilities.supports_tools:
+        wire["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                },
+            }
+            for tool in request.tools
+        ]
+    if model.capabilities.supports_thinking:
+        wire["think"] = _think(model.wire_name, request.effort)
+    return wire
+
+
+def _think(name: str, effort: str | None) -> bool | str:
+    wanted = effort is not None and effort not in _NOT_THINKING
+    is_level = wanted and effort in _LEVELS and _THINKS_IN_LEVELS in name
+    return effort if is_level and effort is not None else wanted
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    pictures: list[str] = []  # from tool results; they follow once all have answered
+    names: dict[str, str] = {}
+    if system := _system(request):
+        messages.append({"role": "system", "content": system})
+    for message in request.messages:
+        if message.role is not Role.TOOL and pictures:
+            messages.append({"role": "user", "content": _SHOWN, "images": pictures})
+            pictures = []
+        match message.role:
+            case Role.USER:
+                images = _images(message.content, message, request)
+                said = "\n\n".join(_texts(message.content)) or ("" if images else NOT_SHOWN)
+                heard: dict[str, Any] = {"role": "user", "content": said}
+                messages.append({**heard, "images": images} if images else heard)
+            case Role.ASSISTANT:
+                names |= {call.id: tool_name(call.name) for call in message.tool_uses}
+                messages += _said(message, request)
+            case Role.TOOL:
+                for block in message.content:
+                    if isinstance(block, ToolResultBlock):
+                        own = _images(block.content, message, request)
+                        name = names.get(block.tool_use_id, "unknown")
+                        messages.append(_answer(block, name, request, shows=bool(own)))
+                        pictures += own
+            case Role.SYSTEM:
+                pass
+    if pictures:
+        messages.append({"role": "user", "content": _SHOWN, "images": pictures})
+    return messages
+
+
+def _system(request: Request) -> str:
+    return "\n\n".join(
+        words
+        for message in request.messages
+        if message.role is Role.SYSTEM
+        for words in _texts(message.content)
+    )
+
+
+def _texts(blocks: Iterable[Any]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, TextBlock) and block.text.strip()]
+
+
+def _images(blocks: Iterable[Any], message: Message, request: Request) -> list[str]:
+    """Return the pictures as plain base64; the server fetches nothing from an address."""
+    images: list[str] = []
+    for block in blocks:
+        if not isinstance(block, ImageBlock):
+            continue
+        if block.source.kind == "url":
+            dropped(block, message, request.model.provider, "it fetches no images")
+        elif (picture := sendable(block, message, request)) is not None:
+            images.append(picture.data)
+    return images
+
+
+def _said(message: Message, request: Request) -> list[dict[str, Any]]:
+    wire: dict[str, Any] = {"role": "assistant", "content": message.text}
+    thoughts: list[str] = []
+    for block in message.content:
+        if isinstance(block, ThinkingBlock) and block.text.strip():
+            thoughts.append(block.text)
+        elif isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            provider = request.model.provider
+            dropped(block, message, provider, "this dialect has no place for sealed reasoning")
+    calls = [
+        {
+            "id": request.tool_ids.wire(request.model.provider, call.id, _IDS),
+            "function": {"name": tool_name(call.name), "arguments": call.input},
+        }
+        for call in message.tool_uses
+    ]
+    if thoughts:
+        wire["thinking"] = "\n\n".join(thoughts)
+    if calls:
+        wire["tool_calls"] = calls
+    return [wire] if calls or thoughts or message.text.strip() else []
+
+
+def _answer(result: ToolResultBlock, name: str, request: Request, *, shows: bool) -> dict[str, Any]:
+    """Return a tool message; that it is an error is said in its words."""
+    said = "\n".join(_texts(result.content)) or ("(see the images below)" if shows else _NOTHING)
+    return {
+        "role": "tool",
+        "tool_name": name,
+        "tool_call_id": request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS),
+        "content": f"{_ERROR}{said}" if result.is_error else said,
+    }
