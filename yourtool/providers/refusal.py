@@ -1,10 +1,10 @@
 """What a provider's refusal means: a status, a body of any shape, and headers become one error.
 
 Sources: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/guides/error-codes,
-https://openrouter.ai/docs/api-reference/errors, https://ai.google.dev/gemini-api/docs/troubleshooting.
-Bodies differ: `error` is an object or a string, codes are numbers or words, some servers say `detail`
-or `message`, proxies answer in HTML, and an error may come under status 200, inside a stream or
-instead of it.
+https://openrouter.ai/docs/api-reference/errors and, for Google,
+https://ai.google.dev/gemini-api/docs/troubleshooting. Bodies differ: `error` is an object or a
+string, codes are numbers or words, some servers say `detail` or `message`, proxies answer in HTML,
+and an error may come under status 200, inside a stream or instead of it.
 """
 
 import re
