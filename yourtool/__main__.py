@@ -1,5 +1,6 @@
 """The way in: `yourtool` and `python -m yourtool`."""
 
+import gc
 import sys
 from importlib import import_module
 
@@ -12,7 +13,11 @@ def main() -> None:
 
 
 def run() -> int:
-    """Load the program, which the supervising parent never does, and run it."""
+    """Load the program, which the supervising parent never does, and run it.
+
+    Garbage is not looked for meanwhile: modules stay. The program begins with it once it is loaded.
+    """
+    gc.disable()
     try:
         return import_module("yourtool.cli").main(sys.argv[1:])
     except KeyboardInterrupt:

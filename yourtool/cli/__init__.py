@@ -4,6 +4,7 @@ Front ends and commands are imported when they are chosen, so that none pays for
 """
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -54,7 +55,9 @@ def _obey(arguments: Arguments, paths: Paths) -> int:
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
     if arguments.command:
-        return import_module(f"yourtool.cli.{arguments.command}").run(paths, arguments)
+        command = import_module(f"yourtool.cli.{arguments.command}")
+        _loaded()
+        return command.run(paths, arguments)
     install_defaults(paths)
     if arguments.prompt is not None:
         return _answer(arguments, arguments.prompt, paths)
@@ -66,6 +69,7 @@ def _answer(arguments: Arguments, prompt: str, paths: Paths) -> int:
     if not whole:
         raise UsageError("there is no prompt: give one after `-p`, or on standard input")
     headless = import_module("yourtool.headless")
+    _loaded()
     task = headless.Task(
         prompt=whole,
         attachments=arguments.attachments,
@@ -105,9 +109,18 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
 
     async def open_runtime() -> Any:
         options = await asyncio.to_thread(_run_options, arguments, interactive=True)
-        return await import_module("yourtool.agent.runtime").Runtime.open(paths, options)
+        try:
+            return await import_module("yourtool.agent.runtime").Runtime.open(paths, options)
+        finally:
+            _loaded()
 
     return open_runtime
+
+
+def _loaded() -> None:
+    """Look for garbage from now on, but never again among what is there for good."""
+    gc.freeze()
+    gc.enable()
 
 
 def _run_options(arguments: Arguments, *, interactive: bool) -> Any:

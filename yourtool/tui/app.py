@@ -177,13 +177,14 @@ class YourtoolApp(App[None]):
             return None
 
     def _use_theme(self, name: str) -> None:
+        fallback = load_theme(shipped("themes") / f"{DEFAULT}.toml")
         files = [directory / f"{name}.toml" for directory in _theme_directories()]
+        file = next((f for f in reversed(files) if f.is_file()), files[-1])
+        theme = fallback
         try:
-            theme = load_theme(next((f for f in reversed(files) if f.is_file()), files[-1]))
+            theme = load_theme(file)
         except ConfigError as error:
             _log.warning("%s", error)
-            theme = load_theme(shipped("themes") / f"{DEFAULT}.toml")
-        fallback = load_theme(shipped("themes") / f"{DEFAULT}.toml")
         self._offer_themes([fallback, theme])
         self.theme = theme.name
 
