@@ -7,7 +7,6 @@ speed of a machine changes within minutes, the ratio of two neighbours hardly do
 """
 
 import argparse
-import asyncio
 import json
 import os
 import platform

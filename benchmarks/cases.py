@@ -3,6 +3,7 @@
 import random
 import statistics
 import time
+from itertools import pairwise
 
 from benchmarks.programs import FILES, PATIENCE, PROBES, Program, erase, submit
 from benchmarks.prose import reply
@@ -117,10 +118,7 @@ def tools(terminal: Terminal, provider: Provider) -> Figures:
     turns[-1].over.wait(PATIENCE)
     _shown(terminal, end, mark)
     terminal.settle(0.5, 3)
-    gaps = [
-        1000 * (after.asked - before.last_sent)
-        for before, after in zip(turns, turns[1:], strict=False)
-    ]
+    gaps = [1000 * (after.asked - before.last_sent) for before, after in pairwise(turns)]
     return {
         "p50_ms": statistics.median(gaps),
         "p95_ms": statistics.quantiles(gaps, n=20)[-1],

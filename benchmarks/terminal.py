@@ -111,7 +111,7 @@ class Terminal:
         return sum(_cpu_of(pid) for pid in self._tree())
 
     def memory(self) -> int:
-        """Return the proportional memory of the whole program in bytes; what is shared counts once."""
+        """Return the bytes of memory of the whole program; what it shares counts in part."""
         return sum(_proportional(pid) for pid in self._tree())
 
     def close(self) -> None:
