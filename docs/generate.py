@@ -144,7 +144,8 @@ def _is_struct(kind: Any) -> bool:
 
 def _kind(bare: Any) -> str:
     names = {"str": "text", "int": "integer", "float": "number", "Decimal": "amount"}
-    parts = [part for part in (get_args(bare) or (bare,)) if part is not type(None)]
+    choices = () if get_origin(bare) is Literal else get_args(bare)
+    parts = [part for part in (choices or (bare,)) if part is not type(None)]
     if get_origin(bare) is dict:
         return "table"
     if get_origin(parts[0]) is Literal:

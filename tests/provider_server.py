@@ -1,9 +1,10 @@
-"""A model provider on the loopback interface: speaks both dialects, plays a script, keeps requests.
+"""A model provider on the loopback interface: speaks every dialect, plays a script, keeps requests.
 
 A script is a list of replies; each request takes the next one, whichever dialect it came in. What
 `recorded` returns is a real provider's response, byte for byte.
 """
 
+import itertools
 import json
 import sys
 import threading
@@ -19,6 +20,13 @@ sys.path.insert(0, str(SHARED / "wire" / "tools"))
 from validate_requests import errors, validate
 
 ANTHROPIC_PATH, CHAT_PATH = "/v1/messages", "/v1/chat/completions"
+RESPONSES_PATH, OLLAMA_PATH = "/v1/responses", "/api/chat"
+_DIALECTS = {
+    ANTHROPIC_PATH: ("anthropic", "messages"),
+    CHAT_PATH: ("openai", "chat"),
+    RESPONSES_PATH: ("openai", "responses"),
+    OLLAMA_PATH: ("ollama", "chat"),
+}
 
 
 @dataclass
@@ -86,30 +94,32 @@ class ProviderServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that send both providers here."""
+        """The variables that send every provider here."""
         return {
             "ANTHROPIC_API_KEY": "sk-ant-test-0000000000000000",
             "ANTHROPIC_BASE_URL": self.url,
             "OPENAI_API_KEY": "sk-test-0000000000000000",
             "OPENAI_BASE_URL": f"{self.url}/v1",
+            "OLLAMA_HOST": self.url,
         }
 
     def problems(self) -> list[str]:
         """Return what the request validator says against any request so far."""
         found = list[str]()
         for number, (path, body) in enumerate(self.requests):
-            dialect = ("anthropic", "messages") if path == ANTHROPIC_PATH else ("openai", "chat")
-            found += [f"request {number}: {e}" for e in errors(validate(*dialect, body))]
+            found += [f"request {number}: {e}" for e in errors(validate(*_DIALECTS[path], body))]
         return found
 
     def __enter__(self) -> "ProviderServer":
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        if error is None:
+            assert self.problems() == [], "every request must be one that the provider accepts"
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
@@ -119,7 +129,7 @@ class ProviderServer:
             auth = handler.headers.get("authorization", "").removeprefix("Bearer ")
             self.keys.append(handler.headers.get("x-api-key") or auth)
             reply = self.script.pop(0) if self.script else Reply("The script is over.")
-        frames = _anthropic if path == ANTHROPIC_PATH else _chat
+        frames = _RENDERERS[path]
         pieces = [reply.body] if reply.body is not None else list(frames(reply, body["model"]))
         if reply.cut:
             pieces = pieces[: max(1, len(pieces) // 2)]
@@ -203,3 +213,63 @@ def _chat(reply: Reply, model: str) -> Iterator[bytes]:
             "choices": [], "usage": usage}  # fmt: skip
     yield f"data: {json.dumps(body)}\n\n".encode()
     yield b"data: [DONE]\n\n"
+
+
+def _responses(reply: Reply, model: str) -> Iterator[bytes]:
+    head = {"id": "resp_1", "object": "response", "created_at": 1, "model": model}
+    numbers = itertools.count()
+
+    def event(kind: str, **payload: Any) -> bytes:
+        body = {"type": kind, "sequence_number": next(numbers), **payload}
+        return f"event: {kind}\ndata: {json.dumps(body)}\n\n".encode()
+
+    yield event("response.created", response={**head, "status": "in_progress", "output": []})
+    sealed = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "c2VhbGVk"}
+    yield event("response.output_item.added", output_index=0, item=sealed)
+    yield event("response.output_item.done", output_index=0, item=sealed)
+    output: list[dict[str, Any]] = [sealed]
+    if reply.text:
+        item: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant"}
+        empty = {**item, "status": "in_progress", "content": []}
+        yield event("response.output_item.added", output_index=1, item=empty)
+        at = {"output_index": 1, "content_index": 0, "item_id": "msg_1"}
+        for piece in _pieces(reply.text, reply.words_at_once):
+            yield event("response.output_text.delta", delta=piece, **at)
+        part = {"type": "output_text", "text": reply.text, "annotations": []}
+        output.append({**item, "status": "completed", "content": [part]})
+        yield event("response.output_item.done", output_index=1, item=output[1])
+    for name, arguments in reply.calls:
+        place, number = len(output), time.time_ns()
+        item = {"id": f"fc_{number}", "type": "function_call", "call_id": f"call_{number}"}
+        item |= {"name": name, "arguments": "", "status": "in_progress"}
+        yield event("response.output_item.added", output_index=place, item=item)
+        whole = {"output_index": place, "item_id": item["id"]}
+        told = json.dumps(arguments)
+        yield event("response.function_call_arguments.delta", delta=told, **whole)
+        output.append({**item, "arguments": told, "status": "completed"})
+        yield event("response.output_item.done", output_index=place, item=output[-1])
+    details = {"input_tokens_details": {"cached_tokens": 200}}
+    usage = {"input_tokens": 1200, "output_tokens": 40, "total_tokens": 1240, **details}
+    done = {**head, "status": "completed", "output": output, "usage": usage}
+    yield event("response.completed", response=done)
+
+
+def _ollama(reply: Reply, model: str) -> Iterator[bytes]:
+    def line(message: dict[str, Any], **rest: Any) -> bytes:
+        said = {"role": "assistant", "content": "", **message}
+        body = {"model": model, "created_at": "2026-01-01T00:00:00Z", "message": said}
+        return json.dumps({**body, "done": False, **rest}).encode() + b"\n"
+
+    for piece in _pieces(reply.text, reply.words_at_once) if reply.text else ():
+        yield line({"content": piece})
+    for name, arguments in reply.calls:
+        yield line({"tool_calls": [{"function": {"name": name, "arguments": arguments}}]})
+    yield line({}, done=True, done_reason="stop", prompt_eval_count=1200, eval_count=40)
+
+
+_RENDERERS = {
+    ANTHROPIC_PATH: _anthropic,
+    CHAT_PATH: _chat,
+    RESPONSES_PATH: _responses,
+    OLLAMA_PATH: _ollama,
+}

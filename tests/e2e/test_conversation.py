@@ -74,7 +74,7 @@ def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(proje
             terminal.say("/quit")
             assert terminal.end() == 0
         paths = [path for path, _ in server.requests]
-        assert paths == ["/v1/messages"] * 4 + ["/v1/chat/completions"] * 3
+        assert paths == ["/v1/messages"] * 4 + ["/v1/responses"] * 3
         assert server.problems() == []
     database = sqlite3.connect(f"{home['YOURTOOL_HOME']}/data/sessions.db")
     assert database.execute("SELECT count(*) FROM sessions").fetchone() == (1,)

@@ -14,6 +14,9 @@ from yourtool.deltas import (
 )
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 
+CONTRADICTION = "the deltas say something else than the content"
+"""Not a rule: a provider may end a block with other words than it sent."""
+
 
 def broken_rules(events: Sequence[StreamEvent]) -> list[str]:
     """Return what is wrong with the events of one request; nothing at all is right too."""
@@ -80,5 +83,5 @@ def _content(events: Sequence[StreamEvent]) -> list[str]:
     for index, text in built.items():
         block = whole.final_content[index]
         if isinstance(block, TextBlock | ThinkingBlock) and not block.text.startswith(text):
-            return ["the deltas say something else than the content"]
+            return [CONTRADICTION]
     return []

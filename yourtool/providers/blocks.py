@@ -58,6 +58,10 @@ class Growing:
         self._shown = len(self.parts)
         return [self._delta(message_id, part) for part in new]
 
+    def restate(self, text: str) -> None:
+        """Put `text` in the place of all pieces; if some were shown, nothing more is."""
+        self.parts, self._shown = [text], int(self.index >= 0)
+
     def content(self) -> ContentBlock:
         """Return the block as it is stored."""
         raise NotImplementedError

@@ -36,6 +36,10 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _UNSENT = ("id", "status")
 """Fields of a reasoning item that would name it as stored."""
+_BETWEEN = "\n\n"
+_TOLD, _PART, _SEALED = "told", "part", "sealed"
+"""Kept between events: how many items began, the part of each that is being thought, and the
+reasoning items as they go back."""
 
 
 class OpenAIResponses:
@@ -85,7 +89,7 @@ class OpenAIResponses:
 
 
 def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable[StreamEvent]:
-    """Read the response as a whole: its status, its counters, and items not told before."""
+    """Read the response as a whole: its status, its counters, and its items once more."""
     status = text(response.get("status")) or "completed"
     reason = text(mapping(response.get("incomplete_details")).get("reason"))
     reply.stop_detail = f"{status}:{reason}" if reason else status
@@ -94,10 +98,13 @@ def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable
     if status == "failed" or response.get("error"):
         report = canonical_json({"error": response.get("error") or response})
         reply.error = reply.error or refusal(reply.provider, 200, report)
-    if "items" not in reply.scratch:
-        for place, item in enumerate(objects(response.get("output"))):
-            yield from _item(place, item, reply)
+    output, told = objects(response.get("output")), reply.scratch.get(_TOLD, 0)
+    if told in (0, len(output)):
+        for place, item in enumerate(output):
+            yield from _item(place, item, reply, is_again=told > 0)
     yield from reply.close_calls()
+    for place, item in reply.scratch.get(_SEALED, {}).items():
+        reply.remark(place, {"item": item})
     yield from _count(mapping(response.get("usage")), reply)
     if reply.error is None and reply.stop_reason is not StopReason.REFUSAL:
         reply.stop_reason = stop_reason(reply.stop_detail, _STOPS, reply.provider)
@@ -108,12 +115,12 @@ def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable
 
 def _place(chunk: dict[str, Any], reply: Reply, *, begins: bool = False) -> int:
     """Return the item's place in the output; where the server does not say, they come in order."""
-    items: int = reply.scratch.get("items", 0)
+    told: int = reply.scratch.get(_TOLD, 0)
     place = count(chunk.get("output_index"))
     if begins:
-        reply.scratch["items"] = items + 1
-        return items if place is None else place
-    return max(0, items - 1) if place is None else place
+        reply.scratch[_TOLD] = told + 1
+        return told if place is None else place
+    return max(0, told - 1) if place is None else place
 
 
 def _begun(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
@@ -123,89 +130,77 @@ def _begun(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEve
 
 
 def _piece(kind: str, place: int, chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Read a piece of an item, or a part of it that is whole."""
+    """Read a piece of an item; parts that are whole come again with the item."""
     name, _, step = kind.removeprefix("response.").rpartition(".")
-    part = count(chunk.get("content_index")) or 0
-    is_piece = step == "delta"
+    if step != "delta":
+        return ()
+    piece, part = text(chunk.get("delta")), count(chunk.get("content_index")) or 0
     match name:
-        case "output_text" | "refusal":
-            said = chunk.get("delta" if is_piece else "text" if name == "output_text" else name)
-            return _say(
-                place, part, text(said), reply, is_piece=is_piece, refuses=name != "output_text"
-            )
+        case "output_text":
+            return reply.text(piece, (place, part))
+        case "refusal":
+            reply.stop_reason = StopReason.REFUSAL
+            return reply.text(piece, (place, part))
         case "reasoning_summary_text" | "reasoning_text":
             part = count(chunk.get("summary_index")) or part
-            words = text(chunk.get("delta" if is_piece else "text"))
-            return _think(place, (name, part), words, reply, is_piece=is_piece)
+            return _think(place, (name, part), piece, reply)
         case "function_call_arguments" | "custom_tool_call_input":
-            field = "arguments" if name == "function_call_arguments" else "input"
-            fragment = text(chunk.get("delta" if is_piece else field))
-            return reply.arguments(place, _news((place, ""), fragment, reply, is_piece=is_piece))
+            return reply.arguments(place, piece)
         case _:
-            reply.activity += is_piece  # of a tool that runs at the provider
+            reply.activity += 1  # of a tool that runs at the provider
             return ()
 
 
-def _item(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _think(place: int, part: Any, piece: str, reply: Reply) -> Iterable[StreamEvent]:
+    """Take reasoning; the parts of one item are set apart by a blank line."""
+    parts: dict[int, Any] = reply.scratch.setdefault(_PART, {})
+    if not piece:
+        return ()
+    is_next = parts.setdefault(place, part) != part
+    parts[place] = part
+    return reply.thinking(f"{_BETWEEN}{piece}" if is_next else piece, place)
+
+
+def _item(
+    place: int, item: dict[str, Any], reply: Reply, *, is_again: bool = False
+) -> Iterable[StreamEvent]:
     """Read an item that is whole."""
     match item.get("type"):
         case "message":
             for number, part in enumerate(objects(item.get("content"))):
-                refuses = part.get("type") == "refusal"
-                said = text(part.get("refusal" if refuses else "text"))
-                yield from _say(place, number, said, reply, refuses=refuses)
-                if phase := text(item.get("phase")):
+                yield from _said((place, number), part, reply)
+                phase = text(item.get("phase"))
+                if phase and not is_again:
                     reply.remark((place, number), {"phase": phase})
         case "reasoning":
-            yield from _reasoning(place, item, reply)
+            yield from _thought(place, item, reply)
         case "function_call" | "custom_tool_call" as kind:
             yield from _begun(place, item, reply)
-            written = text(item.get(_CALLS[kind]))
-            yield from reply.arguments(place, _news((place, ""), written, reply))
+            yield from reply.whole(place, text(item.get(_CALLS[kind])))
             yield from reply.close(place)
-        case str():
+        case str() if not is_again:
             reply.server(None, item)
         case _:
             pass
 
 
-def _reasoning(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    for name, field in (("reasoning_summary_text", "summary"), ("reasoning_text", "content")):
-        for number, part in enumerate(objects(item.get(field))):
-            yield from _think(place, (name, number), text(part.get("text")), reply)
+def _said(key: tuple[int, int], part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    refuses = part.get("type") == "refusal"
+    words = text(part.get("refusal" if refuses else "text"))
+    if refuses:
+        reply.stop_reason = StopReason.REFUSAL
+    return reply.whole(key, words) if reply.has(key) else reply.text(words, key)
+
+
+def _thought(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    parts = [*objects(item.get("summary")), *objects(item.get("content"))]
+    words = _BETWEEN.join(filter(None, (text(part.get("text")) for part in parts)))
+    yield from reply.whole(place, words) if reply.has(place) else reply.thinking(words, place)
     if sealed := text(item.get("encrypted_content")):
         yield from reply.signature(sealed, place)
     if sealed or item.get("content"):
         kept = {name: value for name, value in item.items() if name not in _UNSENT}
-        reply.remark(place, {"item": kept})
-
-
-def _say(
-    place: int, part: int, words: str, reply: Reply, *, is_piece: bool = False, refuses: bool
-) -> Iterable[StreamEvent]:
-    if refuses:
-        reply.stop_reason = StopReason.REFUSAL
-    key = (place, part)
-    return reply.text(_news(key, words, reply, is_piece=is_piece), key)
-
-
-def _think(
-    place: int, part: tuple[str, int], words: str, reply: Reply, *, is_piece: bool = False
-) -> Iterable[StreamEvent]:
-    """Take reasoning; the parts of one item are set apart by a blank line."""
-    if not (new := _news((place, part), words, reply, is_piece=is_piece)):
-        return ()
-    before = reply.scratch.setdefault(("part", place), part)
-    reply.scratch["part", place] = part
-    return reply.thinking(new if before == part else f"\n\n{new}", place)
-
-
-def _news(key: Any, words: str, reply: Reply, *, is_piece: bool = False) -> str:
-    """Return what was not told yet: a piece is new, of a whole it is what follows the pieces."""
-    told: int = reply.scratch.get(key, 0)
-    new = words if is_piece else words[told:]
-    reply.scratch[key] = told + len(new)
-    return new
+        reply.scratch.setdefault(_SEALED, {})[place] = kept
 
 
 def _count(counters: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:

@@ -24,7 +24,7 @@ from yourtool.errors import (
 )
 from yourtool.models import Model, ModelId
 from yourtool.providers.base import Adapter, Transport
-from yourtool.providers.origin import is_loopback, origin_of
+from yourtool.providers.origin import is_loopback, ollama_url, origin_of
 
 _AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 _PROFILE = "ANTHROPIC_PROFILE"
@@ -34,7 +34,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """One provider: what it speaks, where it is, and how to get in."""
 
     name: str
-    api: Literal["messages", "chat", "scripted"]
+    api: Literal["messages", "chat", "responses", "generate-content", "ollama", "scripted"]
     base_url: str = ""
     key_env: tuple[str, ...] = ()
     """Environment variables that may hold its key, the first to be named to the user."""
@@ -43,6 +43,10 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     """Where a key can be had."""
     default_model: str = ""
     """Canonical id; empty: none is better than another."""
+    needs_key: bool = True
+    """Whether it lets nobody in without a key, unless it runs on this machine."""
+    start: str = ""
+    """What starts it where it runs on this machine."""
     sdk: bool = False
     """Go through the vendor's own client."""
     headers: Mapping[str, str] = {}
@@ -66,7 +70,7 @@ BUILT_IN = (
     ),
     ProviderRow(
         name="openai",
-        api="chat",
+        api="responses",
         base_url="https://api.openai.com/v1",
         key_env=("OPENAI_API_KEY",),
         label="OpenAI",
@@ -81,16 +85,37 @@ BUILT_IN = (
         label="OpenRouter",
         key_url="https://openrouter.ai/keys",
         default_model="openrouter:anthropic/claude-sonnet-4.6",
-        quirks={"effort": "reasoning"},
+        quirks={"effort": "reasoning", "reasoning_details": True, "cache_breakpoints": True},
+    ),
+    ProviderRow(
+        name="google",
+        api="generate-content",
+        base_url="https://generativelanguage.googleapis.com",
+        key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        label="Google",
+        key_url="https://aistudio.google.com/apikey",
+        default_model="google:gemini-3.5-flash",
+    ),
+    ProviderRow(
+        name="ollama",
+        api="ollama",
+        base_url="http://127.0.0.1:11434",
+        label="Ollama",
+        needs_key=False,
+        start="ollama serve",
     ),
     ProviderRow(
         name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
     ),
 )
+_KEY_HEADERS = {"messages": ("x-api-key", "{}"), "generate-content": ("x-goog-api-key", "{}")}
+_WITH_LIBRARY = ("messages", "chat", "responses")
 _BASE_URL_ENV = {
     "anthropic": "ANTHROPIC_BASE_URL",
     "openai": "OPENAI_BASE_URL",
     "openrouter": "OPENROUTER_BASE_URL",
+    "google": "GOOGLE_GEMINI_BASE_URL",
+    "ollama": "OLLAMA_HOST",
 }
 
 
@@ -127,7 +152,9 @@ class Registry:
             return None
         if not row.base_url:
             return f"`[providers.{provider}]` in `{self._config_file}` needs a `base_url`."
-        if row.is_local or self._key(row) is not None or self._logs_in_by_itself(row):
+        if row.is_local or not row.needs_key:
+            return None
+        if self._key(row) is not None or self._logs_in_by_itself(row):
             return None
         problem = self._credentials.problem(provider, row.key_env, origin=origin_of(row.base_url))
         reason = f" ({problem})" if problem else ""
@@ -217,16 +244,17 @@ class Registry:
         headers = {"user-agent": "yourtool", **row.headers}
         if source == _AUTH_TOKEN or self._logs_in_by_itself(row):
             return self._sdk_transport(row, key, headers, is_token=source == _AUTH_TOKEN)
-        if key is not None and row.api == "messages":
-            headers["x-api-key"] = key.reveal()
-        elif key is not None:
-            headers["authorization"] = f"Bearer {key.reveal()}"
+        if key is not None:
+            name, form = _KEY_HEADERS.get(row.api, ("authorization", "Bearer {}"))
+            headers[name] = form.format(key.reveal())
         transport = import_module("yourtool.providers.transport")
-        return transport.HttpxTransport(row.base_url, headers)
+        return transport.HttpxTransport(row.base_url, headers, hint=row.start)
 
     def _sdk_transport(
         self, row: ProviderRow, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
     ) -> Transport:
+        if row.api not in _WITH_LIBRARY:
+            raise ConfigError(f"there is no library for `{row.api}`; take `sdk` away")
         module = import_module("yourtool.providers.sdk_transport")
         usual = next((each.base_url for each in BUILT_IN if each.name == row.name), "")
         login = module.Login(
@@ -248,9 +276,17 @@ class Registry:
 
 
 def _dialect(row: ProviderRow) -> Any:
-    if row.api == "messages":
-        return import_module("yourtool.providers.anthropic").Anthropic()
-    return import_module("yourtool.providers.openai_chat").OpenAIChat(row.quirks)
+    match row.api:
+        case "messages":
+            return import_module("yourtool.providers.anthropic").Anthropic()
+        case "responses":
+            return import_module("yourtool.providers.openai_responses").OpenAIResponses()
+        case "generate-content":
+            return import_module("yourtool.providers.google").Google()
+        case "ollama":
+            return import_module("yourtool.providers.ollama").Ollama()
+        case _:
+            return import_module("yourtool.providers.openai_chat").OpenAIChat(row.quirks)
 
 
 def _refusing(error: AdapterError) -> Adapter:
@@ -263,12 +299,17 @@ def _rows(config: Config, environ: Mapping[str, str]) -> list[ProviderRow]:
     for row in BUILT_IN:
         changed = _with(row, config.providers.get(row.name, ProviderConfig()))
         url = environ.get(_BASE_URL_ENV.get(row.name, ""))
-        rows.append(replace(changed, base_url=url) if url else changed)
+        rows.append(_located(replace(changed, base_url=url) if url else changed))
     names = {row.name for row in BUILT_IN}
     for name, settings in config.providers.items():
         if name not in names:
-            rows.append(_with(ProviderRow(name=name, api="chat", label=name), settings))
+            rows.append(_located(_with(ProviderRow(name=name, api="chat", label=name), settings)))
     return rows
+
+
+def _located(row: ProviderRow) -> ProviderRow:
+    """Return the row with a base URL made of what Ollama's users write."""
+    return replace(row, base_url=ollama_url(row.base_url)) if row.api == "ollama" else row
 
 
 def _with(row: ProviderRow, settings: ProviderConfig) -> ProviderRow:

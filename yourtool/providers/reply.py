@@ -111,6 +111,21 @@ class Reply:
             return []
         return self._grow(block, fragment)
 
+    def whole(self, key: Hashable, text: str) -> list[StreamEvent]:
+        """Take all of a block that came in pieces: what they lack is one more piece.
+
+        If they say something else, the whole is right; what was shown cannot be taken back.
+        """
+        block, said = self._by_key.get(key), storable(text)
+        if block is None or not said or (isinstance(block, GrowingCall) and block.ended):
+            return []
+        told = "".join(block.parts)
+        if not said.startswith(told):
+            block.restate(said)
+        elif len(said) > len(told):
+            return self._grow(block, said[len(told) :])
+        return []
+
     def close(self, key: Hashable) -> list[StreamEvent]:
         """Note that the block under `key` is whole."""
         block = self._by_key.get(key)
@@ -143,8 +158,8 @@ class Reply:
         self._words(GrowingText, key).notes.append(note)
         self.activity += 1
 
-    def remark(self, key: Hashable, note: dict[str, Any]) -> None:
-        """Keep a note beside the block under `key`, or else the newest one, if there is any.
+    def remark(self, key: Hashable, note: dict[str, Any]) -> bool:
+        """Keep a note beside the block under `key`, or without one the newest, if there is any.
 
         `from` and `to` are added: the characters of the block that its newest piece takes up.
         """
@@ -153,6 +168,11 @@ class Reply:
             end = sum(map(len, block.parts))
             begin = end - len(block.parts[-1]) if block.parts else 0
             block.notes.append({"from": begin, "to": end, **note})
+        return block is not None
+
+    def has(self, key: Hashable) -> bool:
+        """Whether there is a block under `key`."""
+        return key in self._by_key
 
     def is_server(self, key: Hashable) -> bool:
         """Whether the block under `key` is one of the provider's own."""
