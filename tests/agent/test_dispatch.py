@@ -109,8 +109,9 @@ async def test_a_deny_rule_beats_an_allow_rule_and_asks_nobody(bench):
     line = calls("shell", command="touch x")
     between, [failed] = await outcome(bench, line, rules=rules, confirm=user)
     assert between == ["tool.failed"]
-    assert failed.error_class == "permission_denied"
+    assert failed.error_class == "user_denied"
     assert not user.asked
+    assert not (bench.workspace / "x").exists()
 
 
 async def test_an_allow_rule_needs_no_question(bench):
@@ -219,6 +220,33 @@ async def test_a_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_star
     assert started == [1]
     release.set()
     await asyncio.sleep(0)
+    await session.close()
+
+
+async def test_a_call_that_ended_before_it_was_stopped_keeps_its_true_result(bench):
+    """R-LOOP-03: only what still runs is cancelled."""
+    both = asyncio.Event()
+
+    @tool(SideEffects.NONE)
+    async def quick(args: Nothing, context: ToolContext) -> str:
+        """End in the moment of the stop."""
+        await both.wait()
+        return "it is done"
+
+    @tool(SideEffects.NONE)
+    async def endless(args: Nothing, context: ToolContext) -> str:
+        """Never end."""
+        both.set()
+        await asyncio.sleep(0)
+        session.cancel()
+        await asyncio.sleep(3600)
+        return "never"
+
+    script = Scripted([calls("quick") + calls("endless"), says("x")])
+    session = await bench.session(script, tools=[quick, endless])
+    events = await play(session.send("go"))
+    assert names(events)[-3:] == ["tool.completed", "tool.failed", "turn.cancelled"]
+    assert validate_session(session.state.messages) == []
     await session.close()
 
 

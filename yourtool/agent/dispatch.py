@@ -21,8 +21,9 @@ from datetime import timedelta
 
 from yourtool.agent.consent import ask
 from yourtool.agent.gate import subjects_of
+from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn
-from yourtool.deltas import Notice, ToolOutputDelta
+from yourtool.deltas import ToolOutputDelta
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events import (
@@ -52,7 +53,6 @@ _log = logging.getLogger(__name__)
 
 CANCEL_GRACE_SECONDS = 30.0
 """How long a stopped tool may take to clean up before it is abandoned."""
-REPEATS_BEFORE_NUDGE = 3
 _PARTIAL_KEPT = 4_000
 """Characters of a stopped tool's output that the model is given."""
 
@@ -66,7 +66,8 @@ class _Call:
     tool: Tool | None = None
     args: Args | None = None
     preview: Preview | None = None
-    note: str | None = None
+    notes: tuple[str, ...] = ()
+    """What the model is told beside the result."""
     parent: str = ""
     started: float = 0.0
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -85,6 +86,9 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
     try:
         while pending:
             call = pending[0]
+            if (words := nudge(call.block, turn)) is not None:
+                call.notes = (words,)
+                yield repetition(call.block.name)
             if _depends(call, ready, turn):
                 async with aclosing(_run_together(ready, turn)) as events:
                     async for event in events:
@@ -149,14 +153,14 @@ async def _admit(call: _Call, turn: Turn) -> AsyncGenerator[Event, None]:
         call.preview = await turn.interrupt.guard(call.tool.preview(call.args, context))
         ruling = turn.gate.judge(call.tool, subjects, call.preview)
         if ruling.verdict == "deny":
-            raise ToolError(ruling.reason, ToolFailure.PERMISSION_DENIED)
+            raise ToolError(ruling.reason, ToolFailure.USER_DENIED)
         if ruling.verdict == "allow":
             return
         question = _question(call, turn, ruling.proposal)
         async with aclosing(ask(question, block.id, turn, call.parent)) as steps:
             async for event in steps:
                 if isinstance(event, str):
-                    call.note = event
+                    call.notes += (event,)
                 else:
                     yield event
     except ToolError as error:
@@ -236,13 +240,13 @@ async def _run_together(ready: deque[_Call], turn: Turn) -> AsyncGenerator[Event
             if isinstance(happening, ToolOutputDelta):
                 yield happening
                 continue
-            finished = [task for task, call in running.items() if call is happening.call]
-            for task in finished:
-                del running[task]
+            _forget(happening.call, running)
             async for event in _conclude(happening, turn):
                 yield event
     except Interrupted:
         await _stop(running)
+        async for event in _finished_meanwhile(happenings, running, turn):
+            yield event
         for call in running.values():
             printed = "".join(call.printed)[-_PARTIAL_KEPT:]
             words = "Stopped by the user." + (f" It had printed:\n{printed}" if printed else "")
@@ -253,6 +257,25 @@ async def _run_together(ready: deque[_Call], turn: Turn) -> AsyncGenerator[Event
         for task, call in running.items():
             call.cancelled.set()
             task.cancel()
+
+
+async def _finished_meanwhile(
+    happenings: asyncio.Queue[ToolOutputDelta | _Finished],
+    running: dict[asyncio.Task[None], _Call],
+    turn: Turn,
+) -> AsyncGenerator[Event, None]:
+    """Give the calls that ended before they were stopped their true results."""
+    while not happenings.empty():
+        happening = happenings.get_nowait()
+        if isinstance(happening, _Finished):
+            _forget(happening.call, running)
+            async for event in _conclude(happening, turn):
+                yield event
+
+
+def _forget(call: _Call, running: dict[asyncio.Task[None], _Call]) -> None:
+    for task in [task for task, each in running.items() if each is call]:
+        del running[task]
 
 
 async def _run(
@@ -312,12 +335,7 @@ async def _conclude(finished: _Finished, turn: Turn) -> AsyncGenerator[Event, No
         failure = finished.failure or ToolFailure.EXECUTION_ERROR
         yield await _fail(call, turn, failure, finished.words)
         return
-    nudge = _nudge(call, turn)
-    content = tuple(
-        TextBlock(storable(part.text)) if isinstance(part, TextBlock) else part
-        for part in output.content
-    )
-    content += tuple(TextBlock(words) for words in (call.note, nudge) if words)
+    content = output.content + _texts(*call.notes)
     fact = await turn.record(
         ToolCompleted(
             tool_use_id=call.block.id,
@@ -333,26 +351,6 @@ async def _conclude(finished: _Finished, turn: Turn) -> AsyncGenerator[Event, No
     )
     turn.parent = fact.id
     yield fact
-    if nudge:
-        yield Notice(
-            level="warning",
-            text=f"The model has called {call.block.name} {REPEATS_BEFORE_NUDGE} times in a row"
-            " with the same arguments.",
-        )
-
-
-def _nudge(call: _Call, turn: Turn) -> str | None:
-    """Return words for a model that repeats itself; counts the call as a side effect."""
-    key = call.block.name + canonical_json(call.block.input).decode()
-    count = turn.repeats.get(key, 0) + 1
-    turn.repeats.clear()
-    turn.repeats[key] = count
-    if count != REPEATS_BEFORE_NUDGE:
-        return None
-    return (
-        f"Note: this is the same call for the {REPEATS_BEFORE_NUDGE}rd time in a row, with the"
-        " same result. Do something else, or say what is in the way."
-    )
 
 
 async def _fail(call: _Call, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
@@ -364,7 +362,7 @@ async def _fail(call: _Call, turn: Turn, failure: ToolFailure, words: str) -> To
             error_class=failure,
             error_message=words,
             latency_ms=_elapsed(call),
-            message=_result(call, turn, (TextBlock(words),), is_error=True),
+            message=_result(call, turn, _texts(words, *call.notes), is_error=True),
         ),
         parent=call.parent,
     )
@@ -390,6 +388,10 @@ def _result(
         ),
         created_at=now(),
     )
+
+
+def _texts(*words: str) -> tuple[TextBlock, ...]:
+    return tuple(TextBlock(storable(each)) for each in words)
 
 
 def _elapsed(call: _Call) -> int:

@@ -1,12 +1,38 @@
-"""How far a turn may go unasked: hard limits stop it, soft ones put a question."""
+"""How far a turn may go unasked: hard limits stop it, soft ones put a question, loops are told."""
 
 from decimal import Decimal
 
 from yourtool.agent.turn import Turn
-from yourtool.deltas import TokenUsage
+from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirmation, Verdict
 from yourtool.ids import new_id
+from yourtool.messages import ToolUseBlock, canonical_json
 from yourtool.providers.prices import cost
+
+REPEATS_BEFORE_NUDGE = 3
+
+
+def nudge(call: ToolUseBlock, turn: Turn) -> str | None:
+    """Count a call, and return words for a model that makes the same one again and again."""
+    key = call.name + canonical_json(call.input).decode()
+    count = turn.repeats.get(key, 0) + 1
+    turn.repeats.clear()
+    turn.repeats[key] = count
+    if count != REPEATS_BEFORE_NUDGE:
+        return None
+    return (
+        f"Note: this is the same call for the {REPEATS_BEFORE_NUDGE}rd time in a row. Do something"
+        " else, or say what is in the way."
+    )
+
+
+def repetition(name: str) -> Notice:
+    """Tell the user about a call that was made again and again."""
+    return Notice(
+        level="warning",
+        text=f"The model has called {name} {REPEATS_BEFORE_NUDGE} times in a row with the same"
+        " arguments.",
+    )
 
 
 async def spend_allowance(turn: Turn, next_prompt_tokens: int) -> str | None:
