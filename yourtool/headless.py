@@ -24,7 +24,7 @@ from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events import Event
 from yourtool.messages import ContentBlock, ImageBlock, ImageSource, TextBlock
-from yourtool.outcome import NoModelError, Outcome, Result, failed_before
+from yourtool.outcome import Exit, NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths
 from yourtool.providers.images import IMAGE_LIMIT, MEDIA_TYPES, sniff
 from yourtool.text import printable, storable
@@ -93,9 +93,9 @@ class Printer:
         for denial in result.permission_denials:
             self.say(
                 f"denied `{denial.tool_name}` {denial.input_summary};"
-                " `--allow RULE` or `--mode` permits it"
+                " `--allow RULE` or `--mode` permits what no rule forbids"
             )
-        if result.error is not None and not result.permission_denials:
+        if result.error is not None and result.exit_code is not Exit.DENIED:
             self.say(result.error.message)
 
     def say(self, text: str) -> None:

@@ -1,6 +1,7 @@
 """What a turn comes to: one result object and one exit code, folded from its events."""
 
 import time
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import IntEnum
 
@@ -12,6 +13,7 @@ from yourtool.errors import (
     ConfigError,
     ErrorClass,
     SessionNotFoundError,
+    ToolFailure,
     UnknownModelError,
     UsageError,
     YourtoolError,
@@ -22,13 +24,12 @@ from yourtool.events import (
     LlmCallFailed,
     LlmCallStarted,
     RouteDecided,
-    ToolConfirmationRequested,
-    ToolConfirmationResolved,
+    ToolFailed,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
 )
-from yourtool.messages import RoutingDecisionRecord, StopReason
+from yourtool.messages import RoutingDecisionRecord, StopReason, ToolUseBlock, canonical_json
 
 
 class Exit(IntEnum):
@@ -68,7 +69,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class Denial(Struct, frozen=True, kw_only=True):
-    """A call that needed consent and had none."""
+    """A call that needed consent and had none, or that a rule or the mode forbids."""
 
     tool_name: str
     tool_use_id: str
@@ -104,11 +105,13 @@ class Outcome:
         self._turn_id: str | None = None
         self._text = ""
         self._stop: StopReason | None = None
+        self._model: str | None = None
+        self._provider: str | None = None
         self._last: LlmCallCompleted | None = None
         self._failed: LlmCallFailed | None = None
         self._unrouted = False
         self._complaints: list[str] = []
-        self._asked: dict[str, ToolConfirmationRequested] = {}
+        self._calls: dict[str, ToolUseBlock] = {}
         self._denials: list[Denial] = []
         self._usage = TokenCounts()
         self._cost = Decimal(0)
@@ -121,17 +124,16 @@ class Outcome:
                 self._turn_id = event.turn_id
             case RouteDecided():
                 self._unrouted = event.chosen_model is None
-            case LlmCallStarted():
+            case LlmCallStarted(model=model, provider=provider):
                 self._requests += 1
+                self._model, self._provider = model, provider
             case LlmCallCompleted():
                 self._answered(event)
             case LlmCallFailed(message=message):
                 self._failed = event
                 self._text = message.text if message is not None else self._text
-            case ToolConfirmationRequested():
-                self._asked[event.confirmation_request_id] = event
-            case ToolConfirmationResolved(decision="deny" | "timeout"):
-                self._denied(event.confirmation_request_id)
+            case ToolFailed(error_class=failure) if failure in _DENIED:
+                self._denials.append(_denial(event, self._calls))
             case TurnCompleted(stop_reason=reason):
                 self._stop = reason
             case TurnCancelled():
@@ -150,8 +152,8 @@ class Outcome:
             turn_id=self._turn_id,
             result=self._text,
             stop_reason=self._stop,
-            model=metadata.model if metadata else None,
-            provider=metadata.provider if metadata else None,
+            model=self._model,
+            provider=self._provider,
             routing=metadata.routing if metadata else None,
             usage=self._usage,
             cost_usd=self._cost,
@@ -166,6 +168,7 @@ class Outcome:
 
     def _answered(self, fact: LlmCallCompleted) -> None:
         self._last, self._failed, self._text = fact, None, fact.message.text
+        self._calls |= {call.id: call for call in fact.message.tool_uses}
         self._cost += fact.cost_usd
         self._usage = TokenCounts(
             **{
@@ -173,16 +176,6 @@ class Outcome:
                 for name in TokenCounts.__struct_fields__
             }
         )
-
-    def _denied(self, question: str) -> None:
-        if (asked := self._asked.get(question)) is not None:
-            self._denials.append(
-                Denial(
-                    tool_name=asked.tool_name,
-                    tool_use_id=asked.tool_use_id,
-                    input_summary=asked.input_summary,
-                )
-            )
 
     def _verdict(self, limit: str | None) -> tuple[Exit, Failure | None]:
         if self._stop is StopReason.CANCELLED:
@@ -203,8 +196,9 @@ class Outcome:
             message = "\n".join(self._complaints) or "The turn ended without an answer."
             return Exit.FAILED, Failure(error_class="other", message=message)
         if self._denials:
-            names = ", ".join(f"`{name}`" for name in dict.fromkeys(map(_tool, self._denials)))
-            message = f"{names} needed consent, and nobody is there to give it"
+            denied = dict.fromkeys(f"`{denial.tool_name}`" for denial in self._denials)
+            names = ", ".join(denied)
+            message = f"{names} needed consent and had none"
             return Exit.DENIED, Failure(error_class="permission_denied", message=message)
         return Exit.ANSWERED, None
 
@@ -245,5 +239,15 @@ def _code_of_request(failed: LlmCallFailed) -> Exit:
     return Exit.RETRYABLE if passing else Exit.FAILED
 
 
-def _tool(denial: Denial) -> str:
-    return denial.tool_name
+_DENIED = (ToolFailure.USER_DENIED, ToolFailure.CONFIRMATION_TIMEOUT)
+_SUMMARY = 200
+"""Characters of the arguments of a denied call."""
+
+
+def _denial(fact: ToolFailed, calls: Mapping[str, ToolUseBlock]) -> Denial:
+    call = calls.get(fact.tool_use_id)
+    return Denial(
+        tool_name=fact.tool_name,
+        tool_use_id=fact.tool_use_id,
+        input_summary=canonical_json(call.input).decode()[:_SUMMARY] if call else "",
+    )

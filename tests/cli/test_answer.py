@@ -152,6 +152,23 @@ def test_deny_beats_allow_r_cli_03(line):
     line.script([TOUCH], [{"say": "no"}])
     events = line.events("-p", "x", "--allow", "shell", "--deny", "shell(touch*)")
     assert not any(event["type"] == "tool.called" for event in events)
+    assert [each["tool_name"] for each in events[-1]["permission_denials"]] == ["shell"]
+    assert events[-1]["exit_code"] == 3
+    assert not list(line.workspace.iterdir())
+
+
+def test_what_the_mode_forbids_is_a_denial_as_well_r_cli_03(line):
+    line.script([TOUCH], [{"say": "The plan is to touch it."}])
+    result = line.result("-p", "x", "--mode", "plan")
+    assert (result["exit_code"], result["result"]) == (3, "The plan is to touch it.")
+    [denial] = result["permission_denials"]
+    assert "touch made" in denial["input_summary"]
+
+
+def test_a_path_outside_is_no_denial_of_consent(line):
+    line.script([{"call": "read_file", "input": {"path": "/etc/hosts"}}], [{"say": "I may not."}])
+    result = line.result("-p", "x")
+    assert (result["exit_code"], result["permission_denials"]) == (0, [])
 
 
 def test_a_limit_of_requests_answers_pending_calls_and_exits_5_r_cli_03(line):
@@ -183,6 +200,7 @@ def test_a_failed_request_tells_its_class_and_whether_to_try_again(line, failure
     assert result["is_error"]
     assert result["error"]["class"] == failure
     assert result["error"]["message"] == "It broke."
+    assert (result["model"], result["provider"]) == ("demo:file", "demo")
     assert result["error"]["retryable"] == (code == 75)
 
 
