@@ -142,6 +142,7 @@ class Bench:
         max_cost: Decimal | None = None,
         interactive: bool = True,
     ) -> Session:
+        adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
         session_id = resume or new_session_id()
         toolbox = default_toolbox() if tools is None else Toolbox(tools)
         registry: Any = OneAdapter(adapter)
