@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +20,9 @@ from msgspec import Meta, Struct
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths, shipped
 from yourtool.tables import Fault, Key, dotted, flat, leaves, line_of, nested
+
+ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
+"""What becomes of reasoning when another model goes on."""
 
 
 class Mode(StrEnum):
@@ -117,6 +120,10 @@ class Config(Struct, frozen=True):
         str | None,
         Meta(description="How long to think, where the model has levels.", examples=["high"]),
     ] = None
+    thinking_on_swap: Annotated[
+        ThinkingOnSwap,
+        Meta(description="Another model's reasoning: left out, or shown to the next one as text."),
+    ] = "drop"
     workspaces: Annotated[
         dict[str, WorkspaceConfig],
         Meta(

@@ -4,6 +4,7 @@ An adapter yields `StreamEvent`s, with the tags and the order of the streaming c
 comes from the loop and the tools. A fact that follows makes every delta redundant.
 """
 
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -20,6 +21,8 @@ class TokenUsage(Struct, frozen=True, kw_only=True):
     cache_creation_input_tokens: int = 0
     reasoning_tokens: int | None = None
     estimated: bool = False
+    reported_cost_usd: Decimal | None = None
+    """What the provider says that it took; costs here are computed from our own prices."""
 
 
 class Delta(Struct, frozen=True, kw_only=True, tag_field="type"):

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from yourtool.errors import UnknownModelError
 
-
 Thinking: TypeAlias = Literal["budget", "adaptive", "effort"]
 """How a thinking level is put: so many tokens at most, as many as the model sees fit with an effort
 beside it, or an effort alone."""

@@ -119,7 +119,7 @@ def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
     writer = Writer()
     use = writer.tool_use_id()
     called = say(writer, ToolUseBlock(use, "f", {}), **metadata)
-    _, closing = view([called], SONNET)
+    _, closing, _ = view([called, ask(writer)], SONNET)
     assert closing.result == ToolResultBlock(use, (TextBlock(why),), is_error=True)
     assert closing.metadata.parent_tool_use_id == use
     assert view([called], SONNET) == view([called], SONNET)

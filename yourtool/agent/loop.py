@@ -165,7 +165,7 @@ async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
 
 
 def _request(turn: Turn) -> Request:
-    conversation = hygiene.view(turn.state.messages, turn.model)
+    conversation = hygiene.view(turn.state.messages, turn.model, turn.thinking_on_swap)
     return Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -241,6 +241,7 @@ def _price(turn: Turn, tokens: TokenUsage, latency_ms: int) -> tuple[Usage, Usag
         estimated=tokens.estimated,
         unpriced=price is None,
         reasoning_tokens=tokens.reasoning_tokens,
+        reported_cost_usd=tokens.reported_cost_usd,
     )
     usage = Usage(
         input_tokens=tokens.input_tokens,

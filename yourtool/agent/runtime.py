@@ -252,6 +252,7 @@ class Runtime:
             spill=spill,
             pricing_version=self.catalogue.pricing_version,
             effort=options.effort or self.config.effort,
+            thinking_on_swap=self.config.thinking_on_swap,
             interactive=options.interactive,
             tool_ids=tool_ids,
         )

@@ -21,7 +21,7 @@ from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Routes, record_of
 from yourtool.agent.state import State
 from yourtool.agent.turn import Budget, Turn
-from yourtool.config import Mode
+from yourtool.config import Mode, ThinkingOnSwap
 from yourtool.deltas import Notice
 from yourtool.effects import Confirm
 from yourtool.errors import UsageError
@@ -69,6 +69,7 @@ class Surroundings:
     spill: Path
     pricing_version: str
     effort: str | None = None
+    thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
 
@@ -295,6 +296,7 @@ class Session:
             spill=around.spill,
             budget=around.budget,
             effort=around.effort,
+            thinking_on_swap=around.thinking_on_swap,
             interactive=around.interactive,
             on_outcome=lambda error: around.routes.outcome(model, error),
             root=started.id,

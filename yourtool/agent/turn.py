@@ -8,7 +8,7 @@ from pathlib import Path
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.state import State
-from yourtool.config import Limits
+from yourtool.config import Limits, ThinkingOnSwap
 from yourtool.effects import Confirm
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.interrupt import Interrupt
@@ -62,6 +62,7 @@ class Turn:
     root: str
     """Event id of `turn.started`."""
 
+    thinking_on_swap: ThinkingOnSwap = "drop"
     parent: str = ""
     """The event that the next request is caused by."""
     requests: int = 0

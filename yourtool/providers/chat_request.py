@@ -17,13 +17,20 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import Request
 from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
+from yourtool.providers.shapes import mapping
 from yourtool.providers.tool_ids import tool_name
 
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
 _ERROR = "Error: "
 _NOTHING = "(no output)"
+_TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
+"""Models behind OpenRouter that cache nothing by themselves
+(https://openrouter.ai/docs/features/prompt-caching)."""
+_REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""Kinds of entries and the field that holds their words."""
 
 
 class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +45,10 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
     """Insists on tool ids of nine letters and digits, as Mistral does."""
     effort: Literal["reasoning_effort", "reasoning", "none"] = "reasoning_effort"
     """Where it takes the thinking level: a word of its own, OpenRouter's object, nowhere."""
+    reasoning_details: bool = False
+    """Takes a model's reasoning back, as OpenRouter does."""
+    cache_breakpoints: bool = False
+    """Must be told where a cached prefix ends, for the models of some makers."""
 
 
 def body(request: Request, quirks: Quirks) -> dict[str, Any]:
@@ -69,24 +80,18 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
     if request.temperature is not None and model.accepts_temperature:
         wire["temperature"] = request.temperature
     if request.effort and model.capabilities.supports_thinking:
+        level = "high" if request.effort == "max" else request.effort
         if quirks.effort == "reasoning":
-            wire["reasoning"] = {"effort": request.effort}
+            wire["reasoning"] = {"effort": level}
         elif quirks.effort == "reasoning_effort":
-            wire["reasoning_effort"] = request.effort
+            wire["reasoning_effort"] = level
     return wire
 
 
 def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
-    system = "\n\n".join(
-        block.text
-        for message in request.messages
-        if message.role is Role.SYSTEM
-        for block in message.content
-        if isinstance(block, TextBlock) and block.text.strip()
-    )
-    if system:
+    if system := _system(request, quirks):
         messages.append({"role": quirks.system_role, "content": system})
     for message in request.messages:
         if message.role is not Role.TOOL and pictures:
@@ -104,6 +109,30 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     if pictures:
         messages.append(_shown(pictures))
     return messages
+
+
+def _system(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
+    """Return all system messages as one, in parts where a mark has to follow the stable one."""
+    said = [
+        "\n\n".join(
+            block.text
+            for block in message.content
+            if isinstance(block, TextBlock) and block.text.strip()
+        )
+        for message in request.messages
+        if message.role is Role.SYSTEM
+    ]
+    model = request.model
+    is_marked = (
+        quirks.cache_breakpoints
+        and model.capabilities.supports_prompt_caching
+        and model.wire_name.startswith(_TOLD_WHAT_TO_CACHE)
+    )
+    if not (is_marked and said and said[0]):
+        return "\n\n".join(filter(None, said))
+    stable: dict[str, Any] = {"type": "text", "text": said[0]}
+    stable["cache_control"] = {"type": "ephemeral"}
+    return [stable, *({"type": "text", "text": text} for text in said[1:] if text)]
 
 
 def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
@@ -134,9 +163,6 @@ def _image(block: ImageBlock, message: Message, request: Request) -> list[dict[s
 
 
 def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
-    for block in message.content:
-        if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-            dropped(block, message, request.model.provider, "this dialect has no place for it")
     wire: dict[str, Any] = {"role": "assistant"}
     if message.text.strip():
         wire["content"] = message.text
@@ -154,7 +180,34 @@ def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[
     if calls:
         wire.setdefault("content", None)
         wire["tool_calls"] = calls
+    if quirks.reasoning_details and "content" in wire:
+        if details := _reasoning(message, request):
+            wire["reasoning_details"] = details
+        return [wire]
+    for block in message.content:
+        if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            dropped(block, message, request.model.provider, "there is no place for it")
     return [wire] if "content" in wire else []
+
+
+def _reasoning(message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return what the model thought as the entries that it came in, in their order."""
+    kept = Kept(message, request)
+    details: list[dict[str, Any]] = []
+    for place, block in enumerate(message.content):
+        if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            continue
+        noted = kept.notes(place)
+        entry = dict(mapping(noted[0].get("entry"))) if noted else {}
+        if isinstance(block, RedactedThinkingBlock):
+            entry = {"type": "reasoning.encrypted", **entry, "data": block.data}
+        else:
+            entry.setdefault("type", "reasoning.text")
+            entry[_REASONING.get(entry["type"], "text")] = block.text
+            if block.signature:
+                entry["signature"] = block.signature
+        details.append(entry)
+    return details
 
 
 def _answers(

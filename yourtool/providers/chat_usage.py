@@ -6,6 +6,7 @@ and `completion_tokens` leaves the reasoning out, which shows in the total.
 """
 
 import logging
+from decimal import Decimal
 from typing import Any
 
 from yourtool.deltas import TokenUsage
@@ -45,4 +46,13 @@ def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
         cached_input_tokens=cached,
         cache_creation_input_tokens=written,
         reasoning_tokens=reasoning,
+        reported_cost_usd=_cost(counters.get("cost")),
     )
+
+
+def _cost(reported: Any) -> Decimal | None:
+    """Return US dollars as OpenRouter reports them; zero is a price too."""
+    if isinstance(reported, bool) or not isinstance(reported, int | float):
+        return None
+    cost = Decimal(str(reported))
+    return cost if cost.is_finite() and cost >= 0 else None

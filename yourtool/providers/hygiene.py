@@ -3,13 +3,15 @@
 Pure and idempotent; the stored history is never touched. Results stand directly after the message
 that called, in the order of the calls; a call that nobody answered is answered here, with an error
 that says why; results without a call are left out, and so is what no provider takes or what only
-another model can read.
+another model can read. A reply that broke off and that nothing followed is left out too: the model
+answers anew what it was asked.
 """
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
+from yourtool.config import ThinkingOnSwap
 from yourtool.messages import (
     ContentBlock,
     ImageBlock,
@@ -32,25 +34,56 @@ _WHY = {
     MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
 }
 _EMPTY = TextBlock("(an empty message)")
+_MADE_HERE = "hygiene"
 _NO_ANSWER = "This call has no result: it was interrupted before it finished."
 
 
-def view(messages: Sequence[Message], model: Model) -> tuple[Message, ...]:
-    """Return `messages` as `model` may be asked to continue them."""
+def view(
+    messages: Sequence[Message], model: Model, thinking_on_swap: ThinkingOnSwap = "drop"
+) -> tuple[Message, ...]:
+    """Return `messages` as `model` may be asked to continue them.
+
+    `thinking_on_swap`: whether another model's reasoning is left out, or goes on as plain text.
+    """
     results = _results(messages)
     seen: set[str] = set()
-    shown: list[Message] = []
+    turns: list[list[Message]] = []
     for message in messages:
         if message.role is Role.TOOL:
             continue
+        if thinking_on_swap == "text":
+            message = _aloud(message, model)
         kept = _presentable(message, model, seen)
         if kept is None:
             continue
-        shown.append(kept)
-        for call in kept.tool_uses:
-            answer = results.get(call.id)
-            shown.append(_closing(kept, call) if answer is None else answer)
-    return tuple(shown)
+        answers = (results.get(call.id) or _closing(kept, call) for call in kept.tool_uses)
+        turns.append([kept, *answers])
+    while turns and _is_loose(turns[-1]):
+        for block in turns[-1][0].content:
+            dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
+        turns.pop()
+    return tuple(message for turn in turns for message in turn)
+
+
+def _is_loose(turn: Sequence[Message]) -> bool:
+    """Whether a message and its answers are a reply that broke off before any call was run."""
+    said, *answers = turn
+    return (
+        said.role is Role.ASSISTANT
+        and said.metadata.status is not MessageStatus.COMPLETE
+        and all(answer.metadata.origin == _MADE_HERE for answer in answers)
+    )
+
+
+def _aloud(message: Message, model: Model) -> Message:
+    """Return the message with another model's reasoning as text of its own."""
+    if message.role is not Role.ASSISTANT or message.metadata.model == model.id:
+        return message
+    content = tuple(
+        TextBlock(block.text) if isinstance(block, ThinkingBlock) and block.text else block
+        for block in message.content
+    )
+    return message if content == message.content else replace(message, content=content)
 
 
 def _results(messages: Sequence[Message]) -> dict[str, Message]:
@@ -63,7 +96,7 @@ def _results(messages: Sequence[Message]) -> dict[str, Message]:
             if isinstance(block, ToolResultBlock) and block.tool_use_id not in results:
                 whole = message.content == (block,)
                 results[block.tool_use_id] = (
-                    message if whole else msgspec.structs.replace(message, content=(block,))
+                    message if whole else replace(message, content=(block,))
                 )
     return results
 
@@ -75,7 +108,7 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
     if raw is not None and (
         metadata.model != model.id or metadata.status is not MessageStatus.COMPLETE
     ):
-        metadata, raw = msgspec.structs.replace(metadata, provider_raw=None), None
+        metadata, raw = replace(metadata, provider_raw=None), None
     if message.role is Role.ASSISTANT:
         # What only the provider can read is placed by position: blank text holds positions too.
         said = _said(message, model, seen)
@@ -90,7 +123,7 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
         return None
     if content == message.content and metadata is message.metadata:
         return message
-    return msgspec.structs.replace(message, content=content, metadata=metadata)
+    return replace(message, content=content, metadata=metadata)
 
 
 def _is_visible(block: ContentBlock) -> bool:
@@ -132,6 +165,6 @@ def _closing(message: Message, call: ToolUseBlock) -> Message:
         session_id=message.session_id,
         role=Role.TOOL,
         content=(ToolResultBlock(call.id, (TextBlock(why),), is_error=True),),
-        metadata=MessageMetadata(parent_tool_use_id=call.id, origin="hygiene"),
+        metadata=MessageMetadata(parent_tool_use_id=call.id, origin=_MADE_HERE),
         created_at=message.created_at,
     )

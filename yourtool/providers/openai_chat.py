@@ -140,12 +140,30 @@ def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         yield from reply.thinking(text(entry.get(_THOUGHTS[kind])), key)
         if signature := text(entry.get("signature")):
             yield from reply.signature(signature, key)
+        _note(entry, key, reply)
     if not readable:
         words = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
         yield from reply.thinking(words)
     for entry in details:
-        if entry.get("type") == "reasoning.encrypted":
-            yield from reply.redacted(text(entry.get("data")))
+        if entry.get("type") == "reasoning.encrypted" and (data := text(entry.get("data"))):
+            yield from reply.redacted(data)
+            _note(entry, None, reply)
+
+
+def _note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
+    """Keep what else stands in an entry of reasoning, once: to send it back as it came."""
+    known: dict[Any, dict[str, Any]] = reply.scratch.setdefault("entries", {})
+    rest = {
+        name: value
+        for name, value in entry.items()
+        if name not in ("text", "summary", "signature", "data") and value is not None
+    }
+    if key is None:
+        reply.remark(None, {"entry": rest})
+    elif key in known:
+        known[key] |= rest
+    elif reply.remark(key, {"entry": rest}):
+        known[key] = rest
 
 
 def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
