@@ -121,10 +121,6 @@ class YourtoolApp(App[None]):
             _log.warning("closing failed: %s", error)
         self.exit(return_code=self._code if code is None else code, message=farewell)
 
-    def load_all_themes(self) -> None:
-        """Read every theme; at the start only the one in use is."""
-        self._offer_themes(load_themes(_theme_directories()).values())
-
     def _fatal_error(self) -> None:
         """End without a traceback on the screen; the log has it."""
         _log.critical("the interface failed", exc_info=self._exception)
@@ -153,7 +149,8 @@ class YourtoolApp(App[None]):
         session = await self._earlier_session(runtime)
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
-        self.load_all_themes()
+        themes = await asyncio.to_thread(load_themes, _theme_directories())
+        self._offer_themes(themes.values())
         if self._load_highlight is not None:
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
         self.chat.attach(runtime, session)

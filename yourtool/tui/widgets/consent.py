@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 
 from textual import events, getters
-from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.reactive import var
@@ -108,16 +107,7 @@ class Consent(Vertical):
         self.answering = Answering(clock)
         self._prompt = prompt
         self._waiting: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
-
-    def compose(self) -> ComposeResult:
-        """Lay out the question, its reasons and the answers."""
-        with VerticalScroll(id="preview", can_focus=False):
-            yield PreviewText()
-        yield Static(id="about", markup=False)
-        yield Options()
-        note = Input(id="note", placeholder="Why not? Enter sends, Esc goes back")
-        note.cursor_blink = False
-        yield note
+        self._furnishing = asyncio.Lock()
 
     # ── for the core and the screen ─────────────────────────────────────────────────────────────
 
@@ -128,6 +118,9 @@ class Consent(Vertical):
 
     async def ask(self, question: Confirmation) -> Decision:
         """Ask, after the questions before; taken back when the waiting task is cancelled."""
+        async with self._furnishing:
+            if not self.children:
+                await self._furnish()
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         entry = (question, answer)
         self._waiting.append(entry)
@@ -183,7 +176,8 @@ class Consent(Vertical):
 
     def rest(self) -> None:
         """Something was laid over the screen: its keys are not answers, nor are those after it."""
-        self._sleep()
+        if self.question is not None:
+            self._sleep()
 
     def escape(self) -> bool:
         """Obey Esc; False where it cannot mean this question, because it is too new."""
@@ -229,6 +223,20 @@ class Consent(Vertical):
             self.set_timer(HOLD_SECONDS / 4, self.settle)
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _furnish(self) -> None:
+        """Lay out the question, its reasons and the answers: not before the first is asked.
+
+        The first paint does not need them, and should not wait for them.
+        """
+        note = Input(id="note", placeholder="Why not? Enter sends, Esc goes back")
+        note.cursor_blink = False
+        await self.mount(
+            VerticalScroll(PreviewText(), id="preview", can_focus=False),
+            Static(id="about", markup=False),
+            Options(),
+            note,
+        )
 
     @property
     def _listens(self) -> bool:
