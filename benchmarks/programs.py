@@ -30,13 +30,17 @@ class Program:
         subprocess.run(["git", "init", "-q", str(self.work)], check=False)
         home = root / name / "home"
         home.mkdir()
+        hidden = root / name / "hidden"
+        hidden.mkdir()
+        # Users do not have `click`; where it is, httpx loads a command line of its own.
+        (hidden / "click.py").write_text("raise ImportError('only for development')\n")
         self._environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{ROOT}:{hidden}",
             "YOURTOOL_HOME": str(home / "yourtool"),
             "OPENAI_API_KEY": "sk-bench-0000000000000000",
             "OPENAI_BASE_URL": f"{provider.url}/v1",
