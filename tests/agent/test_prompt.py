@@ -23,6 +23,19 @@ def test_instructions_of_the_project_are_included_nearest_last(tmp_path):
     assert "../AGENTS.md" in text
 
 
+def test_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path):
+    (tmp_path / "private").write_text("the key is 4711")
+    inside = tmp_path / "repo" / "sub"
+    inside.mkdir(parents=True)
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / "repo" / "AGENTS.md").symlink_to(tmp_path / "private")
+    (inside / "CLAUDE.md").symlink_to("../rules.md")
+    (tmp_path / "repo" / "rules.md").write_text("use tabs")
+    text = system_messages(inside, "sess_1")[0].text
+    assert "4711" not in text
+    assert "use tabs" in text
+
+
 def test_directories_above_the_repository_are_not_read(tmp_path):
     (tmp_path / "AGENTS.md").write_text("not mine")
     project = tmp_path / "project"

@@ -46,21 +46,17 @@ def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
 def instruction_files(workspace: Path) -> Iterator[Path]:
     """Yield the files whose words go into the prompt, from the outermost directory inwards.
 
-    Only the workspace and, above it, the directories up to the root of its git repository count.
+    Only the workspace and, above it, the directories up to the root of its git repository count,
+    and no link that leads out of there: what the user did not open is not sent to a provider.
     """
-    directories = [workspace]
-    if not (workspace / ".git").exists():
-        for parent in workspace.parents:
-            directories.append(parent)
-            if (parent / ".git").exists():
-                break
-        else:
-            directories = [workspace]
-    for directory in reversed(directories):
+    top = next((each for each in (workspace, *workspace.parents) if _is_root(each)), workspace)
+    between = [each for each in workspace.parents if each.is_relative_to(top)]
+    for directory in (*reversed(between), workspace):
         for name in INSTRUCTION_FILES:
             path = directory / name
             if path.is_file():
-                yield path
+                if path.resolve().is_relative_to(top.resolve()):
+                    yield path
                 break
 
 
@@ -75,13 +71,18 @@ def _surroundings(workspace: Path) -> str:
 
 
 def _in_git(workspace: Path) -> bool:
-    return any((path / ".git").exists() for path in (workspace, *workspace.parents))
+    return any(map(_is_root, (workspace, *workspace.parents)))
+
+
+def _is_root(directory: Path) -> bool:
+    return (directory / ".git").exists()
 
 
 def _instructions(workspace: Path) -> Iterator[str]:
     for path in instruction_files(workspace):
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read(INSTRUCTION_CAP + 1)
         except OSError:
             continue
         text = data[:INSTRUCTION_CAP].decode("utf-8", "replace")
