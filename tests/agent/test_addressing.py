@@ -42,6 +42,12 @@ def test_an_unknown_word_is_refused_with_the_way_out(tmp_path):
         said("@ohter hello", tmp_path)
 
 
+@pytest.mark.parametrize("word", ["x" * 300, "a/" * 3_000, "a\0b"])
+def test_a_word_that_no_file_can_be_called_is_refused_like_any_other(tmp_path, word):
+    with pytest.raises(UsageError, match="neither a model nor a file"):
+        address(f"@{word} hello", CATALOGUE, tmp_path)
+
+
 @pytest.mark.parametrize("text", ["@other", "@other   "])
 def test_an_alias_with_nothing_after_it_is_refused(tmp_path, text):
     with pytest.raises(UsageError, match="needs a message after it"):

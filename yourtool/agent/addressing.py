@@ -45,7 +45,7 @@ def address(
     try:
         model = catalogue.resolve(name)
     except UnknownModelError as error:
-        if (workspace / name).exists():
+        if _names_a_file(workspace / name):
             return Addressed(blocks)
         near = f" Did you mean {_listed(error.candidates)}?" if error.candidates else ""
         raise UsageError(
@@ -55,6 +55,13 @@ def address(
     if not rest.strip() and len(blocks) == 1:
         raise UsageError(f"`@{name}` needs a message after it; `/model {name}` swaps for good.")
     return Addressed((TextBlock(rest), *blocks[1:]), model)
+
+
+def _names_a_file(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False  # a name that no file can have
 
 
 def _listed(names: tuple[str, ...]) -> str:
