@@ -5,6 +5,7 @@ from contextlib import aclosing
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from yourtool.config import Limits
@@ -455,6 +456,82 @@ async def test_a_swap_during_a_turn_leaves_it_alone_and_holds_for_the_next(bench
     await session.close()
 
 
+async def test_a_swap_holds_for_the_next_turn_though_nobody_saw_the_end_of_this_one(bench):
+    """R-LOOP-09."""
+    adapter = Scripted([says("one two"), says("three"), says("four")])
+    session = await bench.session(adapter)
+    async with aclosing(session.send("first")) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                await play(session.select("other"))
+                break
+    assert session.state.pending_model == "openai:other"
+    await play(session.send("second"))
+    assert adapter.requests[1].model.id == "openai:other"
+    async with aclosing(session.send("third")) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                await play(session.select(None))
+                break
+    await session.close()
+    resumed = await bench.session(Scripted([]), resume=session.id)
+    assert resumed.state.model is None
+    await resumed.close()
+
+
+async def test_the_next_turn_may_begin_as_soon_as_the_end_of_this_one_is_seen(bench):
+    session = await bench.session(Scripted([says("one"), says("two") + pauses(30)]))
+    first = session.send("first")
+    async for event in first:
+        if isinstance(event, TurnCompleted):
+            break
+    second = asyncio.create_task(play(session.send("second")))
+    while not session.busy:
+        await asyncio.sleep(0.001)
+    await first.aclose()
+    assert session.busy
+    await asyncio.sleep(0.02)
+    assert session.cancel()
+    assert names(await second)[-1] == "turn.cancelled"
+    assert len({fact.turn_id for fact in session.state.facts if fact.turn_id}) == 2
+    assert valid(session)
+    await session.close()
+
+
+async def test_the_limits_of_a_run_count_all_its_turns(bench):
+    used = counts(TokenUsage(input_tokens=100_000, output_tokens=0))
+    script = [says("one") + used] * 5
+    adapter = Scripted(script)
+    session = await bench.session(adapter, max_requests=2)
+    for text in ("a", "b", "c"):
+        await play(session.send(text))
+    assert len(adapter.requests) == 2
+    assert session.budget.reached == "The limit of 2 model requests is reached."
+    await session.close()
+    spent = await bench.session(Scripted(script), max_cost=Decimal("0.301"), resume=session.id)
+    await play(spent.send("what was spent before does not count"))
+    assert spent.budget.reached is None
+    await play(spent.send("but this is too much"))
+    assert "cost limit" in spent.budget.reached
+    await spent.close()
+
+
+async def test_a_history_that_no_provider_takes_is_never_sent(bench):
+    """R-CAN-03."""
+    inner = Scripted([says("one"), says("never")])
+    session = await bench.session(inner)
+    await play(session.send("first"))
+    reply = session.state.messages[1]
+    foreign = ToolUseBlock("call_1", "read_file", {"path": "a"})
+    session.state.messages[1] = replace(reply, content=(foreign,))
+    events = await play(session.send("second"))
+    [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
+    assert failed.error_class == "invalid_request"
+    assert "`call_1` is not an id of ours" in failed.error_message_redacted
+    assert len(inner.requests) == 1
+    await session.close()
+
+
 async def test_an_alias_in_front_takes_one_turn_and_leaves_the_session_alone(bench):
     """R-RTE-01 at the session."""
     adapter = Scripted([says("one"), says("two")])
@@ -493,6 +570,7 @@ async def test_a_turn_abandoned_by_its_consumer_is_closed_before_the_next(bench)
     assert not session.busy
     again = await play(session.send("again"))
     assert names(again)[:3] == ["tool.failed", "turn.cancelled", "turn.started"]
+    assert (again[1].partial_llm_calls, again[1].partial_tool_calls) == (1, 1)
     assert valid(session)
     await session.close()
 

@@ -61,12 +61,12 @@ async def spend_allowance(turn: Turn, next_prompt_tokens: int) -> str | None:
 
 def _hard_limit(turn: Turn, next_prompt_tokens: int) -> str | None:
     budget = turn.budget
-    if budget.max_requests is not None and turn.requests >= budget.max_requests:
+    if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
     if budget.max_cost is not None:
-        # The reply is not known yet: the prompt alone, at the full price, is the honest floor.
+        # The reply is not known yet, so the prompt alone counts, as if none of it were cached.
         prompt = TokenUsage(input_tokens=next_prompt_tokens, output_tokens=0)
-        expected = turn.state.cost_usd + (cost(prompt, turn.model.price) or Decimal(0))
+        expected = budget.cost + (cost(prompt, turn.model.price) or Decimal(0))
         if expected > budget.max_cost:
             return f"The next request would exceed the cost limit of {budget.max_cost} USD."
     return None

@@ -16,7 +16,7 @@ from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import spend_allowance
 from yourtool.agent.turn import Turn
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice, TokenUsage
-from yourtool.errors import AdapterError, ErrorClass
+from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (
     Event,
     LlmCallCompleted,
@@ -27,6 +27,7 @@ from yourtool.events import (
 )
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
+from yourtool.invariants import validate_session
 from yourtool.messages import (
     ErrorInfo,
     Message,
@@ -138,9 +139,11 @@ async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
     )
     turn.parent = call.id
     turn.requests += 1
+    turn.budget.requests += 1
     yield call
     failed_attempts, complete = 0, None
     try:
+        _demand_valid(request)
         async with aclosing(turn.adapter.stream(request)) as stream:
             async for event in stream:
                 yield event
@@ -179,6 +182,11 @@ def _request(turn: Turn) -> Request:
         workspace_path=str(turn.workspace.root),
         interrupt=turn.interrupt,
     )
+
+
+def _demand_valid(request: Request) -> None:
+    if problems := validate_session(request.messages):
+        raise InvalidRequestError(f"The conversation cannot be sent: {'; '.join(problems)}.")
 
 
 async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event, None]:
@@ -229,6 +237,7 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd
+    turn.budget.cost += usage.cost_usd
     turn.input_errors = dict(reply.tool_input_errors)
     yield fact
     for said in turn.on_outcome(None):

@@ -5,7 +5,14 @@ from collections.abc import AsyncGenerator
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.state import State
 from yourtool.errors import ToolFailure
-from yourtool.events import AnyFact, ToolCalled, ToolFailed, TurnCancelled
+from yourtool.events import (
+    AnyFact,
+    LlmCallCompleted,
+    LlmCallStarted,
+    ToolCalled,
+    ToolFailed,
+    TurnCancelled,
+)
 from yourtool.ids import new_id
 from yourtool.messages import Message, MessageMetadata, Role, TextBlock, ToolResultBlock, now
 
@@ -23,7 +30,6 @@ async def close_open_turn(
     record.turn_id = turn.turn_id
     begun = {fact.tool_use_id: fact.id for fact in state.facts if isinstance(fact, ToolCalled)}
     parent = state.facts[-1].id
-    answered = 0
     for call_id, reply in list(state.open_calls.items()):
         [block] = [use for use in reply.message.tool_uses if use.id == call_id]
         words = (
@@ -50,10 +56,16 @@ async def close_open_turn(
             ),
             parent=begun.get(call_id, reply.id),
         )
-        parent, answered = failed.id, answered + 1
+        parent = failed.id
         yield failed
+    done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
+    replies = [fact for fact in done if isinstance(fact, LlmCallCompleted)]
     yield await record(
-        TurnCancelled(reason="client_disconnect", partial_llm_calls=0, partial_tool_calls=answered),
+        TurnCancelled(
+            reason="client_disconnect",
+            partial_llm_calls=sum(isinstance(fact, LlmCallStarted) for fact in done),
+            partial_tool_calls=sum(len(fact.message.tool_uses) for fact in replies),
+        ),
         parent=parent,
     )
     record.turn_id = None

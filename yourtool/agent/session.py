@@ -193,9 +193,7 @@ class Session:
             what = f"Swap to {model_id}" if model_id else "Giving the choice back"
             yield Notice(level="info", text=f"{what} is pending; it applies to the next turn.")
             return
-        async with aclosing(self._choose(model_id)) as events:
-            async for event in events:
-                yield event
+        yield await self._choose(model_id or "")
 
     def cancel(self) -> bool:
         """Stop the running turn; False if none runs or it is being stopped already."""
@@ -207,6 +205,8 @@ class Session:
             return
         self._closed = True
         try:
+            if (pending := self.state.pending_model) is not None:
+                await self._choose(pending)
             if self.state.turn_count:
                 await self._record(
                     SessionEnded(
@@ -233,6 +233,8 @@ class Session:
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact
+            if (pending := self.state.pending_model) is not None:
+                yield await self._choose(pending)
             record.turn_id = new_id()
             started = await record(self._started(message))
             yield started
@@ -250,16 +252,18 @@ class Session:
                 async with aclosing(run_turn(turn)) as events:
                     async for event in events:
                         if isinstance(event, TurnCompleted | TurnCancelled):
-                            self._interrupt = None
+                            self._end(interrupt)
                         yield event
         finally:
+            self._end(interrupt)
+        if not self.busy and (pending := self.state.pending_model) is not None:
+            yield await self._choose(pending)
+
+    def _end(self, interrupt: Interrupt) -> None:
+        """Be free for the next turn; without effect if that has begun."""
+        if self._interrupt is interrupt:
             self._interrupt = None
-            record.turn_id = None
-        if (pending := self.state.pending_model) is not None:
-            self.state.pending_model = None
-            async with aclosing(self._choose(pending or None)) as events:
-                async for event in events:
-                    yield event
+            self._record.turn_id = None
 
     def _started(self, message: Message | None) -> TurnStarted:
         text = message.text if message is not None else ""
@@ -303,8 +307,9 @@ class Session:
             parent=started.id,
         )
 
-    async def _choose(self, model_id: str | None) -> AsyncGenerator[Event, None]:
-        yield await self._record(SessionModelSelected(model=model_id))
+    async def _choose(self, model_id: str) -> SessionModelSelected:
+        """Write a choice down; an empty id gives it back."""
+        return await self._record(SessionModelSelected(model=model_id or None))
 
 
 def _nothing_ran() -> TurnCompleted:

@@ -57,7 +57,7 @@ class State:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
             case SessionModelSelected(model=model):
-                self.model = model
+                self.model, self.pending_model = model, None
             case TurnStarted(message=message):
                 self.open_turn, self.last_error = fact, None
                 self.turn_count += 1

@@ -28,7 +28,9 @@ class Budget:
     max_requests: int | None = None
     """Of the whole run (`--max-turns`)."""
     max_cost: Decimal | None = None
-    """Of the whole session, in US dollars (`--max-cost`)."""
+    """Of the whole run, in US dollars (`--max-cost`)."""
+    requests: int = 0
+    cost: Decimal = Decimal(0)
     reached: str | None = None
     """The hard limit that stopped the run, in words."""
 
