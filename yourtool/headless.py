@@ -182,7 +182,11 @@ async def _open(runtime: Runtime, task: Task) -> Session:
         return await runtime.new_session(deny)
     session = await runtime.resume(await _stored(runtime, task.session), deny)
     if session.state.model is None:
-        _require_model(runtime)
+        try:
+            _require_model(runtime)
+        except NoModelError:
+            await session.close()
+            raise
     return session
 
 
@@ -199,15 +203,10 @@ def _require_model(runtime: Runtime) -> None:
     """Refuse to answer with the demo's script unless the user chose it.
 
     Raises:
-        NoModelError: the chosen model has no key, or nothing has one.
+        NoModelError: no model is chosen, and no provider has a key.
     """
-    if runtime.options.model is not None:
-        model = runtime.catalogue.resolve(runtime.options.model)
-        if (why := runtime.registry.why_not(model.provider)) is not None:
-            raise NoModelError(f"`{model.id}` cannot be used: {why}")
-        return
     here = runtime.config.workspaces.get(str(runtime.options.workspace))
-    if runtime.config.model or (here is not None and here.model):
+    if runtime.options.model or runtime.config.model or (here is not None and here.model):
         return
     if runtime.registry.default_model().startswith(f"{DEMO}:"):
         names = [row.key_env[0] for row in runtime.registry.providers() if row.key_env]

@@ -14,6 +14,7 @@ from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
 from yourtool.events import ToolFailed
 from yourtool.messages import canonical_json
+from yourtool.outcome import NoModelError
 from yourtool.paths import resolve_paths
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
@@ -49,7 +50,7 @@ async def test_without_a_key_the_demo_works_in_a_copy(workspace, monkeypatch):
 async def test_an_explicit_model_is_never_replaced(workspace):
     """R-RTE-03 at the command line."""
     runtime = await opened(workspace, model="sonnet")
-    with pytest.raises(UsageError, match="ANTHROPIC_API_KEY"):
+    with pytest.raises(NoModelError, match="ANTHROPIC_API_KEY"):
         await runtime.new_session(User())
     await runtime.close()
     runtime = await opened(workspace, model="no-such-model")

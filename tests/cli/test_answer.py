@@ -218,6 +218,22 @@ def test_a_chosen_model_without_a_key_exits_4(line):
     assert "anthropic" in result["error"]["message"]
 
 
+def test_a_chosen_model_without_a_key_exits_4_in_an_old_session_as_well(line):
+    line.script([{"say": "one"}])
+    first = line.result("-p", "a")["session_id"]
+    assert line.result("-p", "b", "-r", first, "-m", "sonnet")["exit_code"] == 4
+    assert line.result("-p", "b", "-r", first)["exit_code"] == 0
+
+
+@pytest.mark.parametrize("option", ["--allow", "--deny"])
+def test_what_is_no_rule_is_a_mistake_in_the_command_r_cli_03(line, option):
+    line.script([{"say": "never"}])
+    code, out, err = line("-p", "go", option, "shell(")
+    assert (code, out) == (2, "")
+    assert "shell(" in err
+    assert json.loads(line("sessions", "list", "--json")[1]) == []
+
+
 def test_an_unknown_model_is_a_mistake_in_the_command_r_bad_input(line):
     line.script([{"say": "ok"}])
     code, out, err = line("-p", "go", "-m", "sonet")

@@ -203,6 +203,27 @@ def test_route_reads_json_lines(run, monkeypatch, tmp_path):
     assert "line 1" in err
 
 
+def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypatch, tmp_path):
+    code, out, _ = run("route", "--json", "@sonnet hello")
+    decided = json.loads(out)
+    assert (code, decided["winner_index"], decided["chosen_model"]) == (Exit.NO_MODEL, -1, None)
+    assert decided["chain"][0]["policy"] == "per_message_override"
+    assert decided["chain"][0]["validation_failure"] == "not_configured"
+    code, out, _ = run("-m", "sonnet", "route", "--json", "hello")
+    assert (code, json.loads(out)["chain"][1]["validation_failure"]) == (4, "not_configured")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    assert json.loads(run("route", "--json", "@sonnet hello")[1])["winner_index"] == 0
+    lines = tmp_path / "lines"
+    lines.write_text('{"prompt": "@nobody a"}\n{"prompt": "b"}\n')
+    with lines.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        code, out, _ = run("route", "-")
+    first, second = map(json.loads, out.splitlines())
+    assert code == Exit.USAGE
+    assert "nobody" in first["error"]
+    assert second["chosen_model"].startswith("anthropic:")
+
+
 def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     code, out, _ = run("doctor", "--json")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.agent.addressing import address
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
@@ -23,8 +24,9 @@ from yourtool.effects import Confirm
 from yourtool.errors import ConfigError, SessionNotFoundError, UsageError
 from yourtool.events import RouteDecided, SessionCreated, SessionModelSelected, SessionResumed
 from yourtool.ids import new_id, new_session_id
-from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.messages import Message, Role, now
 from yourtool.models import Model
+from yourtool.outcome import NoModelError
 from yourtool.paths import Paths
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
@@ -73,6 +75,9 @@ class Runtime:
         self.database = Database(paths.database)
         self.log = Log(self.database)
         self.sessions = Sessions(self.database, paths.state / "locks")
+        self._rules = RuleSet(
+            tuple(map(Rule.parse, options.allow)), tuple(map(Rule.parse, options.deny))
+        )
         self.warnings: list[str] = []
         """What the user should know that did not stop the program."""
 
@@ -82,6 +87,7 @@ class Runtime:
 
         Raises:
             ConfigError: a file of the user cannot be used.
+            UsageError: `--allow` or `--deny` has no rule.
             StoreError: the database cannot be opened.
         """
         return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths)))
@@ -98,7 +104,7 @@ class Runtime:
 
         Raises:
             UnknownModelError: `--model` names none, or several.
-            UsageError: `--model` names one that is not configured.
+            NoModelError: `--model` names one that is not configured.
         """
         session_id = new_session_id()
         chosen = self._explicit_model()
@@ -163,19 +169,24 @@ class Runtime:
         return Session(session_id, state, record, lease, around)
 
     async def route(self, prompt: str) -> RouteDecided:
-        """Say where a prompt would go in a new session, without sending or storing anything."""
-        state = State()
+        """Say where a prompt would go in a new session, without sending or storing anything.
+
+        Raises:
+            UsageError: it begins with an `@alias` that cannot be obeyed, or is empty.
+            UnknownModelError: `--model` names none, or several.
+        """
+        state, named = State(), self.options.model
+        addressed = address(prompt, self.catalogue, self.options.workspace)
         said = Message(
             id=new_id(),
             session_id="",
             role=Role.USER,
-            content=(TextBlock(prompt),),
+            content=addressed.content,
             created_at=now(),
         )
         state.messages.append(said)
-        chosen = self._explicit_model()
-        state.model = chosen.id if chosen else None
-        return self.routes(self.options.workspace).decide(None, state)
+        state.model = self.catalogue.resolve(named).id if named else None
+        return self.routes(self.options.workspace).decide(addressed.override, state)
 
     def routes(self, workspace: Path) -> Routes:
         """Return the routing of a workspace."""
@@ -201,29 +212,26 @@ class Runtime:
         return await self.sessions.cost_since(midnight)
 
     def _gate(self, workspace: Path) -> Gate:
-        options = self.options
         grants = Grants(self.paths.home / "permissions.toml", workspace)
-        rule_set = RuleSet(
-            tuple(map(Rule.parse, options.allow)), tuple(map(Rule.parse, options.deny))
-        )
+        rule_set = self._rules
         try:
             rule_set |= grants.load()
         except ConfigError as error:
             self.warnings.append(str(error))
-        return Gate(rule_set, options.mode or self.config.mode, grants)
+        return Gate(rule_set, self.options.mode or self.config.mode, grants)
 
     def _explicit_model(self) -> Model | None:
         """Return the model of `--model`.
 
         Raises:
             UnknownModelError: it names none, or several.
-            UsageError: its provider is not configured.
+            NoModelError: its provider is not configured.
         """
         if self.options.model is None:
             return None
         model = self.catalogue.resolve(self.options.model)
         if (why := self.registry.why_not(model.provider)) is not None:
-            raise UsageError(f"`{model.id}` cannot be used: {why}")
+            raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model
 
     def _first_model(self, chosen: Model | None) -> Model:

@@ -45,6 +45,8 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
 
 
 async def _route_lines(runtime: Runtime) -> int:
+    """Write one line for each; a prompt that would not be sent has an `error` instead."""
+    code = Exit.ANSWERED
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
             prompt = msgspec.json.decode(line, type=_Line).prompt
@@ -52,9 +54,13 @@ async def _route_lines(runtime: Runtime) -> int:
             raise UsageError(
                 f'line {number} of standard input is not `{{"prompt": "…"}}`: {error}'
             ) from error
-        print_json(_payload(await runtime.route(prompt)))
+        try:
+            print_json(_payload(await runtime.route(prompt)))
+        except UsageError as error:
+            print_json({"error": str(error)})
+            code = Exit.USAGE
         sys.stdout.flush()
-    return Exit.ANSWERED
+    return code
 
 
 def _payload(decided: RouteDecided) -> dict[str, Any]:
