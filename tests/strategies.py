@@ -40,7 +40,13 @@ names = st.from_regex(r"[a-z][a-z_]{0,12}", fullmatch=True)
 ulids = st.integers(0, 2**60).map(lambda n: f"{n:026d}")
 tool_use_ids = ulids.map(lambda ulid: f"tu_{ulid}")
 model_ids = st.sampled_from(
-    ["anthropic:claude-sonnet-4-6", "openai:gpt-5", "ollama:qwen3:8b", "openrouter:a/b"]
+    [
+        "anthropic:claude-sonnet-4-6",
+        "google:gemini-3.5-flash",
+        "ollama:qwen3:8b",
+        "openai:gpt-5",
+        "openrouter:a/b",
+    ]
 )
 tokens = st.integers(0, 10_000_000)
 costs = st.decimals(0, 1000, allow_nan=False, allow_infinity=False, places=9)

@@ -1,0 +1,200 @@
+"""Six dialects as stations of one session, and what happens at each of them."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tests.providers.exchanges import (
+    READ,
+    Playback,
+    complete,
+    events_of,
+    exchange,
+    expected,
+    model,
+    request,
+    validator,
+)
+from tests.providers.histories import as_message, image
+from tests.strategies import Writer
+from yourtool.messages import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    StopReason,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import Model
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.google import Google
+from yourtool.providers.hygiene import view
+from yourtool.providers.ollama import Ollama
+from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.registry import BUILT_IN
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Dialect, Patience, WireAdapter
+
+_ROUTED = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
+
+
+class Station(Struct, frozen=True):
+    """One dialect, a model that speaks it, and recorded replies of which the first calls tools."""
+
+    model: Model
+    api: tuple[str, str]
+    """Provider and API as the validator calls them."""
+    dialect: Callable[[], Dialect]
+    turns: str
+    """The field of the body that holds the conversation."""
+    replies: tuple[str, ...]
+
+    def secrets(self) -> list[str]:
+        """Return every signature and sealed thought in the replies."""
+        found: list[str] = []
+        for name in self.replies:
+            right = expected(name)
+            found += right["redacted_thinking"]
+            found += [thought["signature"] for thought in right["thinking"]]
+            found += [part["signature"] for part in right.get("part_signatures", ())]
+        return [secret for secret in found if secret]
+
+
+STATIONS = {
+    "anthropic": Station(
+        model("anthropic", "claude-sonnet-4-6"),
+        ("anthropic", "messages"),
+        Anthropic,
+        "messages",
+        (
+            "anthropic-messages-36913693",
+            "anthropic-messages-f33dc675",
+            "anthropic-messages-ac231c12",
+        ),
+    ),
+    "openai chat": Station(
+        model("openai", "gpt-4o"),
+        ("openai", "chat"),
+        OpenAIChat,
+        "messages",
+        ("openai-chat-93025548", "openai-chat-fae50610"),
+    ),
+    "openai responses": Station(
+        model("openai", "gpt-5"),
+        ("openai", "responses"),
+        OpenAIResponses,
+        "input",
+        ("openai-responses-15aa374b", "openai-responses-74446791"),
+    ),
+    "google": Station(
+        model("google", "gemini-3.5-flash"),
+        ("gemini", "generateContent"),
+        Google,
+        "contents",
+        ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642", "gemini-generate-422bdae7"),
+    ),
+    "ollama": Station(
+        model("ollama", "qwen3:8b"),
+        ("ollama", "chat"),
+        Ollama,
+        "messages",
+        ("ollama-chat-681d9b76", "ollama-chat-bba8570d"),
+    ),
+    "openrouter": Station(
+        model("openrouter", "a/b"),
+        ("openrouter", "chat"),
+        lambda: OpenAIChat(_ROUTED),
+        "messages",
+        ("openrouter-chat-0f9001b4", "openrouter-chat-570055f8"),
+    ),
+}
+
+
+class Session:
+    """A session that travels; every request on the way is checked by the validator."""
+
+    def __init__(self) -> None:
+        self.history: list[Message] = []
+        self.ids = ToolIdMap()
+        self.problems: list[Any] = []
+        self._writer = Writer()
+
+    async def stay(self, station: Station) -> None:
+        """Have a turn with pictures, calls and failures, one that is stopped, and one cut short."""
+        self._user("What is this?", image())
+        for name in station.replies:
+            self._answer((await self._reply(station, name)).tool_uses)
+        self._user("Once more.")
+        call = ToolUseBlock(self._writer.tool_use_id(), "read_file", {"path": "a"})
+        stopped = MessageMetadata(
+            model=station.model.id,
+            provider=station.model.provider,
+            status=MessageStatus.CANCELLED,
+            stop_reason=StopReason.CANCELLED,
+        )
+        self.history.append(
+            self._writer.message(Role.ASSISTANT, [TextBlock("I was ab"), call], stopped)
+        )
+        self._user("Go on.")
+        self._answer((await self._reply(station, station.replies[0])).tool_uses[1:])
+
+    def body(self, station: Station, messages: Sequence[Message]) -> dict[str, Any]:
+        """Return the request that goes on with `messages`, with no marks for the cache."""
+        asked = self._request(station, messages)
+        raw = json.loads(station.dialect().to_wire(asked).body)
+        self.problems += problems(station, raw)
+        return without_marks(raw)
+
+    async def _reply(self, station: Station, name: str) -> Message:
+        transport = Playback([exchange(name)["response"]["body"].encode()])
+        speaker = WireAdapter(
+            station.dialect(), transport, station.model.provider, patience=Patience(linger=0.001)
+        )
+        events, error = await events_of(speaker, self._request(station, self.history))
+        assert error is None, error
+        self.problems += problems(station, json.loads(transport.posted[0][1]))
+        said = as_message(complete(events), station.model, self._writer)
+        self.history.append(said)
+        return said
+
+    def _request(self, station: Station, messages: Sequence[Message]) -> Any:
+        system = (
+            self._writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
+            self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
+        )
+        shown = (*system, *view(messages, station.model))
+        return request(station.model, shown, (READ,), tool_ids=self.ids)
+
+    def _user(self, words: str, *more: Any) -> None:
+        self.history.append(self._writer.message(Role.USER, [TextBlock(words), *more]))
+
+    def _answer(self, calls: Sequence[ToolUseBlock]) -> None:
+        for number, call in enumerate(calls):
+            content = (TextBlock("no such file"),) if number else (TextBlock("ok"), image())
+            result = ToolResultBlock(call.id, content, is_error=bool(number))
+            metadata = MessageMetadata(parent_tool_use_id=call.id)
+            self.history.append(self._writer.message(Role.TOOL, [result], metadata))
+
+
+def problems(station: Station, body: dict[str, Any]) -> list[Any]:
+    """What the provider would refuse the body for."""
+    check = validator()
+    return check.errors(check.validate(*station.api, body, model=station.model.wire_name))
+
+
+def without_marks(body: Any) -> Any:
+    """Return the body without the marks that say what is to be cached."""
+    if isinstance(body, dict):
+        return {key: without_marks(part) for key, part in body.items() if key != "cache_control"}
+    return [without_marks(part) for part in body] if isinstance(body, list) else body
+
+
+def encoded(body: Any) -> str:
+    """Return a body as text in which every string stands as it is."""
+    return msgspec.json.encode(body).decode()
