@@ -17,7 +17,7 @@ _MOST = 1500
 
 
 class Painter:
-    """Paints lines for one widget as it looks now; keeps what it painted."""
+    """Paints lines for one widget in its width and look of now; keeps what it painted."""
 
     def __init__(self, widget: Widget) -> None:
         self._palette = palette_of(widget.app.theme)
@@ -28,10 +28,6 @@ class Painter:
         self._width = widget.region.width
         self._strips: dict[tuple[int, Span, bool], tuple[Line, Strip]] = {}
         self._blank = self._finished([Segment(" " * self._width, self._base)])
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._strips.clear()
 
     def blank(self) -> Strip:
         """Return an empty row."""

@@ -215,8 +215,7 @@ class ItemView(ScrollView, can_focus=True):
         for index, item in enumerate(self._items):
             if item.laid_out != self._room:
                 self._heights[index] = self._gap(index) + item.estimate(self._room)
-        if self._painter:
-            self._painter.clear()
+        self._painter = None  # it paints rows of one width
         if not self._following and len(self._heights):
             self._see(top)
             self._reserve(self._heights.total)
