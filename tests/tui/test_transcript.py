@@ -9,6 +9,7 @@ from textual.widgets import Input
 from tests.tui.events import Session
 from yourtool.deltas import (
     MessageComplete,
+    MessageStart,
     Notice,
     RetryScheduled,
     TokenUsage,
@@ -205,6 +206,8 @@ async def test_r_tui_07_everything_is_wrapped_again_on_resize(session):
             items = [item for item in stage.transcript._items if item.laid_out]
             assert items and all(item.laid_out == width - 3 for item in items)
             assert "$0.0123" in stage.shown()
+            drawn = stage.screen._compositor.render_strips()
+            assert any("$0.0123" in strip.text for strip in drawn)
 
 
 def test_r_tui_10_thinking_is_folded_and_redacted_thinking_is_named(session):
@@ -399,11 +402,40 @@ def test_the_footer_says_why_the_model_changed(session):
     assert not rows[2].endswith("default")
 
 
-def test_waiting_for_another_attempt_is_told(session):
-    waiting = RetryScheduled(
-        attempt=2, max_attempts=3, delay_seconds=4, error_class="rate_limit", message="Slow down"
-    )
-    assert told(waiting) == ["Slow down: trying again in 4 s (2 of 3)"]
+WAITING = RetryScheduled(
+    attempt=2, max_attempts=3, delay_seconds=4, error_class="server_error", message="broken"
+)
+
+
+def test_waiting_for_another_attempt_counts_down_and_offers_no_retry_of_its_own(session):
+    moment = [10.0]
+    story = Story(retry_key="Ctrl+T", clock=lambda: moment[0])
+    for event in (session.started(), session.call_failed(), WAITING):
+        story.take(event)
+    [failure] = story.ticking
+    shown = []
+    for moment[0] in (10.0, 12.5, 14.0):
+        failure.changed()
+        failure.lay_out(60)
+        shown.append(failure.rows[-1].text)
+    again = "(2 of 3); Esc stops."
+    assert shown == [f"Trying again {when} {again}" for when in ("in 4 s", "in 2 s", "now")]
+    assert not story.failed
+    story.take(MessageStart(message_id="m", model="acme:big"))
+    assert story.ticking == []
+
+
+def test_a_failure_that_was_waited_out_is_one_line(session):
+    rows = told(session.started(), session.call_failed(), WAITING, session.call_failed("again"))
+    assert rows[1] == "The provider failed · server_error · acme, HTTP 500: broken"
+    assert "Ctrl+T tries again." in rows[-1]
+    assert not any("Trying" in row for row in rows)
+
+
+def test_what_no_model_can_take_is_told_once(session):
+    notices = [Notice(level="error", text=text) for text in ("No model can", "Configured: x")]
+    events = session.started(), session.refused()
+    assert told(*events, *notices) == told(*events)
 
 
 def test_the_finished_message_is_authoritative(session):

@@ -4,8 +4,10 @@ Items know nothing of the screen. Rows are made when somebody looks at them and 
 at any time; the source stays.
 """
 
+import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
 from yourtool.text import printable
@@ -285,10 +287,26 @@ class Failure(Item):
 
     mark = ("✗", "error")
 
-    def __init__(self, head: str, cause: str, advice: str) -> None:
+    def __init__(
+        self, head: str, cause: str, advice: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__()
         self._head, self._cause, self._advice = head, cause, advice
+        self._clock = clock
+        self._until = 0.0
+        self._attempts = ""
         self.settled = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the request is about to be sent again without anybody asking for it."""
+        return bool(self._attempts) and not self.settled
+
+    def wait(self, seconds: float, attempts: str) -> None:
+        """The request is sent again after some time; `attempts` is such as `2 of 3`."""
+        self._until, self._attempts = self._clock() + seconds, attempts
+        self.mark = ("!", "warning")
+        self.changed()
 
     def settle(self) -> None:
         """The turn went on after it: one line is enough."""
@@ -299,7 +317,7 @@ class Failure(Item):
     @property
     def source(self) -> str:
         """Everything that is said."""
-        return "\n".join((self._head, self._cause, self._advice))
+        return "\n".join((self._head, self._cause, self._way_out))
 
     def build(self, width: int) -> list[Line]:
         """Head, cause and advice; a failure that was overcome is one line."""
@@ -307,10 +325,18 @@ class Failure(Item):
             words = f"{self._head}: {self._cause}".partition("\n")[0]
             return plain_lines(words, "muted", width)
         return [
-            *plain_lines(self._head, "error", width),
+            *plain_lines(self._head, "warning" if self.waiting else "error", width),
             *plain_lines(self._cause, "", width),
-            *plain_lines(self._advice, "muted", width),
+            *plain_lines(self._way_out, "muted", width),
         ]
+
+    @property
+    def _way_out(self) -> str:
+        if not self.waiting:
+            return self._advice
+        left = math.ceil(self._until - self._clock())
+        when = f"in {left} s" if left > 0 else "now"
+        return f"Trying again {when} ({self._attempts}); Esc stops."
 
 
 class Footer(Item):

@@ -88,14 +88,18 @@ class Story:
         self._summary = TurnSummary()
 
     @property
-    def running(self) -> list[ToolCard]:
-        """Cards whose clock ticks."""
-        return [card for card in self._cards.values() if card.status == "running"]
+    def ticking(self) -> list[Item]:
+        """Items that show a time which passes."""
+        items: list[Item] = [card for card in self._cards.values() if card.status == "running"]
+        if self._failure is not None and self._failure.waiting:
+            items.append(self._failure)
+        return items
 
     @property
     def failed(self) -> bool:
         """Whether the story ends in a failure that may be tried again."""
-        return self._failure is not None and not self._failure.settled
+        failure = self._failure
+        return failure is not None and not failure.settled and not failure.waiting
 
     @property
     def last_reply(self) -> str:
@@ -131,7 +135,8 @@ class Story:
             case MessageComplete():
                 self._content(event.final_content)
             case Notice():
-                self.remark(event.level, event.text)
+                if event.level != "error" or not self._unroutable:
+                    self.remark(event.level, event.text)
             case RetryScheduled():
                 self._retry(event)
             case ToolUseInputDelta() | UsageUpdate() | StreamError() | AttemptFailed():
@@ -173,13 +178,20 @@ class Story:
                 words = f"Model of this session: {model}" if model else "No model chosen any more"
                 self.remark("info", words)
             case ProviderUnavailable(provider=provider, trigger_reason=reason):
-                self.remark("warning", f"{provider} is out of routing: {reason.replace('_', ' ')}")
+                words = f"`{provider}` is left out for now: {reason.replace('_', ' ')}"
+                self.remark("warning", words)
             case ProviderRecovered():
-                self.remark("info", f"{event.provider} serves again")
+                self.remark("info", f"`{event.provider}` serves again")
             case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
                 pass
             case _:
                 assert_never(event)
+
+    @property
+    def _unroutable(self) -> bool:
+        """Whether a block says already that no model can take the turn, and why."""
+        route = self._summary.route
+        return route is not None and route.chosen_model is None
 
     def _add(self, item: Item) -> None:
         self.items.append(item)
@@ -262,9 +274,10 @@ class Story:
         self._parts, self._open = [], {}
 
     def _retry(self, event: RetryScheduled) -> None:
-        wait = f"in {event.delay_seconds:.0f} s" if event.delay_seconds >= 1 else "now"
-        words = f"{event.message}: trying again {wait} ({event.attempt} of {event.max_attempts})"
-        self.remark("warning", words)
+        """Let the failure that came just before count down to the next attempt."""
+        if self._failure is not None:
+            self._failure.wait(event.delay_seconds, f"{event.attempt} of {event.max_attempts}")
+            self.touched.add(self._failure)
 
     def _fail(self, event: LlmCallFailed) -> None:
         self._go_on()
@@ -273,8 +286,9 @@ class Story:
             self._content(event.message.content)
         self._end_message(cancelled=cancelled)
         if not cancelled:
+            way_out = advice(event, self._retry_key)
             self._failure = Failure(
-                headline(event), event.error_message_redacted, advice(event, self._retry_key)
+                headline(event), event.error_message_redacted, way_out, self._clock
             )
             self._add(self._failure)
 

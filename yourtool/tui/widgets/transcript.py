@@ -95,7 +95,7 @@ class Transcript(ItemView):
         self._story.touched.clear()
         if self.size:
             self._relayout()
-            self._tick_while_running()
+            self._tick_while_needed()
 
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Say something that is no part of the conversation."""
@@ -222,7 +222,7 @@ class Transcript(ItemView):
         if not self._following and last > self.scroll_offset.y + self.size.height:
             self.unseen = True
         self._repaint(first, last)
-        self._tick_while_running()
+        self._tick_while_needed()
 
     def _measure_touched(self, deadline: float) -> None:
         """Lay out what changed until time is up, and remember which rows are to be painted."""
@@ -238,19 +238,20 @@ class Transcript(ItemView):
                 break
         self._changed = (first, last)
 
-    def _tick_while_running(self) -> None:
-        if self._story.running and self._ticker is None:
+    def _tick_while_needed(self) -> None:
+        ticking = self._story.ticking
+        if ticking and self._ticker is None:
             self._ticker = self.set_interval(1, self._tick)
-        elif not self._story.running and self._ticker is not None:
+        elif not ticking and self._ticker is not None:
             self._ticker.stop()
             self._ticker = None
 
     def _tick(self) -> None:
-        for card in self._story.running:
-            card.changed()
-            self._story.touched.add(card)
+        for item in self._story.ticking:
+            item.changed()
+            self._story.touched.add(item)
         self._flush()
-        self._tick_while_running()
+        self._tick_while_needed()
 
 
 def _shown_key(key_id: str) -> str:
