@@ -6,6 +6,7 @@ A script is a list of replies; each request takes the next one, whichever dialec
 
 import itertools
 import json
+import re
 import sys
 import threading
 import time
@@ -21,11 +22,15 @@ from validate_requests import errors, validate
 
 ANTHROPIC_PATH, CHAT_PATH = "/v1/messages", "/v1/chat/completions"
 RESPONSES_PATH, OLLAMA_PATH = "/v1/responses", "/api/chat"
+GOOGLE_PATH = "/v1beta/models/*:streamGenerateContent"
+"""The star stands for the name of a model."""
+_NAME = re.compile(r"(?<=^/v1beta/models/)[^:]+")
 _DIALECTS = {
     ANTHROPIC_PATH: ("anthropic", "messages"),
     CHAT_PATH: ("openai", "chat"),
     RESPONSES_PATH: ("openai", "responses"),
     OLLAMA_PATH: ("ollama", "chat"),
+    GOOGLE_PATH: ("gemini", "generateContent"),
 }
 
 
@@ -100,6 +105,10 @@ class ProviderServer:
             "ANTHROPIC_BASE_URL": self.url,
             "OPENAI_API_KEY": "sk-test-0000000000000000",
             "OPENAI_BASE_URL": f"{self.url}/v1",
+            "OPENROUTER_API_KEY": "sk-or-test-0000000000000000",
+            "OPENROUTER_BASE_URL": f"{self.url}/v1",
+            "GEMINI_API_KEY": "AIzaTest-00000000000000000000",
+            "GOOGLE_GEMINI_BASE_URL": self.url,
             "OLLAMA_HOST": self.url,
         }
 
@@ -123,14 +132,16 @@ class ProviderServer:
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
-        path = handler.path.partition("?")[0]
+        path = _NAME.sub("*", handler.path.partition("?")[0])
         with self._lock:
             self.requests.append((path, body))
-            auth = handler.headers.get("authorization", "").removeprefix("Bearer ")
-            self.keys.append(handler.headers.get("x-api-key") or auth)
+            names = ("x-api-key", "x-goog-api-key", "authorization")
+            keys = [handler.headers.get(name, "") for name in names]
+            self.keys.append(next(filter(None, keys), "").removeprefix("Bearer "))
             reply = self.script.pop(0) if self.script else Reply("The script is over.")
         frames = _RENDERERS[path]
-        pieces = [reply.body] if reply.body is not None else list(frames(reply, body["model"]))
+        model = body.get("model", "")
+        pieces = [reply.body] if reply.body is not None else list(frames(reply, model))
         if reply.cut:
             pieces = pieces[: max(1, len(pieces) // 2)]
         handler.close_connection = True
@@ -267,9 +278,25 @@ def _ollama(reply: Reply, model: str) -> Iterator[bytes]:
     yield line({}, done=True, done_reason="stop", prompt_eval_count=1200, eval_count=40)
 
 
+def _google(reply: Reply, model: str) -> Iterator[bytes]:
+    def chunk(parts: list[dict[str, Any]], **rest: Any) -> bytes:
+        candidate = {"content": {"parts": parts, "role": "model"}, "index": 0, **rest}
+        usage = {"promptTokenCount": 1200, "candidatesTokenCount": 40, "totalTokenCount": 1240}
+        body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
+        return f"data: {json.dumps(body)}\r\n\r\n".encode()
+
+    for piece in _pieces(reply.text, reply.words_at_once) if reply.text else ():
+        yield chunk([{"text": piece}])
+    for name, arguments in reply.calls:
+        call = {"name": name, "args": arguments}
+        yield chunk([{"functionCall": call, "thoughtSignature": "c2lnbmVk"}])
+    yield chunk([{"text": "", "thoughtSignature": "bGFzdA=="}], finishReason="STOP")
+
+
 _RENDERERS = {
     ANTHROPIC_PATH: _anthropic,
     CHAT_PATH: _chat,
     RESPONSES_PATH: _responses,
     OLLAMA_PATH: _ollama,
+    GOOGLE_PATH: _google,
 }

@@ -1,0 +1,100 @@
+from contextlib import aclosing
+
+import msgspec
+import pytest
+
+from tests.provider_server import ProviderServer, Reply
+from tests.providers.exchanges import READ, complete, request
+from tests.providers.histories import as_message
+from tests.strategies import Writer
+from yourtool.config import Config
+from yourtool.credentials import Credentials
+from yourtool.messages import (
+    MessageMetadata,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.paths import Paths
+from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.hygiene import view
+from yourtool.providers.registry import BUILT_IN, Registry
+from yourtool.providers.tool_ids import ToolIdMap
+
+SCRIPT = [
+    Reply(
+        "Let me look at both.",
+        calls=[("read_file", {"path": "a ü.txt"}), ("read_file", {"path": "b", "limit": 5})],
+    ),
+    Reply(calls=[("read_file", {})]),
+    Reply("They are the same: 日本語 and 🙂."),
+]
+MODELS = {
+    "anthropic": "anthropic:claude-sonnet-4-6",
+    "openai": "openai:gpt-5",
+    "openrouter": "openrouter:deepseek/deepseek-v3",
+    "google": "google:gemini-3.5-flash",
+    "ollama": "ollama:qwen3:8b",
+}
+
+
+async def conversation(model_id, root, server):
+    paths = Paths(root, root / "data", root / "state", root / "cache")
+    credentials = Credentials(paths, server.environment)
+    registry = Registry(Config(), credentials, server.environment)
+    model = Catalogue.load(paths, Config()).get(model_id)
+    adapter, ids, writer = registry.adapter(model), ToolIdMap(), Writer()
+    history = [writer.message(Role.USER, [TextBlock("Compare them.")])]
+    for _ in SCRIPT:
+        asked = request(model, view(history, model), (READ,), tool_ids=ids)
+        async with aclosing(adapter.stream(asked)) as stream:
+            events = [event async for event in stream]
+        history.append(as_message(complete(events), model, writer))
+        for call in history[-1].tool_uses:
+            result = ToolResultBlock(call.id, (TextBlock("x"),))
+            metadata = MessageMetadata(parent_tool_use_id=call.id)
+            history.append(writer.message(Role.TOOL, [result], metadata))
+    await registry.close()
+    return history
+
+
+def essence(history):
+    """The messages without model, provider, ids and usage, and without reasoning."""
+    names: dict[str, int] = {}
+    for message in history:
+        for call in message.tool_uses:
+            names[call.id] = len(names)
+        content = [
+            (block.name, msgspec.json.encode(block.input), names[block.id])
+            if isinstance(block, ToolUseBlock)
+            else (names[block.tool_use_id], block.content, block.is_error)
+            if isinstance(block, ToolResultBlock)
+            else block
+            for block in message.content
+            if not isinstance(block, ThinkingBlock | RedactedThinkingBlock)
+        ]
+        yield message.role, message.metadata.status, message.metadata.stop_reason, content
+
+
+def test_every_provider_with_a_network_takes_part():
+    assert MODELS.keys() == {row.name for row in BUILT_IN if row.api != "scripted"}
+
+
+@pytest.mark.parametrize("provider", MODELS)
+async def test_one_script_gives_the_same_messages_in_every_dialect_r_adp_03(provider, tmp_path):
+    with ProviderServer(SCRIPT) as server:
+        history = await conversation(MODELS[provider], tmp_path, server)
+    with ProviderServer(SCRIPT) as server:
+        reference = await conversation(MODELS["anthropic"], tmp_path, server)
+    assert list(essence(history)) == list(essence(reference))
+    assert server.problems() == []
+
+
+async def test_a_key_of_google_travels_in_a_header_and_never_in_the_address(tmp_path):
+    with ProviderServer(SCRIPT) as server:
+        await conversation(MODELS["google"], tmp_path, server)
+        assert set(server.keys) == {server.environment["GEMINI_API_KEY"]}
+    assert {path for path, _ in server.requests} == {"/v1beta/models/*:streamGenerateContent"}
