@@ -1,5 +1,6 @@
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,7 +106,7 @@ def test_a_name_that_means_nothing_is_refused_naming_the_form_r_can_08(load, nam
         assert caught.value.candidates == ("sonnet",)
 
 
-@pytest.mark.parametrize("model_id", ["ollama:qwen3:8b", "openrouter:a/b-v9", "mine:x"])
+@pytest.mark.parametrize("model_id", ["mine:qwen3:8b", "openrouter:a/b-v9", "mine:x"])
 def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it_r_adp_14_r_can_08(
     load, model_id
 ):
@@ -115,6 +116,30 @@ def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it_r_adp_
     assert model.wire_name == model_id.partition(":")[2]
     assert model.capabilities == AdapterCapabilities()
     assert not model.capabilities.supports_images
+
+
+def test_models_of_this_machine_cost_nothing_which_is_a_price_r_oll_01(load):
+    for model_id in ("ollama:qwen3:8b", "llama-cpp:x", "lm-studio:x", "vllm:x"):
+        price = load().get(model_id).price
+        assert price is not None
+        assert (price.input_per_mtok_usd, price.output_per_mtok_usd) == (0, 0)
+
+
+def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_02(load):
+    catalogue = load("""
+        [models."ollama:qwen3:8b"]
+        aliases = ["qwen"]
+        max_context_tokens = 65536
+        """)
+    told = AdapterCapabilities(supports_tools=False, supports_thinking=True, max_context_tokens=9)
+    names = ("qwen3:8b", "other")
+    catalogue.learn(Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names)
+    qwen, other = catalogue.resolve("qwen"), catalogue.resolve("other")
+    assert qwen.capabilities == msgspec.structs.replace(told, max_context_tokens=65536)
+    assert (qwen.aliases, qwen.known, qwen.price) == (("qwen",), True, other.price)
+    assert other.capabilities == told
+    assert other.price is not None
+    assert [model.id for model in catalogue.all()][-1] == "ollama:other"
 
 
 def test_the_user_can_add_a_model_and_change_one_key_of_another_r_adp_14(load):

@@ -15,6 +15,7 @@ from yourtool.config import Mode
 from yourtool.errors import UsageError
 
 COMMANDS = ("sessions", "models", "route", "config", "doctor")
+_PLACES = ("model", "cwd", "session_dir", "no_color")
 FORMATS = ("text", "json", "stream-json")
 
 
@@ -26,6 +27,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     action: str = ""
     """`list` of `sessions list`."""
     json: bool = False
+    probe: bool = False
+    """Of `models`: ask the providers and the usual ports of this machine."""
     id: str = ""
     prompt: str | None = None
     """Of `-p` (None: the interface; empty: only standard input) and of `route`."""
@@ -59,6 +62,7 @@ def read_arguments(argv: Sequence[str]) -> Arguments:
         command=given.get("command") or "",
         action=given.get("action", ""),
         json=given.get("json", False),
+        probe=given.get("probe", False),
         id=given.get("id", ""),
         prompt=given.get("route_prompt", given["prompt"]),
         proceed=given["proceed"],
@@ -125,25 +129,40 @@ def _parser() -> argparse.ArgumentParser:
         " 5 limit reached, 75 try again later, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
+    _add_places(parser)
     _add_session_options(parser)
     _add_consent_options(parser)
     _add_answer_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     sessions = commands.add_parser("sessions", help="list and read stored sessions")
     actions = sessions.add_subparsers(dest="action", required=True, metavar="list|show")
-    _add_json(actions.add_parser("list", help="the sessions of every directory, newest first"))
+    _add_common(actions.add_parser("list", help="the sessions of every directory, newest first"))
     show = actions.add_parser("show", help="one session as text")
     show.add_argument("id", metavar="ID", help="a session id, or the beginning of one")
-    _add_json(show)
-    _add_json(commands.add_parser("models", help="the models, and what each one needs"))
+    _add_common(show)
+    models = commands.add_parser("models", help="the models, and what each one needs")
+    models.add_argument(
+        "--probe",
+        action="store_true",
+        help="ask the providers, and look for servers on this machine",
+    )
+    _add_common(models)
     route = commands.add_parser("route", help="say which model would take a prompt, and why")
     route.add_argument("route_prompt", metavar="PROMPT", help="`-`: JSON lines from standard input")
-    _add_json(route)
+    _add_common(route)
     config = commands.add_parser("config", help="the settings and where they come from")
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
-    _add_json(config)
-    _add_json(commands.add_parser("doctor", help="look at settings, keys, terminal and store"))
+    _add_common(config)
+    _add_common(commands.add_parser("doctor", help="look at settings, keys, terminal and store"))
     return parser
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("everywhere").add_argument
+    add("-m", "--model", metavar="ID", help="the model, by id or alias")
+    add("--cwd", type=_directory, default=".", metavar="DIR", help="the workspace")
+    add("--session-dir", metavar="DIR", help="where sessions are stored")
+    add("--no-color", action="store_true", help="plain output, as with NO_COLOR")
 
 
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
@@ -163,11 +182,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="go on with that session; without an id, pick one",
     )
-    add("-m", "--model", metavar="ID", help="the model, by id or alias")
     add("--effort", metavar="LEVEL", help="how long to think, where the model has levels")
-    add("--cwd", type=_directory, default=".", metavar="DIR", help="the workspace")
-    add("--session-dir", metavar="DIR", help="where sessions are stored")
-    add("--no-color", action="store_true", help="plain output, as with NO_COLOR")
 
 
 def _add_consent_options(parser: argparse.ArgumentParser) -> None:
@@ -212,8 +227,11 @@ def _add_answer_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_json(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    """Add what every command takes; options given before its name are not overwritten."""
     parser.add_argument("--json", action="store_true", help="print JSON")
+    _add_places(parser)
+    parser.set_defaults(**dict.fromkeys(_PLACES, argparse.SUPPRESS))
 
 
 def _directory(text: str) -> Path:

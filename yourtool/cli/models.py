@@ -1,5 +1,6 @@
 """`yourtool models`: what there is, what each one can take and costs, and what is missing."""
 
+import asyncio
 from decimal import Decimal
 from typing import Any
 
@@ -9,10 +10,12 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import load_config
 from yourtool.credentials import Credentials
+from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.local_servers import discover
 from yourtool.providers.registry import Registry
 
 
@@ -21,6 +24,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     config = load_config(paths)
     catalogue = Catalogue.load(paths, config)
     registry = Registry(config, Credentials(paths))
+    notes = asyncio.run(_probe(registry, catalogue)) if arguments.probe else ()
     why_not = {model.provider: registry.why_not(model.provider) for model in catalogue.all()}
     if arguments.json:
         version = catalogue.pricing_version
@@ -32,8 +36,38 @@ def run(paths: Paths, arguments: Arguments) -> int:
         + [_row(model, usable=why_not[model.provider] is None) for model in models]
     )
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
-    print_lines("", *(why for why in missing), f"Prices as of {catalogue.pricing_version}.")
+    print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
     return Exit.ANSWERED
+
+
+async def _probe(registry: Registry, catalogue: Catalogue) -> list[str]:
+    """Let the catalogue learn what servers say of themselves; return what to tell about it."""
+    rows = {row.name: row for row in registry.providers()}
+    found = await discover(rows["ollama"].base_url)
+    for server in found:
+        registry.attach(server.row)
+        catalogue.learn(server.models)
+    names = ", ".join(server.row.label for server in found) or "no model server"
+    notes = [f"Found on the usual ports of this machine: {names}."]
+    asked = [
+        row.name
+        for row in rows.values()
+        if registry.why_not(row.name) is None and not (row.name == "ollama" and row.is_local)
+    ]
+    answers = await asyncio.gather(*(_own_models(registry, name) for name in asked))
+    for answer in answers:
+        if isinstance(answer, str):
+            notes.append(answer)
+        else:
+            catalogue.learn(answer)
+    return notes
+
+
+async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:
+    try:
+        return await registry.own_models(provider)
+    except AdapterError as error:
+        return f"The models of `{provider}` are not known: {error}."
 
 
 def _row(model: Model, *, usable: bool) -> tuple[str, ...]:
@@ -71,6 +105,7 @@ def _as_json(model: Model, why_not: str | None, pricing_version: str) -> dict[st
         "capabilities": to_builtins(model.capabilities),
         "price": _price(model.price),
         "pricing_version": pricing_version if model.price else None,
+        "known": model.known,
         "configured": why_not is None,
         "why_not": why_not,
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from yourtool.config import Config
 from yourtool.errors import ConfigError, UnknownModelError
@@ -21,6 +21,7 @@ from yourtool.paths import Paths, shipped
 from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
+_CAPABILITIES = frozenset(AdapterCapabilities.__struct_fields__)
 _RESERVED = frozenset({"show"})
 
 
@@ -50,14 +51,19 @@ class Catalogue:
         models: Iterable[Model],
         pricing_version: str,
         prices: Mapping[str, Price] | None = None,
+        rows: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Index `models` by id and alias; `prices` are for those that nobody described.
+        """Index `models` by id and alias.
+
+        `prices` are for models that nobody described, `<provider>:*` for any of that provider;
+        `rows` are what the tables say of a model, key by key.
 
         Raises:
             ConfigError: two models have the same alias.
         """
         self.pricing_version = pricing_version
         self._prices = prices or {}
+        self._rows = rows or {}
         self._models = {model.id: model for model in models}
         self._aliases: dict[str, str] = {}
         for model in self._models.values():
@@ -89,7 +95,7 @@ class Catalogue:
                 rows.setdefault(name, {}).update(row)
         prices, version = _prices(paths)
         models = (_model(name, row, defaults, prices) for name, row in rows.items())
-        return cls(models, version, prices)
+        return cls(models, version, prices, rows)
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; one that nobody described is not `known`.
@@ -103,9 +109,26 @@ class Catalogue:
             id=model_id,
             wire_name=ModelId.parse(model_id).name,
             capabilities=AdapterCapabilities(),
-            price=self._prices.get(model_id),
+            price=_price(model_id, self._prices),
             known=False,
         )
+
+    def learn(self, models: Iterable[Model]) -> None:
+        """Take in what servers say of their models; what the tables say holds, key by key.
+
+        Of a model that is described already, a guess (`known` is false) changes nothing.
+        """
+        for model in models:
+            if not model.known and model.id in self._models:
+                continue
+            row = self._rows.get(model.id, {})
+            said = {name: row[name] for name in row if name in _CAPABILITIES}
+            self._models[model.id] = replace(
+                model,
+                capabilities=replace(model.capabilities, **said),
+                price=_price(model.id, self._prices),
+                **{name: row[name] for name in row if name not in _CAPABILITIES},
+            )
 
     def resolve(self, name: str) -> Model:
         """Return the model that an id, an alias or the unique tail of an id means.
@@ -153,11 +176,16 @@ def _model(
             **{field: fields[field] for field in AdapterCapabilities.__struct_fields__}
         ),
         aliases=merged.aliases,
-        price=prices.get(name),
+        price=_price(name, prices),
         uses_max_completion_tokens=merged.uses_max_completion_tokens,
         accepts_temperature=merged.accepts_temperature,
         thinking=merged.thinking,
     )
+
+
+def _price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
+    provider = model_id.partition(":")[0]
+    return prices.get(model_id) or prices.get(f"{provider}:*")
 
 
 def _prices(paths: Paths) -> tuple[dict[str, Price], str]:

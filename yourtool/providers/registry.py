@@ -108,6 +108,7 @@ BUILT_IN = (
         name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
     ),
 )
+_STANDING_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}
 _KEY_HEADERS = {"messages": ("x-api-key", "{}"), "generate-content": ("x-goog-api-key", "{}")}
 _WITH_LIBRARY = ("messages", "chat", "responses")
 _BASE_URL_ENV = {
@@ -194,6 +195,28 @@ class Registry:
                 return row.default_model
         return "demo:tour"
 
+    def attach(self, row: ProviderRow) -> None:
+        """Add a provider that was found while the program runs; one that is known stays."""
+        self._rows.setdefault(row.name, row)
+
+    async def own_models(self, provider: str) -> tuple[Model, ...]:
+        """Ask a provider what models it has, described as far as it describes them.
+
+        Raises:
+            AdapterError: it cannot be used, or gave no list.
+        """
+        if (why := self.why_not(provider)) is not None:
+            raise AuthError(why)
+        row = self._rows[provider]
+        if row.api == "scripted":
+            return ()
+        transport = self._transport(row)
+        try:
+            servers = import_module("yourtool.providers.local_servers")
+            return await servers.own_models(row, transport)
+        finally:
+            await transport.close()
+
     def save_key(self, provider: str, key: str) -> None:
         """Keep a key for a provider, bound to where the provider is now.
 
@@ -241,7 +264,7 @@ class Registry:
     def _transport(self, row: ProviderRow) -> Transport:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
         key, source = found or (None, "")
-        headers = {"user-agent": "yourtool", **row.headers}
+        headers = {"user-agent": "yourtool", **_STANDING_HEADERS.get(row.api, {}), **row.headers}
         if source == _AUTH_TOKEN or self._logs_in_by_itself(row):
             return self._sdk_transport(row, key, headers, is_token=source == _AUTH_TOKEN)
         if key is not None:
