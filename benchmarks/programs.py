@@ -13,6 +13,13 @@ ROOT = Path(__file__).parents[1]
 PROBES = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
 """Letters that no screen holds before they are typed."""
 FILES = 20
+SETTINGS = """\
+model = "local:any"
+
+[providers.local]
+api = "chat"
+base_url = "{url}/v1"
+"""
 PATIENCE = 60.0
 """Seconds after which a program that shows nothing is taken for broken."""
 
@@ -34,6 +41,9 @@ class Program:
         hidden.mkdir()
         # Users do not have `click`; where it is, httpx loads a command line of its own.
         (hidden / "click.py").write_text("raise ImportError('only for development')\n")
+        settings = home / "yourtool" / "config.toml"
+        settings.parent.mkdir()
+        settings.write_text(SETTINGS.format(url=provider.url))
         self._environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
@@ -42,8 +52,6 @@ class Program:
             "COLORTERM": "truecolor",
             "PYTHONPATH": f"{ROOT}:{hidden}",
             "YOURTOOL_HOME": str(home / "yourtool"),
-            "OPENAI_API_KEY": "sk-bench-0000000000000000",
-            "OPENAI_BASE_URL": f"{provider.url}/v1",
             "LIMIT_URL": provider.url,
         }
 
