@@ -133,19 +133,18 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
 
 def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     details = objects(delta.get("reasoning_details"))
-    readable = [entry for entry in details if entry.get("type") in _THOUGHTS]
-    for entry in readable:
-        kind = entry["type"]
-        key = ("reasoning", kind, count(entry.get("index")))
-        yield from reply.thinking(text(entry.get(_THOUGHTS[kind])), key)
-        if signature := text(entry.get("signature")):
-            yield from reply.signature(signature, key)
-        _note(entry, key, reply)
-    if not readable:
+    if not any(entry.get("type") in _THOUGHTS for entry in details):
         words = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
         yield from reply.thinking(words)
     for entry in details:
-        if entry.get("type") == "reasoning.encrypted" and (data := text(entry.get("data"))):
+        kind = entry.get("type")
+        if kind in _THOUGHTS:
+            key = ("reasoning", kind, count(entry.get("index")))
+            yield from reply.thinking(text(entry.get(_THOUGHTS[kind])), key)
+            if signature := text(entry.get("signature")):
+                yield from reply.signature(signature, key)
+            _note(entry, key, reply)
+        elif kind == "reasoning.encrypted" and (data := text(entry.get("data"))):
             yield from reply.redacted(data)
             _note(entry, None, reply)
 
