@@ -165,10 +165,10 @@ def _used(
 ) -> list[tuple[str, str, str | None, int, int]]:
     return connection.execute(
         "SELECT id, workspace_path, active_model, created_at, updated_at FROM sessions"
-        " WHERE (?1 IS NULL OR workspace_path = ?1)"
+        " WHERE (:workspace IS NULL OR workspace_path = :workspace)"
         " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
-        " ORDER BY updated_at DESC, id DESC LIMIT ?2",
-        (workspace, limit),
+        " ORDER BY updated_at DESC, id DESC LIMIT :limit",
+        {"workspace": workspace, "limit": limit},
     ).fetchall()
 
 
