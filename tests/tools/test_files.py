@@ -112,7 +112,7 @@ async def test_r_tool_10_images_are_known_by_their_bytes(contexts, root, data, m
 
 
 async def test_r_tool_02_an_image_too_large_for_models_is_refused(contexts, root, monkeypatch):
-    monkeypatch.setattr(files, "LARGEST_IMAGE", 20)
+    monkeypatch.setattr(files, "IMAGE_LIMIT", 20)
     (root / "a.png").write_bytes(PNG)
     await refusal(read_file, contexts(vision=True), "smaller copy", path="a.png")
 

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.providers.images import IMAGE_LIMIT, sniff
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
 from yourtool.tools.encoding import recognise
@@ -19,18 +20,10 @@ from yourtool.tools.workspace import Entry, digest
 MOST_LINES = 2_000
 MOST_BYTES = 50_000
 """Of text in one answer."""
-LARGEST_IMAGE = 5 * 2**20
-"""Bytes; what the strictest provider takes."""
 
 _LONGEST_LINE = 2_000
 _MOST_ENTRIES = 1_000
 _SNIFFED = 8_192
-_IMAGES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
 class ReadFile(Args, frozen=True):
@@ -97,8 +90,8 @@ def _listed(entry: Entry) -> str:
 def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
     with context.workspace.open(args.path) as file:
         start = file.read(_SNIFFED)
-        if (media_type := _image_type(start)) is not None:
-            return _image(args.path, start + file.read(LARGEST_IMAGE), media_type, context)
+        if (media_type := sniff(start)) is not None:
+            return _image(args.path, start + file.read(IMAGE_LIMIT), media_type, context)
         rest = file.read(LARGEST_EDITABLE + 1 - len(start))
         data = start + rest
         if len(data) <= LARGEST_EDITABLE:
@@ -187,21 +180,15 @@ def _binary(path: str, size: int | None) -> ToolError:
     )
 
 
-def _image_type(start: bytes) -> str | None:
-    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _IMAGES if start.startswith(magic)), None)
-
-
 def _image(path: str, data: bytes, media_type: str, context: ToolContext) -> ToolOutput:
     if not context.vision:
         raise ToolError(
             f"`{path}` is an image ({media_type}), and this model takes no images;"
             " the user can choose one that does with `/model`"
         )
-    if len(data) > LARGEST_IMAGE:
+    if len(data) > IMAGE_LIMIT:
         raise ToolError(
-            f"`{path}` is an image of more than {LARGEST_IMAGE:,} bytes, which models refuse;"
+            f"`{path}` is an image of more than {IMAGE_LIMIT:,} bytes, which models refuse;"
             " make a smaller copy with `shell` and read that"
         )
     encoded = base64.b64encode(data).decode()
