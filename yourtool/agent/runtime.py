@@ -74,7 +74,7 @@ class Runtime:
         self.availability = Availability()
         self.database = Database(paths.database)
         self.log = Log(self.database)
-        self.sessions = Sessions(self.database, paths.state / "locks")
+        self.sessions = Sessions(self.database, paths.data / "locks")
         self._rules = RuleSet(
             tuple(map(Rule.parse, options.allow)), tuple(map(Rule.parse, options.deny))
         )

@@ -27,10 +27,10 @@ def main(argv: Sequence[str]) -> int:
     """Obey a command line and return the exit code; what goes wrong is told in a line or two."""
     paths: Paths | None = None
     try:
-        arguments = read_arguments(argv)
-        paths = resolve_paths(arguments.session_dir)
+        paths = resolve_paths()
         log_to_file(paths)
-        return _obey(arguments, paths)
+        arguments = read_arguments(argv)
+        return _obey(arguments, resolve_paths(arguments.session_dir))
     except YourtoolError as error:
         _complain(str(error))
         return exit_of(error)

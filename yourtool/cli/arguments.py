@@ -15,7 +15,6 @@ from yourtool.config import Mode
 from yourtool.errors import UsageError
 
 COMMANDS = ("sessions", "models", "route", "config", "doctor")
-_PLACES = ("model", "cwd", "session_dir", "no_color")
 FORMATS = ("text", "json", "stream-json")
 
 
@@ -130,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
     _add_places(parser)
+    parser.set_defaults(cwd=".")
     _add_session_options(parser)
     _add_consent_options(parser)
     _add_answer_options(parser)
@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_places(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("everywhere").add_argument
     add("-m", "--model", metavar="ID", help="the model, by id or alias")
-    add("--cwd", type=_directory, default=".", metavar="DIR", help="the workspace")
+    add("--cwd", type=_directory, metavar="DIR", help="the workspace")
     add("--session-dir", metavar="DIR", help="where sessions are stored")
     add("--no-color", action="store_true", help="plain output, as with NO_COLOR")
 
@@ -229,16 +229,19 @@ def _add_answer_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     """Add what every command takes; options given before its name are not overwritten."""
+    parser.argument_default = argparse.SUPPRESS
     parser.add_argument("--json", action="store_true", help="print JSON")
     _add_places(parser)
-    parser.set_defaults(**dict.fromkeys(_PLACES, argparse.SUPPRESS))
 
 
 def _directory(text: str) -> Path:
-    path = Path(text).expanduser()
-    if not path.is_dir():
+    try:
+        path = Path(text).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        path = None
+    if path is None or not path.is_dir():
         raise argparse.ArgumentTypeError(f"`{text}` is not a directory")
-    return path.resolve()
+    return path
 
 
 def _count(text: str) -> int:

@@ -38,7 +38,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
 async def _run(paths: Paths, arguments: Arguments) -> None:
     database = Database(paths.database)
     try:
-        sessions = Sessions(database, paths.state / "locks")
+        sessions = Sessions(database, paths.data / "locks")
         if arguments.action == "list":
             await _list(sessions, as_json=arguments.json)
         else:
