@@ -1,10 +1,13 @@
 """A copy of a project in which the demo may do whatever it likes."""
 
+import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+
+from yourtool.tools.shell import environment
 
 MAX_FILES = 2_000
 MAX_BYTES = 50_000_000
@@ -53,7 +56,13 @@ def _walk(workspace: Path) -> Iterable[str]:
 def _run(command: tuple[str, ...], directory: Path) -> str | None:
     try:
         done = subprocess.run(
-            command, cwd=directory, capture_output=True, text=True, timeout=10, check=False
+            command,
+            cwd=directory,
+            env=environment(os.environ, directory),
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

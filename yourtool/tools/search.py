@@ -6,6 +6,7 @@ of their own (`tools.matcher`), which is killed when the call is stopped or take
 """
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -31,6 +32,8 @@ SECONDS = 30.0
 _LARGEST = 5 * 2**20
 _SNIFFED = 8_192
 _MOST_ALTERNATIVES = 100
+_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What the interpreter may need of our environment, which holds keys."""
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _Matches = list[tuple[int, str]]
 
@@ -131,6 +134,7 @@ class Matching:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env={name: os.environ[name] for name in _LIBRARIES if name in os.environ},
         )
         if self._killed:
             self.kill()
