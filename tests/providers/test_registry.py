@@ -14,7 +14,7 @@ from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.registry import Registry
+from yourtool.providers.registry import ProviderRow, Registry
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 
@@ -43,10 +43,17 @@ def local(url, **settings):
     return {"local": ProviderConfig(base_url=url, **settings)}
 
 
-def test_four_providers_are_built_in_and_the_users_follow(open_registry):
+def test_providers_are_built_in_and_the_users_follow(open_registry):
     rows = open_registry(providers=local("http://127.0.0.1:1/v1")).providers()
-    assert [row.name for row in rows] == ["anthropic", "openai", "openrouter", "demo", "local"]
-    assert [row.api for row in rows] == ["messages", "chat", "chat", "scripted", "chat"]
+    assert [(row.name, row.api) for row in rows] == [
+        ("anthropic", "messages"),
+        ("openai", "responses"),
+        ("openrouter", "chat"),
+        ("google", "generate-content"),
+        ("ollama", "ollama"),
+        ("demo", "scripted"),
+        ("local", "chat"),
+    ]
     assert all(row.label for row in rows)
 
 
@@ -95,9 +102,9 @@ def test_with_several_keys_the_first_row_gives_the_default_model(open_registry):
 
 
 def test_a_provider_nobody_described_is_refused_with_what_to_write(open_registry, tmp_path):
-    why = open_registry().why_not("ollama") or ""
-    assert "There is no provider `ollama`" in why
-    assert f"`[providers.ollama]` with a `base_url` to `{tmp_path / 'config.toml'}`" in why
+    why = open_registry().why_not("nobody") or ""
+    assert "There is no provider `nobody`" in why
+    assert f"`[providers.nobody]` with a `base_url` to `{tmp_path / 'config.toml'}`" in why
 
 
 def test_a_provider_of_the_users_needs_a_base_url_and_off_this_machine_a_key(open_registry):
@@ -170,13 +177,70 @@ async def test_each_dialect_has_its_path_and_its_way_to_show_the_key(open_regist
         assert "authorization" not in headers
         assert json.loads(body)["model"] == "claude-x"
         line, headers, body = await sent_by(registry, "openai:gpt-x", server)
-        assert line == "POST /v1/chat/completions HTTP/1.1"
+        assert line == "POST /v1/responses HTTP/1.1"
         assert headers["authorization"] == f"Bearer {CANARY}"
         assert json.loads(body)["model"] == "gpt-x"
         line, headers, _ = await sent_by(registry, "gateway:m", server)
         assert line == "POST /anthropic/v1/messages HTTP/1.1"
         assert headers["x-team"] == "blue"
         assert not {"x-api-key", "authorization"} & headers.keys()
+
+
+async def test_openai_speaks_chat_completions_by_configuration(open_registry):
+    with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
+        registry = open_registry(
+            {"OPENAI_API_KEY": CANARY, "OPENAI_BASE_URL": f"{server.url}/v1"},
+            providers={"openai": ProviderConfig(api="chat")},
+        )
+        line, _, _ = await sent_by(registry, "openai:gpt-x", server)
+    assert line == "POST /v1/chat/completions HTTP/1.1"
+
+
+async def test_ollama_needs_no_key_and_is_where_its_variable_says(open_registry):
+    assert open_registry().why_not("ollama") is None
+    assert open_registry().default_model() == "demo:tour"
+    assert open_registry({"OLLAMA_HOST": "gpu.example"}).why_not("ollama") is None
+    with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
+        registry = open_registry({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+        line, headers, body = await sent_by(registry, "ollama:qwen3:8b", server)
+    assert line == "POST /api/chat HTTP/1.1"
+    assert "authorization" not in headers
+    assert json.loads(body)["model"] == "qwen3:8b"
+
+
+async def test_an_ollama_that_is_not_running_is_named_with_how_to_start_it_r_oll_03(open_registry):
+    with LocalServer(lambda *_: []) as server:
+        port = server.port
+    registry = open_registry({"OLLAMA_HOST": f"0.0.0.0:{port}"}, limits=Limits(max_retries=0))
+    asked = request(model=model("ollama:qwen3:8b"))
+    _, error = await events_of(registry.adapter(asked.model), asked)
+    assert error is not None
+    assert error.error_class == "network"
+    assert f"`127.0.0.1:{port}` could not be reached" in str(error)
+    assert "`ollama serve` starts it" in str(error)
+
+
+async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
+    listed = b'{"data":[{"id":"claude-x"}]}'
+    with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
+        registry = open_registry({"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.url})
+        [found] = await registry.own_models("anthropic")
+        [(_, headers, _)] = server.requests
+    assert (found.id, found.known, found.price) == ("anthropic:claude-x", False, None)
+    assert (headers["x-api-key"], headers["anthropic-version"]) == (CANARY, "2023-06-01")
+    assert await registry.own_models("demo") == ()
+    with pytest.raises(AuthError, match="has no key"):
+        await registry.own_models("openai")
+
+
+def test_a_server_found_later_is_attached_and_never_replaces_another(open_registry):
+    registry = open_registry(providers=local("http://127.0.0.1:1/v1"))
+    found = ProviderRow(name="vllm", api="chat", base_url="http://127.0.0.1:2/v1", label="vLLM")
+    registry.attach(found)
+    registry.attach(ProviderRow(name="local", api="chat", base_url="http://x.example", label="x"))
+    urls = {row.name: row.base_url for row in registry.providers()}
+    assert (urls["vllm"], urls["local"]) == ("http://127.0.0.1:2/v1", "http://127.0.0.1:1/v1")
+    assert registry.why_not("vllm") is None
 
 
 async def test_a_token_goes_through_the_official_client_as_a_bearer_token(open_registry):
@@ -196,7 +260,7 @@ async def test_a_row_can_ask_for_the_official_client(open_registry):
             providers={"openai": ProviderConfig(base_url=server.url, sdk=True)},
         )
         line, headers, _ = await sent_by(registry, "openai:gpt-x", server)
-    assert line == "POST /chat/completions HTTP/1.1"
+    assert line == "POST /responses HTTP/1.1"
     assert headers["authorization"] == f"Bearer {CANARY}"
     assert "x-stainless-lang" in headers
 
@@ -291,7 +355,7 @@ from yourtool.config import Config
 from yourtool.credentials import Credentials
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.registry import Registry
+from yourtool.providers.registry import ProviderRow, Registry
 paths = resolve_paths()
 Catalogue.load(paths, Config())
 Registry(Config(), Credentials(paths)).default_model()

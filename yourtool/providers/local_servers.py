@@ -247,9 +247,11 @@ def _listed(answer: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return names and entries of a list as OpenAI, Anthropic or Google give it."""
     whole = mapping(answer)
     entries = objects(whole.get("data")) or objects(whole.get("models"))
-    named = ((text(each.get("id")) or text(each.get("name")), each) for each in entries)
-    found = [(name.removeprefix("models/"), each) for name, each in named]
-    return [(name, each) for name, each in found if _NAME.fullmatch(name)][:MOST_MODELS]
+    named = (
+        (text(each.get("id")) or text(each.get("name")).removeprefix("models/"), each)
+        for each in entries
+    )
+    return [(name, each) for name, each in named if _NAME.fullmatch(name)][:MOST_MODELS]
 
 
 def _told(entry: Mapping[str, Any], *, is_local: bool) -> _Facts:
