@@ -260,6 +260,32 @@ def test_a_dropped_block_writes_one_warning_with_five_fields_r_adp_05(blocks, ki
         assert f"{field}={getattr(record, field)}" in record.getMessage()
 
 
+@pytest.mark.parametrize(
+    ("form", "effort", "fields"),
+    [
+        (
+            "adaptive",
+            "high",
+            {
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "high"},
+            },
+        ),
+        ("effort", "minimal", {"output_config": {"effort": "low"}}),
+        ("budget", "low", {"thinking": {"type": "enabled", "budget_tokens": 2_048}}),
+        ("budget", "max", {"thinking": {"type": "enabled", "budget_tokens": 32_768}}),
+        ("adaptive", None, {}),
+        ("adaptive", "so-so", {}),
+    ],
+)
+def test_a_level_of_thinking_is_asked_for_in_the_models_own_form_r_adp_17(form, effort, fields):
+    target = model("anthropic", "claude-opus-4-7", thinking=form)
+    asked = request(target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000)
+    body = wire(asked)
+    assert {name: body[name] for name in ("thinking", "output_config") if name in body} == fields
+    assert ("temperature" in body) is ("thinking" not in fields)
+
+
 def test_signed_thinking_without_text_is_sent_back():
     body = wire(request(SONNET, _said([ThinkingBlock("", "sig"), TextBlock("a")])))
     assert body["messages"][1]["content"][0] == {

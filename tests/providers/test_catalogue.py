@@ -61,6 +61,24 @@ def test_the_shipped_tables_hold_the_models_of_the_contract_with_their_prices(lo
     assert len(catalogue.pricing_version) == len("2026-11-21")
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("anthropic:claude-sonnet-4-5", "budget"),
+        ("anthropic:claude-haiku-4-5", "budget"),
+        ("anthropic:claude-opus-4-6", "adaptive"),
+        ("anthropic:claude-sonnet-5", "adaptive"),
+        ("google:gemini-2.5-pro", "budget"),
+        ("google:gemini-3.5-flash", "effort"),
+        ("openai:gpt-5", None),
+    ],
+)
+def test_every_model_says_in_which_form_it_takes_a_level_of_thinking_r_adp_17(load, name, form):
+    model = load().get(name)
+    assert model.capabilities.supports_thinking
+    assert model.thinking == form
+
+
 def test_every_shipped_model_is_described_honestly_enough_to_be_used(load):
     models = load().all()
     assert len(models) > 20

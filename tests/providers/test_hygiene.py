@@ -208,3 +208,39 @@ def test_the_stored_history_is_not_touched():
     before = msgspec.json.encode(history)
     view(history, GPT)
     assert msgspec.json.encode(history) == before
+
+
+@pytest.mark.parametrize(
+    "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
+)
+def test_a_reply_that_broke_off_is_left_out_unless_something_follows_r_loop_05(status, caplog):
+    writer = Writer()
+    asked, use = ask(writer), writer.tool_use_id()
+    broken = say(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
+    assert view([asked, broken], SONNET) == (asked,)
+    assert [record.block_type for record in caplog.records] == ["text", "tool_use"]
+    assert view([asked, broken, say(writer, TextBlock("x"), status=status)], SONNET) == (asked,)
+    shown = view([asked, broken, ask(writer)], SONNET)
+    assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
+
+
+def test_a_broken_reply_whose_call_was_run_is_never_forgotten():
+    writer = Writer()
+    use = writer.tool_use_id()
+    broken = say(writer, ToolUseBlock(use, "f", {}), status=MessageStatus.ERROR)
+    history = (ask(writer), broken, answer(writer, use))
+    assert view(history, SONNET) == history
+
+
+def test_another_models_reasoning_goes_on_as_text_where_that_is_wanted_r_seed_04(caplog):
+    writer = Writer()
+    thought = say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a"))
+    silent = say(writer, ThinkingBlock("", "sig"), TextBlock("b"))
+    history = [ask(writer), thought, silent]
+    shown = view(history, GPT, "text")
+    assert shown[1].content == (TextBlock("hm"), TextBlock("a"))
+    assert shown[2].content == (TextBlock("b"),)
+    kinds = ["redacted_thinking", "thinking"]
+    assert [record.block_type for record in caplog.records] == kinds
+    assert view(history, SONNET, "text") == tuple(history)
+    assert view(shown, GPT, "text") == shown

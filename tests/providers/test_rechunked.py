@@ -21,6 +21,7 @@ SHORT = [
     "openai-compat-chat-892aa398",
     "openai-responses-3fe252db",
     "ollama-chat-681d9b76",
+    "gemini-generate-c1aa0e6b",
 ]
 STREAMS = [
     name
