@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.providers.local_server import LocalServer, head
 from yourtool.cli import main
 from yourtool.cli.arguments import COMMANDS, read_arguments
 from yourtool.cli.logfile import LARGEST, log_to_file
@@ -162,6 +163,40 @@ def test_config_path_names_every_place(run, home):
 
 
 # ── models, route, doctor, sessions ──────────────────────────────────────────────────────────────
+
+
+def test_models_are_asked_of_their_servers_only_with_probe_r_ease_03(run, monkeypatch):
+    shown = {
+        "capabilities": ["completion", "tools"],
+        "model_info": {"general.architecture": "q", "q.context_length": 4096},
+    }
+    listed = {"data": [{"id": "gpt-new"}, {"id": "gpt-5"}]}
+
+    def answer(headers, body):
+        if "x-api-key" in headers:
+            return [head(404, 0)]
+        ollama = shown if body else {"models": [{"model": "qwen3:8b"}]}
+        text = json.dumps(listed if "authorization" in headers else ollama).encode()
+        return [head(200, len(text)), text]
+
+    with LocalServer(answer) as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.port}")
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        plain = {row["id"]: row for row in json.loads(run("models", "--json")[1])}
+        assert server.requests == []
+        rows = {row["id"]: row for row in json.loads(run("models", "--probe", "--json")[1])}
+        table = run("models", "--probe")[1]
+    qwen, new = rows["ollama:qwen3:8b"], rows["openai:gpt-new"]
+    assert qwen["capabilities"]["max_context_tokens"] == 4096
+    assert (qwen["known"], qwen["configured"]) == (True, True)
+    assert Decimal(qwen["price"]["input_per_mtok_usd"]) == 0
+    assert (new["known"], new["price"]) == (False, None)
+    assert rows["openai:gpt-5"] == plain["openai:gpt-5"]
+    assert re.search("Found on the usual ports of this machine: .*Ollama", table)
+    assert "The models of `anthropic` are not known: " in table
 
 
 def test_models_says_what_is_configured_and_why_not(run, monkeypatch):
