@@ -1,0 +1,58 @@
+"""A program that waits for its user costs nothing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import make_repository
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+IDLE_SECONDS = 2
+
+
+def activity(terminal):
+    """Return how much was written so far, and how often each process's main thread woke up."""
+    supervisor = terminal.process.pid
+    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+    return len(terminal.output), [wakeups(pid) for pid in (supervisor, *children)]
+
+
+def wakeups(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
+def settle(terminal):
+    for _ in range(40):
+        before = activity(terminal)
+        terminal.read(0.4)
+        if activity(terminal) == before:
+            return
+    raise AssertionError("it never became quiet")
+
+
+def test_an_idle_program_writes_nothing_and_has_nothing_scheduled(tmp_path, home):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "README.md").write_text("# work\n")
+    make_repository(work)
+    with (
+        ProviderServer([Reply("All is **well**.")]) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait("anthropic:")
+        settle(terminal)
+        opened = activity(terminal)
+        terminal.read(IDLE_SECONDS)
+        assert activity(terminal) == opened
+
+        terminal.say("hello")
+        terminal.wait("All is well")
+        settle(terminal)
+        answered = activity(terminal)
+        terminal.read(IDLE_SECONDS)
+        assert activity(terminal) == answered
