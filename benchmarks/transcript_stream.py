@@ -28,7 +28,6 @@ from fcntl import ioctl
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SHARED = Path(os.environ.get("YOURTOOL_SHARED", ROOT.parent / "shared"))
 KEYS = "etaoinshrdlucmfwypvbgkjqxz"
 
 PARAGRAPH = (
@@ -239,7 +238,7 @@ def main() -> None:
     options.add_argument("--tokens", type=int, default=20_000)
     options.add_argument("--rate", type=float, default=0)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--limit", default=str(SHARED / "bench" / "minapp.py"))
+    options.add_argument("--limit", default=str(ROOT / "benchmarks" / "limit.py"))
     options.add_argument("--marks", help=argparse.SUPPRESS)
     options.add_argument("--run", choices=["ours", "limit"], help=argparse.SUPPRESS)
     chosen = options.parse_args()
