@@ -259,6 +259,14 @@ def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypat
     assert second["chosen_model"].startswith("anthropic:")
 
 
+def test_doctor_finds_a_model_server_on_this_machine_r_cli_04(run, monkeypatch):
+    listed = b'{"models":[{"model":"qwen3:8b"}]}'
+    with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.port}")
+        out = run("doctor")[1]
+    assert re.search(rf"local server +Ollama +1 model at {server.url}", out)
+
+
 def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     code, out, _ = run("doctor", "--json")

@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from tests.providers.exchanges import NAMES, exchange, expected
+from tests.providers.exchanges import NAMES, expected, play
 from yourtool.errors import (
     AuthError,
     ContextOverflowError,
@@ -99,15 +99,20 @@ CLASSES = {
     "doc-compat-chat-stream-error-string": "context_overflow",
     "doc-gemini-503": "server_error",
     "doc-gemini-stream-error": "server_error",
+    "doc-ollama-400-no-tools": "invalid_request",
+    "doc-ollama-500-load": "server_error",
+    "doc-ollama-stream-error": "other",
     "doc-openai-chat-429": "rate_limit",
     "doc-openai-chat-500": "server_error",
     "doc-openai-chat-stream-error": "server_error",
+    "doc-openai-responses-500": "server_error",
     "doc-openrouter-200-error": "server_error",
     "doc-openrouter-402": "invalid_request",
     "gemini-generate-0020aeb5": "invalid_request",
     "gemini-generate-0d4b01b1": "rate_limit",
     "gemini-generate-15f35567": "invalid_request",
     "gemini-generate-476af0c2": "invalid_request",
+    "ollama-chat-b3fc8b55": "invalid_request",
     "openai-chat-32844efe": "auth",
     "openai-chat-384bba4b": "invalid_request",
     "openai-chat-a2b716eb": "invalid_request",
@@ -119,6 +124,11 @@ CLASSES = {
     "openai-compat-chat-70e77c17": "auth",
     "openai-compat-chat-b75f859e": "invalid_request",
     "openai-compat-chat-f1f22b77": "invalid_request",
+    "openai-responses-2b989848": "context_overflow",
+    "openai-responses-3aa508dc": "auth",
+    "openai-responses-501de15e": "rate_limit",
+    "openai-responses-50adcd5e": "other",
+    "openai-responses-cf1b1655": "rate_limit",
     "openrouter-chat-19ec71a1": "invalid_request",
     "openrouter-chat-4e0a6ca6": "rate_limit",
     "openrouter-chat-6279632f": "auth",
@@ -130,13 +140,9 @@ def test_every_recorded_error_has_a_class_here():
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_recorded_errors_map_to_their_class_r_adp_07(name):
-    response = exchange(name)["response"]
-    body = response["body"]
-    for line in body.splitlines():
-        if line.startswith("data: ") and '"error"' in line:
-            body = line.removeprefix("data: ")
-    error = refusal("acme", response["status"], body.encode(), response["headers"])
+async def test_recorded_errors_map_to_their_class_r_adp_07(name):
+    _, error = await play(name)
+    assert error is not None
     assert error.error_class == CLASSES[name]
 
 

@@ -22,6 +22,7 @@ from yourtool.errors import ConfigError, StoreError
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.local_servers import discover
 from yourtool.providers.registry import Registry
 from yourtool.store.database import Database
 
@@ -88,6 +89,16 @@ def _providers(paths: Paths, config: Config) -> Iterator[Check]:
             yield Check("provider", row.name, "ok", f"key {found.secret} from {found.source}")
         else:
             yield Check("provider", row.name, "ok", "needs no key")
+    yield from _local_servers({row.name: row for row in registry.providers()}["ollama"].base_url)
+
+
+def _local_servers(ollama: str) -> Iterator[Check]:
+    found = asyncio.run(discover(ollama))
+    for server in found:
+        count = f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}"
+        yield Check("local server", server.row.label, "ok", f"{count} at {server.row.base_url}")
+    if not found:
+        yield Check("local server", "usual ports", "note", "no model server answers")
 
 
 def _terminal() -> Iterator[Check]:
