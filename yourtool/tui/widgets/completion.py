@@ -60,6 +60,8 @@ class Completion(Block):
 
     def open(self, offers: Offers | None) -> None:
         """Show offers; None closes the list."""
+        if offers is None and self.offers is None:
+            return  # as at nearly every key, which would lay the whole screen out again
         self.offers = offers
         self.set_class(offers is not None, "-open")
         self.at = 0
