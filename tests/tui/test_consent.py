@@ -288,12 +288,30 @@ async def test_r_conf_02_the_whole_command_can_be_read(home, clock):
         rows = "".join(row.plain for row in panel.preview.rows(60))
         assert rows == LONG
         before = panel.scroll.size.height
+        assert "Ctrl+E shows more" in screen_text(app)
         await press(pilot, "ctrl+e")
         await settle(pilot)
         assert panel.scroll.size.height > before
-        panel.scroll.scroll_end(animate=False)
-        await settle(pilot)
+        for _ in range(5):
+            await press(pilot, "pagedown")
         assert "step-199" in screen_text(app)
+        await press(pilot, "ctrl+e")
+        assert panel.scroll.size.height == before
+
+
+async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
+    app = asking(home, clock, Ask(question("x" * 200)))
+    async with app.run_test(size=(120, 30)) as pilot:
+        panel = await ask(pilot, clock)
+        assert "Ctrl+E" not in screen_text(app)
+        await press(pilot, "ctrl+e")
+        assert not panel.reading
+        await pilot.resize_terminal(40, 12)
+        await settle(pilot)
+        assert "Ctrl+E shows more" in screen_text(app)
+        await press(pilot, "h", "i")
+        assert "Ctrl+E" not in screen_text(app)
+        assert "Tab to answer" in screen_text(app)
 
 
 async def test_r_conf_02_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock):

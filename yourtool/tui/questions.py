@@ -43,15 +43,15 @@ def title(question: Confirmation) -> Content:
 
 
 def about(question: Confirmation) -> str:
-    """Return what else to know: the files, whether the place is protected, and the rule."""
+    """Return what else to know: where a change goes, whether that is protected, and the rule."""
     lines: list[str] = []
     preview = question.preview
-    if question.rule is not None:
-        lines.append(f"s, w allow: {escaped(question.rule)}")
-    if preview is not None and preview.protected:
-        lines.append("a protected place: always asked about")
     if preview is not None and preview.paths:
         lines.append("changes: " + ", ".join(escaped(path) for path in preview.paths))
+    if preview is not None and preview.protected:
+        lines.append("a protected place: always asked about")
+    if question.rule is not None:
+        lines.append(f"s, w allow: {escaped(question.rule)}")
     return "\n".join(lines)
 
 

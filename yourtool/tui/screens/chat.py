@@ -122,7 +122,7 @@ class ChatScreen(TurnScreen):
         else:
             self._last_interrupt = self.clock()
             self.stop()
-            self.prompt.border_subtitle = HINT_LEAVE
+            self.hint(HINT_LEAVE)
             self.set_timer(LEAVE_SECONDS, self._restore_hint)
 
     def action_leave(self) -> None:
@@ -148,16 +148,17 @@ class ChatScreen(TurnScreen):
         self.refresh_status()
 
     def action_scroll(self, where: str) -> None:
-        """Move through the transcript, wherever the cursor is."""
+        """Move through the transcript, wherever the cursor is, or through a question made large."""
+        view = self.consent.scroll if self.consent.reading else self.transcript
         match where:
             case "page_up":
-                self.transcript.scroll_page_up(animate=False)
+                view.scroll_page_up(animate=False)
             case "page_down":
-                self.transcript.scroll_page_down(animate=False)
+                view.scroll_page_down(animate=False)
             case "home":
-                self.transcript.scroll_home(animate=False)
+                view.scroll_home(animate=False)
             case _:
-                self.transcript.scroll_end(animate=False)
+                view.scroll_end(animate=False)
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:
@@ -184,4 +185,4 @@ class ChatScreen(TurnScreen):
             self.refresh_status()
 
     def _restore_hint(self) -> None:
-        self.prompt.border_subtitle = HINT_BUSY if self.playing else HINT
+        self.hint(HINT_BUSY if self.playing else HINT)

@@ -41,6 +41,7 @@ SLICE_SECONDS = 0.008
 """How long events may be shown before keys get their turn."""
 HINT = "/help · @ file or model · Shift+Tab mode"
 HINT_BUSY = "Esc stops · Enter queues"
+UNSEEN = "↓ new output · Ctrl+End"
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class TurnScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Say what can be done, before anything is loaded."""
-        self.prompt.border_subtitle = HINT
+        self.hint(HINT)
         self.watch(self.transcript, "unseen", self._show_unseen, init=False)
         self.refresh_status()
 
@@ -274,7 +275,7 @@ class TurnScreen(Screen[None]):
         session, runtime = self.session, self.runtime
         if session is None or runtime is None:
             queued = len(self.queue)
-            self.status_line.status = Status(model="opening …", queued=queued)
+            self.status_line.status = Status(model="opening …", queued=queued, urgent=self._urgent)
             return
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
@@ -290,11 +291,12 @@ class TurnScreen(Screen[None]):
             seconds=int(self.clock() - self._began) if self.playing else None,
             queued=len(self.queue),
             branch=self._branch,
+            urgent=self._urgent,
         )
 
     def _turn_began(self) -> None:
         self.playing, self._stopping, self._began = True, False, self.clock()
-        self.prompt.border_subtitle = HINT_BUSY
+        self.hint(HINT_BUSY)
         self._ticker = self.set_interval(1, self.refresh_status)
         self.refresh_status()
 
@@ -302,14 +304,28 @@ class TurnScreen(Screen[None]):
         self.playing = self._stopping = False
         if self._ticker is not None:
             self._ticker.stop()
-        self.prompt.border_subtitle = HINT
+        self.hint(HINT)
         if self.session is not None:
             self._branch = branch(self.session.workspace)
         self.completer.files = ()  # the turn may have made some
         self.refresh_status()
 
+    def hint(self, text: str) -> None:
+        """Say at the prompt what may be done now."""
+        self.prompt.border_subtitle = text
+        self.refresh_status()
+
     def _show_unseen(self, unseen: bool) -> None:
-        self.prompt.border_title = "↓ new output · Ctrl+End" if unseen else ""
+        self.prompt.border_title = UNSEEN if unseen else ""
+        self.refresh_status()
+
+    @property
+    def _urgent(self) -> str:
+        """What the border of the prompt says, where the screen is too short for a border."""
+        if not self.has_class("-short"):
+            return ""
+        hint = str(self.prompt.border_subtitle or "")
+        return hint if hint not in (HINT, HINT_BUSY) else UNSEEN if self.transcript.unseen else ""
 
     def _tell_mode(self) -> None:
         assert self.session is not None, "modes are a session's"

@@ -23,6 +23,10 @@ from yourtool.tui.widgets.preview import PreviewText
 from yourtool.tui.widgets.prompt import Prompt
 
 
+ROOMY = 60
+"""Columns from which on every hint has room."""
+
+
 class Options(Block):
     """The answers, side by side where there is room."""
 
@@ -115,6 +119,11 @@ class Consent(Vertical):
     def question(self) -> Confirmation | None:
         """What is being asked."""
         return self._waiting[0][0] if self._waiting else None
+
+    @property
+    def reading(self) -> bool:
+        """Whether the keys that turn pages turn those of the question."""
+        return self.question is not None and self.has_class("-expanded")
 
     async def ask(self, question: Confirmation) -> Decision:
         """Ask, after the questions before; taken back when the waiting task is cancelled."""
@@ -212,8 +221,9 @@ class Consent(Vertical):
             self.set_timer(HOLD_SECONDS, self.settle)
 
     def action_expand(self) -> None:
-        """Give the command or the change more room, or less."""
-        self.toggle_class("-expanded")
+        """Give the command or the change more room and the keys that turn pages, or less."""
+        self.set_class(self._overflows and not self.has_class("-expanded"), "-expanded")
+        self._subtitle()
 
     def settle(self) -> None:
         """Let a held letter count once its time has come."""
@@ -237,6 +247,8 @@ class Consent(Vertical):
             Options(),
             note,
         )
+        # There is more to see when, and only when, there is a scrollbar.
+        self.watch(self.scroll, "show_vertical_scrollbar", self._subtitle, init=False)
 
     @property
     def _listens(self) -> bool:
@@ -315,14 +327,25 @@ class Consent(Vertical):
             self.answering.drawn()
             self.reconsider()
 
+    @property
+    def _overflows(self) -> bool:
+        return self.scroll.show_vertical_scrollbar
+
     def _subtitle(self) -> None:
-        behind = len(self._waiting) - 1
-        tail = f" · {behind} more" if behind > 0 else ""
+        hints: list[str] = []
+        roomy = self.size.width >= ROOMY
         if self.choices.awake:
-            hint = "press a letter · Esc denies"
-        elif not self._prompt.text:
-            hint = "stop typing to answer · Esc denies"
-        else:
-            hint = "Tab to answer · Esc denies"
-        more = "Ctrl+E shows all · " if self.scroll.max_scroll_y > 0 else ""
-        self.border_subtitle = more + hint + tail
+            if self.has_class("-expanded"):
+                hints += ["Page Down reads on", *(["Ctrl+E shows less"] if roomy else [])]
+            elif self._overflows:
+                hints.append("Ctrl+E shows more")
+            elif roomy:
+                hints.append("press a letter")
+        elif self._prompt.text:
+            hints.append("Tab to answer")
+        elif roomy:
+            hints.append("stop typing to answer")
+        hints.append("Esc denies")
+        if (behind := len(self._waiting) - 1) > 0:
+            hints.append(f"{behind} more")
+        self.border_subtitle = " · ".join(hints)

@@ -28,6 +28,8 @@ class Status(Struct, frozen=True, kw_only=True):
     """How long the turn has run."""
     queued: int = 0
     branch: str = ""
+    urgent: str = ""
+    """Words that must not be missed, for want of a better place."""
 
 
 class Part(Struct, frozen=True):
@@ -59,6 +61,8 @@ def parts(status: Status, *, narrow: bool) -> list[Part]:
     """Return the pieces of the line from left to right."""
     name = _short(status.model) if narrow else status.model
     found: list[Part] = []
+    if status.urgent:
+        found.append(Part(0, status.urgent, "$text-accent"))
     if status.activity:
         clock = "" if status.seconds is None else f" {duration(status.seconds)}"
         found.append(Part(0, f"{status.activity}{clock}", "$warning"))
