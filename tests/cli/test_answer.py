@@ -1,14 +1,10 @@
 """`yourtool -p`, whole: real store, tools and consent; only the model is scripted (R-CLI-01…03)."""
 
 import base64
-import io
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from yourtool.cli import main
 from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 
@@ -18,47 +14,6 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 TOUCH = {"call": "shell", "input": {"command": "touch made"}}
-
-
-class Line:
-    """The command line, in a workspace, with a scripted model and nobody at a terminal."""
-
-    def __init__(self, home: Path, workspace: Path, monkeypatch, capsys) -> None:
-        self.home, self.workspace = home, workspace
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-        self.type("")
-
-    def type(self, text: str) -> None:
-        stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
-        self._monkeypatch.setattr("sys.stdin", stdin)
-
-    def script(self, *replies: list[dict[str, Any]]) -> None:
-        path = self.home / "script.json"
-        path.write_text(json.dumps({"replies": replies}))
-        config_file(resolve_paths()).write_text(
-            'model = "demo:file"\n[limits]\nmax_retries = 0\n'
-            f"[providers.demo]\nquirks = {{ script = {json.dumps(str(path))} }}\n"
-        )
-
-    def __call__(self, *argv: str) -> tuple[int, str, str]:
-        code = main(["--cwd", str(self.workspace), *argv])
-        out, err = self._capsys.readouterr()
-        return code, out, err
-
-    def result(self, *argv: str) -> dict[str, Any]:
-        code, out, _ = self(*argv, "--output-format", "json")
-        found = json.loads(out)
-        assert found["exit_code"] == code
-        return found
-
-    def events(self, *argv: str) -> list[dict[str, Any]]:
-        _, out, _ = self(*argv, "--output-format", "stream-json")
-        return [json.loads(line) for line in out.splitlines()]
-
-
-@pytest.fixture
-def line(home, tmp_path, monkeypatch, capsys) -> Line:
-    return Line(home, tmp_path, monkeypatch, capsys)
 
 
 def test_the_answer_alone_is_on_standard_output_r_cli_01(line):

@@ -1,0 +1,102 @@
+"""A session over providers, restarts and outages: what is stored and sent stays whole."""
+
+from decimal import Decimal
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, MODEL, User, names, play
+from yourtool.config import Limits
+from yourtool.deltas import TokenUsage
+from yourtool.errors import AuthError
+from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided, TurnCompleted
+from yourtool.invariants import validate_session
+from yourtool.providers.scripted import Scripted, calls, counts, fails, says
+from yourtool.routing.availability import Availability
+
+READ = calls("read_file", path="a.txt")
+
+
+async def test_a_session_alternates_providers_is_stored_and_goes_on_with_a_third(bench):
+    """The message contract's required test 2: every call id resolves, nothing raises."""
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    first = Scripted([READ, says("one"), READ, says("two"), READ, says("three")])
+    session = await bench.session(first)
+    for text in ("@test read it", "@other read it", "@test and again"):
+        await play(session.send(text))
+    stored = list(session.state.messages)
+    await session.close()
+    third = Scripted([says("never")] * 3 + [says("I saw all of it.")])
+    resumed = await bench.session(third, resume=session.id)
+    assert resumed.state.messages == stored
+    assert [message.metadata.provider_raw for message in resumed.state.messages] == [
+        message.metadata.provider_raw for message in stored
+    ]
+    await play(resumed.select("blind"))
+    await play(resumed.send("what did they see?"))
+    [request] = third.requests
+    assert request.model.id == "openai:blind"
+    assert validate_session(request.messages) == []
+    uses = [use.id for message in request.messages for use in message.tool_uses]
+    assert len(uses) == 3
+    assert [m.result.tool_use_id for m in request.messages if m.result] == uses
+    assert resumed.state.messages[: len(stored)] == stored
+    await resumed.close()
+
+
+async def test_an_outage_and_its_end_are_written_down_and_rule_the_next_route(bench):
+    """R-RTE-05 at the session."""
+    script = [fails(AuthError("no")), says("hello"), says("back")]
+    session = await bench.session(Scripted(script))
+    events = await play(session.send("hi"))
+    [gone] = [event for event in events if isinstance(event, ProviderUnavailable)]
+    assert (gone.provider, gone.scope, gone.trigger_reason) == (
+        "anthropic", "provider_wide", "auth_error"
+    )  # fmt: skip
+    failed = next(e for e in events if names([e]) == ["llm.call_failed"])
+    assert gone.parent_event_id == failed.id
+    events = await play(session.send("again"))
+    [route] = [event for event in events if isinstance(event, RouteDecided)]
+    assert route.winner_index == -1
+    assert route.chain[-1].validation_failure == "provider_unavailable"
+    await play(session.send("@other are you there?"))
+    bench.availability.succeeded(MODEL.id)
+    events = await play(session.send("and you?"))
+    assert events[-1].stop_reason == "end_turn"
+    stored = await bench.log.read(session.id)
+    assert sum(isinstance(fact, ProviderUnavailable) for fact in stored) == 1
+    await session.close()
+
+
+async def test_after_five_minutes_an_outage_is_over_and_the_next_turn_says_so(bench):
+    """R-RTE-05 at the session."""
+    clock = [0.0]
+    bench.availability = Availability(lambda: clock[0])
+    session = await bench.session(Scripted([fails(AuthError("no")), says("hello")]))
+    await play(session.send("hi"))
+    clock[0] = 301.0
+    events = await play(session.send("again"))
+    assert names(events)[:3] == ["turn.started", "routing.provider_recovered", "route.decided"]
+    [recovered] = [event for event in events if isinstance(event, ProviderRecovered)]
+    assert recovered.parent_event_id == next(iter(events)).id
+    assert events[-1].stop_reason == "end_turn"
+    await session.close()
+
+
+@pytest.mark.parametrize(("answer", "requests"), [(ALLOW, 3), (DENY, 2)])
+async def test_the_cost_ceiling_of_a_turn_pauses_and_asks(bench, answer, requests):
+    """R-LOOP-07, and the paused question of the turn's state machine."""
+    (bench.workspace / "a.txt").write_text("x")
+    dear = counts(TokenUsage(input_tokens=100_000, output_tokens=0))
+    again = calls("read_file", path="a.txt", offset=2)
+    adapter = Scripted([READ + dear, again + dear, says("end")])
+    user = User(answer)
+    limits = Limits(max_cost_per_turn_usd=Decimal("0.5"))
+    session = await bench.session(adapter, confirm=user, limits=limits)
+    events = await play(session.send("go"))
+    [question] = user.asked
+    assert question.kind == "limit"
+    assert "0.60 USD" in question.title
+    assert len(adapter.requests) == requests
+    assert isinstance(events[-1], TurnCompleted)
+    assert validate_session(session.state.messages) == []
+    await session.close()

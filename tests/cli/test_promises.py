@@ -1,0 +1,228 @@
+"""What scripts rely on beyond one answer: places, limits, stored sessions."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.cli.line import Line
+from tests.provider_server import ProviderServer, Reply
+from yourtool.config import config_file
+from yourtool.paths import resolve_paths
+from yourtool.store.leases import Lease
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+ROOT = Path(__file__).parents[2]
+READ = {"call": "read_file", "input": {"path": "a.txt"}}
+
+
+@pytest.fixture
+def served(line: Line, monkeypatch: pytest.MonkeyPatch):
+    """The command line with a provider behind it, whose script the test extends."""
+    with ProviderServer() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def test_every_line_of_a_stream_fits_the_published_schema_r_cli_02(line):
+    (line.workspace / "a.txt").write_text("x")
+    line.script(
+        [{"think": "Hm."}, {"say": "I look."}, READ, {"call": "nothing", "input": {}}],
+        [{"call": "shell", "input": {"command": "true"}}, {"call": "read_file", "input": {}}],
+        [{"say": "half"}, {"fail": "server_error", "message": "It broke."}],
+    )
+    events = line.events("-p", "go")
+    schema = Draft202012Validator(json.loads((ROOT / "docs/events.schema.json").read_text()))
+    for event in events:
+        schema.validate(event)
+    kinds = [event["type"] for event in events]
+    assert kinds[-1] == "result"
+    assert {
+        "turn.started", "route.decided", "llm.call_started", "message_start", "thinking_delta",
+        "text_delta", "tool_use_start", "tool_use_end", "message_complete", "llm.call_completed",
+        "tool.called", "tool.completed", "tool.failed", "tool.input_invalid",
+        "tool.confirmation_requested", "tool.confirmation_resolved", "llm.call_failed",
+        "turn.completed",
+    } <= set(kinds)  # fmt: skip
+    ended = next(event for event in events if event["type"] == "tool_use_end")
+    assert ended["final_input"] == READ["input"]
+    whole = next(event for event in events if event["type"] == "message_complete")
+    assert [block["type"] for block in whole["final_content"]][-2:] == ["tool_use", "tool_use"]
+    assert {"stop_reason", "usage"} <= set(whole)
+
+
+def test_stored_facts_of_a_stream_are_those_of_the_session_in_order_r_cli_02(line):
+    line.script([{"say": "hi"}])
+    events = line.events("-p", "go")
+    shown = [event["id"] for event in events if "." in event["type"]]
+    stored = json.loads(line("sessions", "show", events[-1]["session_id"], "--json")[1])
+    ids = [fact["id"] for fact in stored]
+    assert ids == sorted(ids)
+    assert [each for each in ids if each in shown] == shown
+    assert shown == [fact["id"] for fact in stored if fact.get("turn_id")]
+
+
+def test_sessions_are_listed_with_title_cost_and_turns(line, served):
+    served.script += [Reply("one"), Reply("two")]
+    first = line.result("-p", "fix the\tbug\nplease")["session_id"]
+    assert line.result("-p", "more", "-c")["session_id"] == first
+    [row] = json.loads(line("sessions", "list", "--json")[1])
+    assert (row["id"], row["title"], row["turn_count"]) == (first, "fix the bug", 2)
+    assert row["workspace_path"] == str(line.workspace)
+    assert {"active_model", "cost_usd", "created_at", "updated_at"} <= set(row)
+    assert Decimal(row["cost_usd"]) > 0
+    assert "fix the bug" in line("sessions", "list")[1]
+
+
+def test_a_session_that_another_process_writes_is_refused_with_its_number_r_per_06(line):
+    line.script([{"say": "one"}])
+    first = line.result("-p", "a")["session_id"]
+    with Lease(resolve_paths().data / "locks", first):
+        code, out, err = line("-p", "b", "-r", first)
+    assert (code, out) == (1, "")
+    assert f"process {os.getpid()}" in err
+    assert line("-p", "b", "-r", first)[0] == 0
+
+
+def test_what_a_limit_of_cost_stops_is_not_sent_and_exits_5_r_cli_03(line, served):
+    result = line.result("-p", "go", "-m", "sonnet", "--max-cost", "0.000001")
+    assert (result["exit_code"], result["num_requests"]) == (5, 0)
+    assert "cost limit" in result["error"]["message"]
+    assert served.requests == []
+
+
+def test_a_model_that_cannot_see_refuses_a_picture_and_exits_4(line, tmp_path):
+    line.script([{"say": "never"}])
+    picture = tmp_path / "dot.gif"
+    picture.write_bytes(b"GIF89a\x01\0\x01\0\0\0\0;")
+    result = line.result("-p", "look", "-m", "demo:tour", "--attach", str(picture))
+    assert result["exit_code"] == 4
+    assert result["error"]["class"] == "routing_failed"
+    assert "demo:tour" in result["error"]["message"]
+
+
+def test_effort_and_model_reach_the_provider_r_cli_03(line, served):
+    served.script += [Reply("Deep thought."), Reply("Other.")]
+    result = line.result("-p", "think", "-m", "opus", "--effort", "high")
+    assert (result["exit_code"], result["provider"]) == (0, "anthropic")
+    assert result["routing"]["mode"] == "manual"
+    plain = line.result("-p", "think", "-m", "opus")
+    [(_, with_effort), (_, without)] = served.requests
+    assert plain["exit_code"] == 0
+    assert with_effort["model"] == without["model"]
+    assert "high" in json.dumps([with_effort.get("output_config"), with_effort.get("thinking")])
+    assert "high" not in json.dumps([without.get("output_config"), without.get("thinking")])
+
+
+def test_an_added_directory_may_be_read_and_not_changed_r_cli_03(line, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    (other / "notes.txt").write_text("the tall giraffe")
+    read = {"call": "read_file", "input": {"path": str(other / "notes.txt")}}
+    write = {"call": "write_file", "input": {"path": str(other / "new.txt"), "content": "x"}}
+    line.script([read, write], [{"say": "done"}])
+    events = line.events("-p", "go", "--mode", "auto", "--add-dir", str(other))
+    [done] = [event for event in events if event["type"] == "tool.completed"]
+    assert "giraffe" in json.dumps(done["message"])
+    [failed] = [event for event in events if event["type"] == "tool.failed"]
+    assert failed["error_class"] == "permission_denied"
+    assert not (other / "new.txt").exists()
+
+
+def test_a_session_directory_holds_the_sessions_and_nothing_else_moves(line, tmp_path_factory):
+    apart = tmp_path_factory.mktemp("apart") / "here"
+    line.script([{"say": "one"}])
+    session_id = line.result("-p", "a", "--session-dir", str(apart))["session_id"]
+    assert (apart / "sessions.db").exists()
+    assert not resolve_paths().database.exists()
+    assert json.loads(line("sessions", "list", "--json")[1]) == []
+    listed = line("sessions", "list", "--json", "--session-dir", str(apart))[1]
+    assert [row["id"] for row in json.loads(listed)] == [session_id]
+
+
+def test_one_variable_moves_everything_and_the_workspace_stays_as_it_was(tmp_path):
+    home, person, work = (tmp_path / name for name in ("home", "person", "work"))
+    person.mkdir()
+    work.mkdir()
+    (work / "a.txt").write_text("x")
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    for options in (["-p", "hello", "-m", "demo:tour"], ["doctor"], ["sessions", "list"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "yourtool", *options],
+            env={**kept, "HOME": str(person), "YOURTOOL_HOME": str(home), "PYTHONPATH": str(ROOT)},
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout
+    assert list(person.iterdir()) == []
+    assert [path.name for path in work.iterdir()] == ["a.txt"]
+    for path in (home, *home.iterdir(), *(home / "data").iterdir()):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["acp"],
+        ["completion", "bash"],
+        ["permissions", "check", "ls"],
+        ["cost", "--json"],
+        *(["sessions", word, "x"] for word in ("search", "export", "import", "fork", "delete")),
+        ["sessions", "check"],
+    ],
+)
+def test_a_command_that_is_not_there_is_a_clear_mistake(line, argv):
+    code, out, err = line(*argv)
+    assert (code, out) == (2, "")
+    assert argv[0 if argv[0] != "sessions" else 1] in err
+    assert "--help" in err
+    assert err.count("\n") <= 2
+
+
+def test_everywhere_options_may_follow_the_command(line, tmp_path):
+    before = line("--session-dir", str(tmp_path), "config", "path", "--json")
+    after = line("config", "path", "--json", "--session-dir", str(tmp_path))
+    assert before == after
+    assert json.loads(after[1])["database"] == str(tmp_path / "sessions.db")
+    assert json.loads(line("route", "hi", "-m", "demo:guide", "--json")[1])["winner_index"] == 1
+
+
+def test_a_directory_that_is_gone_is_a_mistake_in_the_command(line, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, out, err = line.bare("models")
+    assert (code, out) == (2, "")
+    assert "not a directory" in err
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+def test_without_a_terminal_a_question_is_denied_at_once_in_every_format_r_cli_03(line, output):
+    line.script([{"call": "shell", "input": {"command": "touch made"}}], [{"say": "no"}])
+    line.type("y\n" * 50)
+    code, out, err = line("-p", "go", "--output-format", output)
+    assert code == 3
+    assert not list(line.workspace.iterdir())
+    assert "denied `shell`" in err
+    if output == "text":
+        assert out == "no\n"
+    else:
+        assert all(json.loads(each) for each in out.splitlines())
+
+
+def test_a_setting_that_is_wrong_is_an_object_in_json_too(line):
+    config_file(resolve_paths()).write_text("thme = 1")
+    result = line.result("-p", "go")
+    assert (result["exit_code"], result["is_error"]) == (2, True)
+    assert result["error"]["class"] == "usage"
