@@ -1,0 +1,48 @@
+"""Before the first message: nothing goes out, and nothing is left in the workspace."""
+
+from pathlib import Path
+
+from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
+
+WATCH = """
+import sys
+
+def _watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.bind"):
+        if event == "socket.getaddrinfo" or isinstance(arguments[1], tuple):
+            with open({log!r}, "a") as log:
+                log.write(f"{{event}} {{arguments!r}}\\n")
+            raise OSError("there is no network")
+
+sys.addaudithook(_watch)
+"""
+
+
+def test_r_qlt_01_the_prompt_is_usable_without_one_call_to_the_network(home, tmp_path):
+    hook, log, work = tmp_path / "hook", tmp_path / "calls", tmp_path / "work"
+    hook.mkdir()
+    work.mkdir()
+    (work / "a.txt").write_text("x")
+    (hook / "sitecustomize.py").write_text(WATCH.format(log=str(log)))
+    settings = Path(home["YOURTOOL_HOME"], "config.toml")
+    settings.parent.mkdir(mode=0o700)
+    settings.write_text("[limits]\nmax_retries = 0\n")
+    keys = {"ANTHROPIC_API_KEY": "sk-ant-test-00000000", "OPENAI_API_KEY": "sk-test-00000000"}
+    env = {**home, **keys, "PYTHONPATH": f"{hook}:{ROOT}"}
+    with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+        terminal.wait("anthropic:")
+        terminal.send("a draft that is not sent")
+        terminal.wait("a draft that is not sent")
+        terminal.send("\x03")
+        terminal.wait(lambda screen: "a draft that" not in screen)
+        terminal.say("/models")
+        terminal.wait("in use")
+        terminal.send("\x1b")
+        terminal.wait(lambda screen: "in use" not in screen)
+        terminal.say("/quit")
+        assert terminal.end() == 0
+    assert not log.exists(), log.read_text()
+    assert [path.name for path in work.iterdir()] == ["a.txt"]
+    with Terminal((*YOURTOOL, "-p", "hi"), cwd=work, env=env) as terminal:
+        assert terminal.end() == 75
+    assert "getaddrinfo" in log.read_text(), "the watch works: a message does go out"
