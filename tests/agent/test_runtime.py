@@ -12,12 +12,13 @@ from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
-from yourtool.events import ToolFailed
+from yourtool.events import FACT_TYPES, ToolFailed
 from yourtool.messages import canonical_json
 from yourtool.outcome import NoModelError
 from yourtool.paths import resolve_paths
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
+RANK = {"aggregatable": 0, "pseudonymous": 1, "user_controlled": 2, "private": 3}
 
 
 @pytest.fixture
@@ -148,16 +149,35 @@ async def test_the_key_is_found_nowhere_after_a_turn_with_tools_and_an_error(
             assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file
 
 
-async def test_the_prompt_and_file_contents_stand_only_in_private_events(workspace):
-    """R-EVT-04."""
-    (workspace / "secret.txt").write_text("the xylophone plan")
-    runtime = await opened(workspace)
-    session = await runtime.new_session(User())
-    await play(session.send("a quokka prompt"))
-    await session.close()
-    await runtime.close()
+async def test_prompts_contents_and_keys_stand_only_where_they_may(workspace, monkeypatch):
+    """R-EVT-04: in private events or none; and the key in none at all."""
+    (workspace / "plan.txt").write_text("the xylophone plan")
+    script = [
+        Reply("I spoke of the narwhal.", [("read_file", {"path": "plan.txt"})]),
+        Reply("", [("write_file", {"path": "b.txt", "content": "an okapi"})]),
+        Reply("", [("shell", {"command": f"echo pangolin {CANARY[:6]}"})]),
+        Reply("", [("edit_file", {"path": "plan.txt", "edits": "a wombat"})]),
+        Reply(status=400, body=json.dumps({"error": {"message": f"no quokka {CANARY}"}}).encode()),
+    ]
+    with ProviderServer(script) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        runtime = await opened(workspace)
+        session = await runtime.new_session(User())
+        await play(session.send("a quokka prompt"))
+        await session.close()
+        await runtime.close()
     database = sqlite3.connect(runtime.paths.database)
-    public = "SELECT count(*) FROM events WHERE sensitivity != 'private' AND payload_json LIKE ?"
-    for word in ("%quokka%", "%xylophone%"):
-        assert database.execute(public, (word,)).fetchone() == (0,)
+    events = database.execute("SELECT type, sensitivity, payload_json FROM events").fetchall()
+    stored = "".join(row[0] for row in database.execute("SELECT content_json FROM messages"))
     database.close()
+    words = ("quokka", "xylophone", "narwhal", "okapi", "pangolin", "wombat")
+    assert all(word in stored for word in words)
+    for name, sensitivity, payload in events:
+        assert RANK[sensitivity] >= RANK[FACT_TYPES[name].sensitivity]
+        assert CANARY not in payload
+        if sensitivity != "private":
+            assert not [word for word in words if word in payload], name
+    assert CANARY not in stored
+    kinds = {name for name, _, _ in events}
+    assert {"tool.input_invalid", "llm.call_failed", "tool.completed", "turn.completed"} <= kinds

@@ -31,3 +31,18 @@ def test_a_directory_that_is_no_repository_is_copied_near_its_top(tmp_path):
     scratch = make_scratch_copy(project, tmp_path / "cache")
     assert (scratch / "top.txt").exists()
     assert not (scratch / "a" / "b" / "c" / "d" / "deep.txt").exists()
+
+
+def test_git_is_told_no_key_while_copying_r_crd_02(tmp_path, monkeypatch):
+    programs, project = tmp_path / "bin", tmp_path / "project"
+    programs.mkdir()
+    project.mkdir()
+    git = programs / "git"
+    git.write_text(f"#!/bin/sh\nenv >> {tmp_path}/told\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    make_scratch_copy(project, tmp_path / "copies")
+    told = (tmp_path / "told").read_text()
+    assert "PATH=" in told
+    assert "canary" not in told

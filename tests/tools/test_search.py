@@ -1,12 +1,14 @@
 import asyncio
 import contextlib
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.tools.contexts import answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.tools import search as searching
-from yourtool.tools.search import glob, grep, search
+from yourtool.tools.search import Matching, glob, grep, search
 
 CATASTROPHE = {"pattern": "(a+)+$"}
 
@@ -172,3 +174,16 @@ def test_r_tool_11_a_repository_cannot_make_a_search_run_a_program(contexts, roo
         for tool, pattern in ((glob, "*"), (grep, "x")):
             asyncio.run(answer(tool, contexts(), pattern=pattern))
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_r_crd_02_the_process_that_matches_knows_no_key(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    matching = Matching("x", ignore_case=False)
+    matching.start()
+    try:
+        assert matching.matches(b"a\nx\n") == [(2, "x")]
+        environment = Path(f"/proc/{matching._process.pid}/environ").read_bytes()
+    finally:
+        matching.close()
+    assert b"canary" not in environment
