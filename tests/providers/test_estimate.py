@@ -3,10 +3,10 @@ import statistics
 
 import pytest
 
-from tests.providers.exchanges import NAMES, READ, Playback, adapter, exchange, expected
+from tests.providers.exchanges import READ, Playback, adapter
 from tests.providers.histories import PNG, image
+from tests.providers.prompts import prompts, steps
 from tests.strategies import Writer
-from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import (
     RedactedThinkingBlock,
     Role,
@@ -15,7 +15,7 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.estimate import estimate_tokens
+from yourtool.providers.estimate import calibrated, estimate_tokens
 
 
 def user(*blocks):
@@ -70,35 +70,56 @@ def test_an_adapter_estimates_without_the_network():
     assert PNG
 
 
-def test_recorded_prompts_of_plain_text_and_tools_are_guessed_within_a_fifth_on_average():
-    ratios = [ratio for name in NAMES if (ratio := _ratio(name)) is not None]
-    assert len(ratios) >= 15
-    assert 0.8 < statistics.median(ratios) < 1.2
+def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_r_adp_19():
+    off = [
+        calibrated(_guess(after), _guess(before), before.tokens) / after.tokens
+        for before, after in steps()
+    ]
+    assert len(off) >= 4
+    assert statistics.median(off) == pytest.approx(1, abs=0.1)
+    assert all(0.8 < each < 1.2 for each in off)
 
 
-def _ratio(name):
-    """Estimate over recorded count of an OpenAI-like request that holds only text and tools."""
-    recorded, usage = exchange(name), expected(name)["usage"]["total"]
-    if recorded["api"] != "chat" or recorded["provider"] == "ollama":
-        return None
-    if not recorded["request"] or usage is None:
-        return None
-    body = recorded["request"]["body"]
-    if not body or any(not isinstance(m.get("content"), str | None) for m in body["messages"]):
-        return None
-    writer = Writer()
-    messages = [
-        writer.message(Role.USER, [TextBlock(message.get("content") or "")])
-        for message in body["messages"]
+@pytest.mark.parametrize(("provider", "least"), [("anthropic", 5), ("openai", 8), ("google", 5)])
+def test_recorded_prompts_with_our_tools_are_guessed_as_each_maker_counts(provider, least):
+    """Prompts to which the maker adds words that nobody sees are left out."""
+    off = [
+        _guess(prompt) / prompt.tokens
+        for prompt in prompts()
+        if prompt.provider == provider and prompt.tools and prompt.tokens < 1_500
     ]
-    tools = [
-        ToolDefinition(
-            name=tool["function"]["name"],
-            description=tool["function"].get("description") or "",
-            input_schema=tool["function"].get("parameters") or {},
-            side_effects=SideEffects.NONE,
-        )
-        for tool in body.get("tools") or ()
-        if "function" in tool
+    assert len(off) >= least
+    assert statistics.median(off) == pytest.approx(1, abs=0.25)
+
+
+def test_an_anthropic_prompt_with_tools_is_guessed_within_a_tenth_r_adp_19():
+    off = [
+        _guess(prompt) / prompt.tokens
+        for prompt in prompts()
+        if prompt.provider == "anthropic" and prompt.tools and prompt.tokens < 1_500
     ]
-    return estimate_tokens(messages, tools) / usage["input_tokens"]
+    assert statistics.median(off) == pytest.approx(1, abs=0.1)
+    assert all(0.8 < each < 1.1 for each in off)
+
+
+@pytest.mark.parametrize(
+    ("guess", "before", "counted", "right"),
+    [
+        (100, 0, 0, 100),
+        (100, 100, 0, 100),
+        (100, 100, 400, 400),
+        (200, 100, 110, 220),
+        (200, 100, 1_000, 1_130),
+        (200, 100, 10, 87),
+        (50, 100, 200, 100),
+        (0, 100, 1, 1),
+    ],
+)
+def test_a_count_is_the_measure_of_what_follows_within_reason_r_adp_19(
+    guess, before, counted, right
+):
+    assert calibrated(guess, before, counted) == right
+
+
+def _guess(prompt):
+    return estimate_tokens(prompt.messages, prompt.tools, prompt.provider)

@@ -355,7 +355,9 @@ class Reply:
         _log.warning("`%s` did not say how many tokens it used; they are estimated", model)
         said = sum(estimate_text(part) for block in self._blocks for part in block.parts)
         return TokenUsage(
-            input_tokens=estimate_tokens(self._request.messages, self._request.tools),
+            input_tokens=estimate_tokens(
+                self._request.messages, self._request.tools, self.provider
+            ),
             output_tokens=max(1, round(said)),
             estimated=True,
         )

@@ -138,7 +138,7 @@ class WireAdapter:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:
         """Guess the prompt's size without the network."""
-        return estimate_tokens(messages, tools)
+        return estimate_tokens(messages, tools, self._provider)
 
     async def close(self) -> None:
         """Let go of connections; idempotent."""
