@@ -5,12 +5,16 @@ import threading
 
 import pytest
 
-from tests.agent.harness import ALLOW, Bench, Checked, User, names, play
+from tests.agent.harness import ALLOW, DENY, Bench, Checked, User, names, play
 from yourtool.agent import dispatch as dispatching
 from yourtool.config import Limits, Mode
 from yourtool.deltas import Notice
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
-from yourtool.events import ToolFailed
+from yourtool.events import (
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    ToolFailed,
+)
 from yourtool.invariants import validate_session
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
@@ -73,6 +77,27 @@ async def test_consent_comes_before_the_call_and_the_call_before_its_end(bench):
         "tool.completed",
     ]
     assert not failed
+
+
+async def test_a_question_and_its_answer_are_recorded_with_what_they_were_about(bench):
+    """R-CONF-08."""
+    write = calls("write_file", path="a.txt", content="x")
+    line = write + calls("shell", command="touch b")
+    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION), DENY)
+    session = await bench.session(Scripted([line, says("done")]), confirm=user)
+    events = await play(session.send("go"))
+    asked = [e for e in events if isinstance(e, ToolConfirmationRequested)]
+    told = [e for e in events if isinstance(e, ToolConfirmationResolved)]
+    uses = [use.id for use in session.state.messages[1].tool_uses]
+    ids = [question.id for question in user.asked]
+    assert [e.tool_use_id for e in asked] == [e.tool_use_id for e in told] == uses
+    assert [e.confirmation_request_id for e in asked] == ids
+    assert [e.confirmation_request_id for e in told] == ids
+    assert [e.side_effects for e in asked] == [SideEffects.WRITE, SideEffects.EXECUTE]
+    assert [e.projected_modifications for e in asked] == [("a.txt",), ()]
+    assert [e.command_summary for e in asked] == [None, "touch b"]
+    assert [(e.decision, e.scope) for e in told] == [("allow", "session"), ("deny", None)]
+    await session.close()
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,21 @@ def turns_without_one_end(session):
     return found
 
 
+def orphans(session):
+    """Return the facts whose parents do not lead to the start of their turn (R-EVT-02)."""
+    by_id = {fact.id: fact for fact in session.state.facts}
+    found = []
+    for fact in session.state.facts:
+        root = fact
+        while root.parent_event_id is not None:
+            root = by_id[root.parent_event_id]
+        if fact.turn_id is not None and (names([root]), root.turn_id) != (
+            ["turn.started"], fact.turn_id
+        ):  # fmt: skip
+            found.append((names([fact]), names([root])))
+    return found
+
+
 async def steps(count):
     for _ in range(count):
         await asyncio.sleep(0)
@@ -67,6 +82,8 @@ async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path
     assert session.state.messages[-1].role is Role.ASSISTANT
     assert problems(session) == []
     assert turns_without_one_end(session) == []
+    assert orphans(session) == []
+    assert await bench.log.unanswered(session.id) == ()
     stored = await bench.log.read(session.id)
     assert list(stored) == session.state.facts
     await session.close()

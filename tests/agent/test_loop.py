@@ -103,9 +103,18 @@ async def test_walking_parents_from_any_event_of_a_turn_reaches_its_start(bench)
         for fact in session.state.facts
         if fact.turn_id
     }
-    assert ("llm.call_completed", "tool.called") in edges
-    assert ("llm.call_completed", "tool.confirmation_requested") in edges
-    assert ("tool.completed", "llm.call_started") in edges
+    assert edges == {
+        (None, "turn.started"),
+        ("turn.started", "route.decided"),
+        ("turn.started", "llm.call_started"),
+        ("llm.call_started", "llm.call_completed"),
+        ("llm.call_completed", "tool.confirmation_requested"),
+        ("tool.confirmation_requested", "tool.confirmation_resolved"),
+        ("llm.call_completed", "tool.called"),
+        ("tool.called", "tool.completed"),
+        ("tool.completed", "llm.call_started"),
+        ("llm.call_completed", "turn.completed"),
+    }
     await session.close()
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.config import config_file
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
 from yourtool.events import FACT_TYPES, ToolFailed
 from yourtool.messages import canonical_json
@@ -57,6 +58,26 @@ async def test_an_explicit_model_is_never_replaced(workspace):
     runtime = await opened(workspace, model="no-such-model")
     with pytest.raises(UnknownModelError):
         await runtime.new_session(User())
+    await runtime.close()
+
+
+async def test_an_alias_is_a_default_as_good_as_an_id(workspace, monkeypatch):
+    """R-RTE-07, and the slots of the workspace and of everything."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    settings = config_file(resolve_paths())
+    settings.write_text('model = "haiku"\n')
+    runtime = await opened(workspace)
+    route = await runtime.route("hello")
+    assert route.chosen_model == runtime.catalogue.resolve("haiku").id
+    assert route.chain[route.winner_index].policy == "global_default"
+    await runtime.close()
+    settings.write_text(
+        f'model = "haiku"\n[workspaces.{json.dumps(str(workspace))}]\nmodel = "opus"\n'
+    )
+    runtime = await opened(workspace)
+    route = await runtime.route("hello")
+    assert route.chosen_model == runtime.catalogue.resolve("opus").id
+    assert route.chain[route.winner_index].policy == "workspace_default"
     await runtime.close()
 
 
