@@ -3,6 +3,7 @@
 `make docs` runs it; a test fails when a page and the code have drifted apart.
 """
 
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,12 +14,33 @@ from msgspec import NODEFAULT, Meta, Struct
 
 from yourtool.agent.commands import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
-from yourtool.events import Event
+from yourtool.events import UNSTAMPED, Event
+from yourtool.interrupt import Interrupt
+from yourtool.messages import (
+    ContentBlock,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.outcome import Result
+from yourtool.providers import hygiene
+from yourtool.providers.base import Request
+from yourtool.providers.registry import BUILT_IN, ProviderRow, dialect_of
+from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tables import Key, dotted
 from yourtool.tui.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
+_PICTURE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
+_OTHER = Model(id="other:model", wire_name="model", capabilities=AdapterCapabilities())
 BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
 
 
@@ -109,6 +131,99 @@ def events_schema() -> str:
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
 
 
+def providers_table() -> str:
+    """Return the tables of `docs/providers.md`: what a request to each provider holds."""
+    rows = [row for row in BUILT_IN if row.api != "scripted"]
+    head = ["| provider | `api` | key | address |", "|---|---|---|---|"]
+    for row in rows:
+        keys = ", ".join(f"`{name}`" for name in row.key_env) or "–"
+        head.append(f"| `{row.name}` | `{row.api}` | {keys} | `{row.base_url}` |")
+    names = " | ".join(f"`{row.name}`" for row in rows)
+    table = [f"| | {names} |", f"|---{'|---' * len(rows)}|"]
+    found = [_carried(row) for row in rows]
+    table += [f"| {what} | {' | '.join(each[what] for each in found)} |" for what in found[0]]
+    return "\n".join([*head, "", *table]) + "\n"
+
+
+def _carried(row: ProviderRow) -> dict[str, str]:
+    """Say what of a conversation is found again in the request that is made of it."""
+    model, losses = _sample_model(row), logging.getLogger("yourtool.providers.loss")
+    losses.disabled = True
+    own, foreign = (
+        dialect_of(row).to_wire(_sample(hygiene.view(_history(author), model), model)).body.decode()
+        for author in (model, _OTHER)
+    )
+    losses.disabled = False
+    aside = "in a message after it" if "images that the tools returned" in own else "in its place"
+    flagged = '"is_error":true' in own or '{"error":' in own
+    return {
+        "its own reasoning": "sent back" if "(thought)" in own or "c2VhbGVk" in own else "left out",
+        "another model's reasoning": "sent" if "(thought)" in foreign else "left out",
+        "sealed reasoning": "sent back" if "c2VhbGVk" in own else "left out",
+        "pictures by address": "sent" if "https://example.org" in own else "left out",
+        "pictures in tool results": aside if _PICTURE in own else "left out",
+        "failed tool results": "marked" if flagged else "told in words",
+        "marks for the cache": "yes" if "cache_control" in own else "no",
+        "stop sequences": "sent" if "(stop)" in own else "left out",
+    }
+
+
+def _sample_model(row: ProviderRow) -> Model:
+    can = AdapterCapabilities(
+        supports_thinking=True, supports_images=True, supports_prompt_caching=True
+    )
+    name = ModelId.parse(row.default_model).name if row.default_model else "some-model"
+    return Model(id=f"{row.name}:{name}", wire_name=name, capabilities=can)
+
+
+def _sample(conversation: tuple[Message, ...], model: Model) -> Request:
+    return Request(
+        request_id="",
+        session_id="",
+        message_id="",
+        model=model,
+        messages=(_said(Role.SYSTEM, TextBlock("(system)")), *conversation),
+        max_output_tokens=32_000,
+        stop_sequences=("(stop)",),
+        tool_ids=ToolIdMap(),
+        interrupt=Interrupt(),
+    )
+
+
+def _history(author: Model) -> list[Message]:
+    picture = ImageBlock(ImageSource("base64", _PICTURE), "image/png")
+    linked = ImageBlock(ImageSource("url", "https://example.org/a.png"), "image/png")
+    item: dict[str, Any] = {"type": "reasoning", "summary": [], "encrypted_content": "c2VhbGVk"}
+    metadata = MessageMetadata(
+        model=author.id,
+        provider=author.provider,
+        provider_raw={
+            "scope": {"provider": author.provider, "model": author.id},
+            "notes": {"1": [{"item": item}]} if author.provider == "openai" else {},
+        },
+    )
+    return [
+        _said(Role.USER, TextBlock("?"), linked),
+        msgspec.structs.replace(
+            _said(
+                Role.ASSISTANT,
+                ThinkingBlock("(thought)", "c2lnbmVk"),
+                RedactedThinkingBlock("c2VhbGVk"),
+                ToolUseBlock("tu_1", "read_file", {}),
+                ToolUseBlock("tu_2", "read_file", {}),
+            ),
+            metadata=metadata,
+        ),
+        _said(Role.TOOL, ToolResultBlock("tu_1", (TextBlock("x"), picture))),
+        _said(Role.TOOL, ToolResultBlock("tu_2", (TextBlock("x"),), is_error=True)),
+        _said(Role.USER, TextBlock("?")),
+    ]
+
+
+def _said(role: Role, *content: ContentBlock) -> Message:
+    return Message(id="", session_id="", role=role, content=content, created_at=UNSTAMPED)
+
+
 WHOLE: dict[str, Callable[[], str]] = {
     "config/config.toml": template,
     "docs/events.schema.json": events_schema,
@@ -117,6 +232,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "docs/configuration.md": settings_table,
     "docs/commands.md": commands_table,
     "docs/keys.md": keys_table,
+    "docs/providers.md": providers_table,
 }
 
 

@@ -259,7 +259,7 @@ class Registry:
         patience = wire.Patience(
             first_event=limits.first_event_seconds, content=limits.content_seconds
         )
-        return wire.WireAdapter(_dialect(row), self._transport(row), row.name, patience=patience)
+        return wire.WireAdapter(dialect_of(row), self._transport(row), row.name, patience=patience)
 
     def _transport(self, row: ProviderRow) -> Transport:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
@@ -298,7 +298,12 @@ class Registry:
         )
 
 
-def _dialect(row: ProviderRow) -> Any:
+def dialect_of(row: ProviderRow) -> Any:
+    """Return the wire format that a provider speaks; nothing is sent by it.
+
+    Raises:
+        ConfigError: a quirk of the provider cannot be used.
+    """
     match row.api:
         case "messages":
             return import_module("yourtool.providers.anthropic").Anthropic()
