@@ -100,3 +100,9 @@ def test_outside_a_repository_the_directory_is_walked(tmp_path):
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "b.py").write_text("")
     assert workspace_files(tmp_path) == ["sub/a.py"]
+
+
+def test_the_shortest_id_of_a_model_by_that_name_is_the_closest():
+    names = ["openrouter:openai/gpt-5", "openai:gpt-5-mini", "openai:gpt-5", "ollama:qwen3:8b"]
+    assert best("gpt-5", names)[0] == "openai:gpt-5"
+    assert best("qwen", names)[0] == "ollama:qwen3:8b"

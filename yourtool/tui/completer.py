@@ -101,7 +101,8 @@ def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]
 
 def _distance(query: str, name: str) -> tuple[bool, bool, bool, int, str]:
     base = name.rpartition("/")[2]
-    return not base.startswith(query), query not in base, query not in name, len(name), name
+    begins = base.startswith(query) or f":{query}" in base
+    return not begins, query not in base, query not in name, len(name), name
 
 
 def workspace_files(root: Path) -> list[str]:
