@@ -136,6 +136,12 @@ def test_no_row_is_wider_than_the_screen(text, width):
     assert all(width_of(line.spans) <= width for line in markdown(text, width))
 
 
+def test_r_tui_07_a_tab_in_running_text_is_a_space_and_never_reaches_the_terminal():
+    rows = markdown("[x](http://e.org)\t**and\tmore**", 14)
+    assert all("\t" not in line.text for line in rows)
+    assert all(width_of(line.spans) <= 14 for line in rows)
+
+
 def test_r_tui_05_no_word_is_split_and_none_lost_or_added():
     words = [f"word{number}" for number in range(500)]
     stream = MarkdownStream(33)

@@ -49,8 +49,10 @@ def inline(text: str, ink: str = "", *, growing: bool = False) -> list[Span]:
     """Return the spans of a paragraph's text.
 
     With `growing` more text may follow: what is open counts as closed at the end, and a marker at
-    the very end is held back, so that nothing changes its look when the rest arrives.
+    the very end is held back, so that nothing changes its look when the rest arrives. A tab is a
+    space here: in running text there is no column that it could stop at.
     """
+    text = text.replace("\t", " ")
     if not _SPECIAL.search(text):
         return [(text, ink)] if text else []
     if growing:
