@@ -274,7 +274,7 @@ def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
     assert (code, report["ok"]) == (0, True)
     assert SECRET not in out
     areas = {check["area"] for check in report["checks"]}
-    assert {"config", "provider", "terminal", "store", "log"} <= areas
+    assert {"config", "provider", "sandbox", "terminal", "store", "log"} <= areas
     [key] = [c for c in report["checks"] if (c["area"], c["name"]) == ("provider", "anthropic")]
     assert "ANTHROPIC_API_KEY" in key["detail"]
     paths = resolve_paths()

@@ -61,6 +61,7 @@ def _checks(paths: Paths) -> Iterator[Check]:
         yield Check("config", "config.toml", "ok", str(paths.home / "config.toml"))
     yield from _models(paths, examined.config)
     yield from _providers(paths, examined.config)
+    yield Check("sandbox", "level", "note", "none: what you allow runs with all your rights")
     yield from _terminal()
     yield from _store(paths)
     yield _private("log", paths.log_file)
