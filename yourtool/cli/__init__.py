@@ -100,6 +100,8 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
         continue_last=arguments.proceed,
         pick_session=arguments.resume == "",
     )
+    if config.ui.ascii:
+        app.draw_plainly()
     app.run()
     return app.return_code or Exit.ANSWERED
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from textual import events, work
+from textual import events, on, work
 from textual.app import App
 from textual.filter import LineFilter
 from textual.screen import Screen
@@ -18,9 +19,12 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.paths import resolve_paths, shipped
 from yourtool.tui.markdown.blocks import Highlight
+from yourtool.tui.plain import Plain
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.turns import TurnScreen
 from yourtool.tui.screens.verbs import pick_session, tell_demo
+from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
@@ -53,7 +57,7 @@ class YourtoolApp(App[None]):
         pick_session: bool = False,
     ) -> None:
         """`open_runtime` is called after the first paint, then `load_highlight` in a thread."""
-        super().__init__()
+        super().__init__(driver_class=OutputDriver)
         self._open_runtime = open_runtime
         self._load_highlight = load_highlight
         self.themes: dict[str, ThemeFile] = {}
@@ -61,7 +65,7 @@ class YourtoolApp(App[None]):
         self._resume = resume
         self._continue_last = continue_last
         self._pick_session = pick_session
-        self._sanitise = Sanitise()
+        self._filters: list[LineFilter] = [Sanitise()]
         self._leaving = False
         self._code = 0
         self.runtime: Runtime | None = None
@@ -69,7 +73,11 @@ class YourtoolApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Put the sanitiser behind everything that is drawn."""
-        return [*super().get_line_filters(), self._sanitise]
+        return [*super().get_line_filters(), *self._filters]
+
+    def draw_plainly(self) -> None:
+        """Draw lines and signs with ASCII; called before the app runs."""
+        self._filters.append(Plain())
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the chat."""
@@ -81,7 +89,14 @@ class YourtoolApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._stopped_by, number)
+        self._tell_terminal(titled(Path.cwd().name, os.environ))
         self.call_after_refresh(self._open)
+
+    @on(TurnScreen.Wanted)
+    def call_user(self, wanted: TurnScreen.Wanted) -> None:
+        """Ring where the user looks elsewhere."""
+        if not self.app_focus:
+            self._tell_terminal(called(wanted.why, os.environ))
 
     async def on_event(self, event: events.Event) -> None:
         """Show the question every key before it has a destination."""
@@ -108,6 +123,7 @@ class YourtoolApp(App[None]):
         chat.stop()
         if (turn := chat.turn) is not None:
             await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
+        self._tell_terminal(untitled(os.environ))
         farewell = self._farewell()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
@@ -193,6 +209,10 @@ class YourtoolApp(App[None]):
 
     def _stopped_by(self, number: signal.Signals) -> None:
         self.run_worker(self.leave(128 + number))
+
+    def _tell_terminal(self, sequence: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
 
     def _farewell(self) -> str | None:
         session = self.chat.session

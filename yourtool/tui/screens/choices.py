@@ -12,7 +12,6 @@ from yourtool.tui.reports import money, price_words, tokens_words
 from yourtool.tui.screens.picker import Choice
 
 LEGEND = "⚒ tools  ▣ images  ✻ thinking"
-LEGEND_ASCII = "t tools  i images  r thinking"
 
 
 class Summary(Protocol):
@@ -38,26 +37,23 @@ def model_choices(
     models: Iterable[Model],
     why_not: Callable[[str], str | None],
     current: str,
-    *,
-    ascii_only: bool = False,
 ) -> list[Choice]:
     """Return the configured models first; the others say what they lack."""
     rows: list[Choice] = []
     for model in models:
         reason = why_not(model.provider)
         alias = f" ({', '.join(model.aliases)})" if model.aliases else ""
-        mark = " ← in use" if model.id == current and not ascii_only else ""
-        about = reason or model_words(model, ascii_only=ascii_only)
+        mark = " ← in use" if model.id == current else ""
+        about = reason or model_words(model)
         rows.append(Choice(model.id, f"{model.id}{alias}{mark}", about, reason is None))
     return sorted(rows, key=lambda choice: (not choice.enabled, choice.value))
 
 
-def model_words(model: Model, *, ascii_only: bool = False) -> str:
+def model_words(model: Model) -> str:
     """Return abilities, window and price of a model."""
     can = model.capabilities
-    signs = "tir" if ascii_only else "⚒▣✻"
     able = (can.supports_tools, can.supports_images, can.supports_thinking)
-    abilities = "".join(sign if has else "-" for sign, has in zip(signs, able, strict=True))
+    abilities = "".join(sign if has else "-" for sign, has in zip("⚒▣✻", able, strict=True))
     guess = "" if model.known else "  capabilities are a guess"
     window = tokens_words(can.max_context_tokens)
     return f"{abilities}  {window} context  {price_words(model.price)}{guess}"

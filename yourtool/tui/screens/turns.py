@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from textual import getters, on, work
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker
@@ -65,6 +66,13 @@ class TurnScreen(Screen[None]):
     """
     AUTO_FOCUS = "Prompt"
     VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012 - Textual's form
+
+    class Wanted(Message):
+        """There is something for the user to look at."""
+
+        def __init__(self, why: str) -> None:
+            super().__init__()
+            self.why = why
 
     transcript = getters.query_one(Transcript)
     banner = getters.query_one(Banner)
@@ -160,6 +168,7 @@ class TurnScreen(Screen[None]):
 
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Ask the user; called by the agent from within the turn."""
+        self.post_message(self.Wanted("a question waits for you"))
         return await self.consent.ask(confirmation)
 
     # ── what the user sends ─────────────────────────────────────────────────────────────────────
@@ -251,6 +260,7 @@ class TurnScreen(Screen[None]):
             held = True
             self._report_fault()
         self._turn_ended()
+        self.post_message(self.Wanted("the turn is over"))
         assert self.session is not None, "a turn is a session's"
         self.queue.hold(held or self.session.state.last_error is not None)
         self.send_next()

@@ -22,7 +22,6 @@ from yourtool.tui.widgets.block import Block
 from yourtool.tui.widgets.preview import PreviewText
 from yourtool.tui.widgets.prompt import Prompt
 
-
 ROOMY = 60
 """Columns from which on every hint has room."""
 

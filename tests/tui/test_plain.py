@@ -1,0 +1,37 @@
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+
+from yourtool.tui.plain import _SIGNS, Plain
+from yourtool.tui.terminal import called, titled, untitled
+
+
+def drawn(text: str) -> str:
+    [segment] = Plain().apply([Segment(text)], Color(0, 0, 0))
+    return segment.text
+
+
+def test_r_tui_23_lines_and_signs_are_ascii_and_words_stay():
+    assert drawn("╭─ Allow? ─╮") == "+- Allow? -+"
+    assert drawn("│ ✓ read · 3 lines …") == "| v read - 3 lines ~"
+    assert drawn("naïve 日本") == "naïve 日本"
+
+
+def test_every_sign_is_as_wide_as_what_it_stands_for():
+    assert all(cell_len(sign) == cell_len(plain) == 1 for sign, plain in _SIGNS.items())
+    assert all(plain.isascii() for plain in _SIGNS.values())
+
+
+@pytest.mark.parametrize("write", [titled, called])
+def test_r_tui_22_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
+    sent = write("evil\x1b]52;c;aGk=\x07\n\x9b2J\u202e", {"TERM": "xterm"})
+    own = sent.replace("\x1b[22;2t", "").removeprefix("\x07")
+    assert own.startswith("\x1b]") and own.endswith("\x07")
+    assert own[2:-1].isprintable()
+
+
+def test_a_terminal_that_knows_no_titles_is_sent_none():
+    plain = {"TERM": "linux"}
+    assert titled("x", plain) == untitled(plain) == ""
+    assert called("x", plain) == "\x07"

@@ -1,0 +1,49 @@
+"""What reaches the terminal beside the screen: where it is drawn, its title, calls for attention.
+
+Sequences: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html (OSC 2, XTWINOPS 22 and 23) and
+https://iterm2.com/documentation-escape-codes.html (OSC 9).
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from textual.drivers.linux_driver import LinuxDriver
+
+from yourtool.text import printable
+
+_PLAIN = ("", "dumb", "linux")
+"""Values of TERM whose terminals would print such sequences or know nothing of them."""
+
+
+class OutputDriver(LinuxDriver):
+    """Draws on standard output, so that standard error may be a file."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        if sys.__stdout__ is not None:
+            sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
+            self._file = sys.__stdout__
+
+
+def titled(name: str, environ: Mapping[str, str]) -> str:
+    """Return what names the window after a directory, and keeps the title it had."""
+    if environ.get("TERM", "") in _PLAIN:
+        return ""
+    return f"\x1b[22;2t\x1b]2;yourtool — {_one_line(name)}\x07"
+
+
+def untitled(environ: Mapping[str, str]) -> str:
+    """Return what gives the window its title back."""
+    return "" if environ.get("TERM", "") in _PLAIN else "\x1b[23;2t"
+
+
+def called(words: str, environ: Mapping[str, str]) -> str:
+    """Return a bell and, where it is understood, a notification."""
+    if environ.get("TERM", "") in _PLAIN:
+        return "\x07"
+    return f"\x07\x1b]9;yourtool: {_one_line(words)}\x07"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split())
