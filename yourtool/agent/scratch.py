@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from yourtool.tools.shell import environment
 
 MAX_FILES = 2_000
 MAX_BYTES = 50_000_000
+KEEP_SECONDS = 7 * 24 * 3600
 _GIT_FILES = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files")
 
 
@@ -19,9 +21,11 @@ def make_scratch_copy(workspace: Path, parent: Path) -> Path:
 
     Files that git ignores stay behind, links are not followed, and the copy stops at `MAX_FILES`
     files or `MAX_BYTES` bytes, whichever comes first. The copy is a git repository of its own
-    where git is installed, so that nothing in it reaches the original.
+    where git is installed, so that nothing in it reaches the original. Copies under `parent` that
+    are older than `KEEP_SECONDS` are deleted.
     """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _sweep(parent)
     scratch = Path(tempfile.mkdtemp(prefix=f"{workspace.name}-", dir=parent))
     room = MAX_BYTES
     for name in _project_files(workspace)[:MAX_FILES]:
@@ -35,6 +39,13 @@ def make_scratch_copy(workspace: Path, parent: Path) -> Path:
         shutil.copy2(source, target)
     _run(("git", "init", "--quiet"), scratch)
     return scratch
+
+
+def _sweep(parent: Path) -> None:
+    oldest = time.time() - KEEP_SECONDS
+    for copy in parent.iterdir():
+        if copy.is_dir() and not copy.is_symlink() and copy.lstat().st_mtime < oldest:
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 def _project_files(workspace: Path) -> list[str]:
