@@ -338,9 +338,16 @@ class FakeRuntime:
         self.warnings: list[str] = []
         self.closed = False
         self.resumed: list[str] = []
+        self.begun_with: str | None = None
+        """The model that the last new session was asked for with."""
         self._prepared = list(sessions)
 
-    async def new_session(self, confirm: Callable[[Confirmation], Awaitable[Decision]]):
+    async def new_session(
+        self,
+        confirm: Callable[[Confirmation], Awaitable[Decision]],
+        model: str | None = None,
+    ):
+        self.begun_with = model
         session = self._prepared.pop(0) if len(self._prepared) > 1 else self._prepared[0]
         session.confirm = confirm
         return session

@@ -99,15 +99,17 @@ class Runtime:
 
     # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
-    async def new_session(self, confirm: Confirm) -> Session:
+    async def new_session(self, confirm: Confirm, model: str | None = None) -> Session:
         """Begin a session in the run's workspace, or for the demo in a scratch copy of it.
+
+        `model` takes the place of what `--model` names.
 
         Raises:
             UnknownModelError: `--model` names none, or several.
             NoModelError: `--model` names one that is not configured.
         """
         session_id = new_session_id()
-        chosen = self._explicit_model()
+        chosen = self._explicit_model(model)
         workspace = self.options.workspace
         if self._first_model(chosen).provider == DEMO:
             scratch = self.paths.cache / "scratch"
@@ -220,16 +222,16 @@ class Runtime:
             self.warnings.append(str(error))
         return Gate(rule_set, self.options.mode or self.config.mode, grants)
 
-    def _explicit_model(self) -> Model | None:
-        """Return the model of `--model`.
+    def _explicit_model(self, name: str | None = None) -> Model | None:
+        """Return the model of this name, else that of `--model`.
 
         Raises:
             UnknownModelError: it names none, or several.
             NoModelError: its provider is not configured.
         """
-        if self.options.model is None:
+        if (name := name or self.options.model) is None:
             return None
-        model = self.catalogue.resolve(self.options.model)
+        model = self.catalogue.resolve(name)
         if (why := self.registry.why_not(model.provider)) is not None:
             raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model

@@ -9,7 +9,6 @@ from yourtool.messages import Message, Role, now
 from yourtool.tui.reports import context_report, cost_report, help_report
 from yourtool.tui.screens.choices import (
     LEGEND,
-    LEGEND_ASCII,
     model_choices,
     session_choices,
 )
@@ -55,23 +54,24 @@ async def choose_model(chat: "TurnScreen", argument: str) -> None:
 async def pick_model(chat: "TurnScreen", _argument: str) -> None:
     """`/models`"""
     runtime, session = _open(chat)
-    plain = runtime.config.ui.ascii
-    choices = model_choices(
-        runtime.catalogue.all(), runtime.registry.why_not, session.model.id, ascii_only=plain
-    )
-    hint = LEGEND_ASCII if plain else LEGEND
-    picked = await chat.app.push_screen_wait(Picker("Model for this session", choices, hint))
+    choices = model_choices(runtime.catalogue.all(), runtime.registry.why_not, session.model.id)
+    picked = await chat.app.push_screen_wait(Picker("Model for this session", choices, LEGEND))
     if picked is not None:
         await chat.change(session.select(picked))
 
 
-async def begin_session(chat: "TurnScreen", _argument: str) -> None:
-    """`/new`"""
+async def begin_session(chat: "TurnScreen", model: str = "") -> None:
+    """Put a new session in place of this one, with a model where one is named."""
     runtime, old = _open(chat)
-    fresh = await runtime.new_session(chat.confirm)
+    fresh = await runtime.new_session(chat.confirm, model or None)
     await old.close()
     chat.attach(runtime, fresh)
     tell_demo(chat)
+
+
+async def new_session(chat: "TurnScreen", _argument: str) -> None:
+    """`/new`"""
+    await begin_session(chat)
 
 
 async def resume_session(chat: "TurnScreen", argument: str) -> None:
@@ -140,9 +140,9 @@ async def enter_key(chat: "TurnScreen", argument: str) -> None:
     runtime.registry.save_key(name, key)
     runtime.availability.reset(name)
     chat.note("info", f"The key for `{name}` is saved.")
-    if session.model.provider == DEMO and not chat.playing:
-        await begin_session(chat, "")
-    if row.default_model and chat.session is not None:
+    if session.model.provider == DEMO and not chat.playing:  # leave its copy of the directory
+        await begin_session(chat, row.default_model or "")
+    elif row.default_model and chat.session is not None:
         await chat.change(chat.session.select(row.default_model))
     tell_demo(chat)
 
@@ -225,7 +225,7 @@ VERBS: Mapping[str, Verb] = {
     "help": show_help,
     "model": choose_model,
     "models": pick_model,
-    "new": begin_session,
+    "new": new_session,
     "resume": resume_session,
     "clear": clear_screen,
     "cost": show_cost,

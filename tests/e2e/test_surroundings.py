@@ -1,0 +1,93 @@
+"""The program among its surroundings: the window, other programs' output, keys for providers."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import make_repository
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+READY = "Say what to do"
+FOCUS_OUT = "\x1b[O"
+
+
+@pytest.fixture
+def work(tmp_path):
+    path = tmp_path / "work"
+    path.mkdir()
+    (path / "README.md").write_text("# work\n")
+    make_repository(path)
+    return path
+
+
+def test_r_tui_22_the_window_is_named_and_rings_for_who_looks_elsewhere(work, home):
+    with (
+        ProviderServer(
+            [Reply("One."), Reply("Two three four.", pause=0.5, words_at_once=1)]
+        ) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait("anthropic:")
+        assert b"\x1b]2;yourtool \xe2\x80\x94 work\x07" in terminal.output
+        terminal.say("first")
+        terminal.wait("One")
+        assert b"\x1b]9;" not in terminal.output
+        terminal.say("second")
+        terminal.wait("Two")
+        terminal.send(FOCUS_OUT)
+        terminal.wait(lambda _: b"\x07\x1b]9;yourtool: the turn is over\x07" in terminal.output)
+        terminal.say("/quit")
+        assert terminal.end() == 0
+        assert b"\x1b[23;2t" in terminal.output
+
+
+def test_the_interface_is_seen_when_standard_error_is_a_file(work, home, tmp_path):
+    command = f"exec {sys.executable} -m yourtool 2>{tmp_path}/errors"
+    with Terminal(("/bin/sh", "-c", command), cwd=work, env=home) as terminal:
+        terminal.wait("This is a script, not a model")
+        terminal.say("/quit")
+        assert terminal.end() == 0
+    assert (tmp_path / "errors").read_text() == ""
+
+
+def test_r_tui_23_ascii_draws_the_whole_screen_with_plain_signs(work, home):
+    directory = Path(home["YOURTOOL_HOME"])
+    directory.mkdir()
+    (directory / "config.toml").write_text("[ui]\nascii = true\n")
+    with Terminal(YOURTOOL, cwd=work, env=home) as terminal:
+        terminal.wait("This is a script, not a model")
+        terminal.say("hello")
+        shown = terminal.wait("Type anything to go on")
+        assert shown.isascii(), re.findall(r"[^\x00-\x7f]", shown)
+        terminal.say("next")
+        assert terminal.wait("Allow write_file").isascii()
+        terminal.send("\x1b")
+
+
+def test_r_crd_03_a_key_entered_unseen_leaves_the_demo_for_the_real_directory(work, home):
+    key = "sk-ant-hidden-0123456789"
+    script = [Reply("I am here.", [("write_file", {"path": "real.txt", "content": "x\n"})])]
+    with ProviderServer([*script, Reply("Done.")]) as server:
+        env = {**home, "ANTHROPIC_BASE_URL": server.url}
+        with Terminal((*YOURTOOL, "-m", "demo:tour"), cwd=work, env=env) as terminal:
+            terminal.wait("This is a script, not a model")
+            terminal.say("/key anthropic")
+            terminal.wait("API key for")
+            terminal.send(key)
+            terminal.read(0.3)
+            terminal.send("\r")
+            terminal.wait("The key for `?anthropic`? is saved")
+            terminal.wait(lambda text: "This is a script" not in text)
+            terminal.wait("anthropic:.*ask")
+            terminal.say("hello")
+            terminal.wait("Allow write_file")
+            terminal.answer("a")
+            terminal.wait("Done")
+            terminal.say("/quit")
+            assert terminal.end() == 0
+            assert key.encode() not in bytes(terminal.output)
+        assert set(server.keys) == {key}
+    assert (work / "real.txt").read_text() == "x\n"
