@@ -1,15 +1,20 @@
 import asyncio
+import json
 
 import pytest
 from textual import events
 from textual.widgets import Input
 
+from tests.shared import SHARED
 from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.picker import Choice, Picker
+
+PAYLOADS = json.loads((SHARED / "security" / "terminal_payloads.json").read_text("utf-8"))
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"
@@ -379,3 +384,32 @@ async def test_r_tui_12_the_transcript_scrolls_while_a_question_stands(home, clo
         await settle(pilot)
         assert app.chat.transcript.scroll_offset.y < before
         assert app.chat.consent.question is not None
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: payload["id"])
+async def test_t17_t19_payloads_are_told_apart_in_a_question_and_in_the_sessions(
+    home, clock, payload
+):
+    app = asking(home, clock, Ask(question(payload["text"], rule=None)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot, clock)
+        shown = screen_text(app)
+        assert not any(ord(sign) < 32 and sign != "\n" for sign in shown)
+        assert all(words in shown for words in payload["must_show"])
+        assert all(code in shown for code in payload["must_show_codepoints"])
+        assert not any(bytes.fromhex(code) in shown.encode() for code in payload["forbidden_hex"])
+        app.push_screen(Picker("Sessions", [Choice("s", payload["text"], "now")]))
+        await settle(pilot)
+        shown = screen_text(app)
+        assert all(words in shown for words in payload["must_show"])
+        assert not any(bytes.fromhex(code) in shown.encode() for code in payload["forbidden_hex"])
+
+
+async def test_t19_commands_that_look_alike_are_asked_about_differently(home, clock):
+    screens = set[str]()
+    for text in (each["text"] for each in PAYLOADS if each.get("pair") == "DZ"):
+        app = asking(home, clock, Ask(question(text, rule=None)))
+        async with app.run_test(size=(120, 40)) as pilot:
+            panel = await ask(pilot, clock)
+            screens.add("\n".join(row.plain for row in panel.preview.rows(100)))
+    assert len(screens) == 2
