@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from yourtool.config import Limits
 from yourtool.deltas import MessageComplete, Notice, TextDelta, TokenUsage
+from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events import (
     LlmCallCompleted,
@@ -32,8 +33,13 @@ from yourtool.providers.scripted import (
     says,
     stops,
 )
+from yourtool.tools.base import Args, ToolContext, tool
 
 READ = calls("read_file", path="a.txt")
+
+
+class Nothing(Args, frozen=True):
+    """No arguments."""
 
 
 def valid(session):
@@ -586,10 +592,22 @@ async def test_a_turn_abandoned_by_its_consumer_is_closed_before_the_next(bench)
 
 async def test_parallel_results_keep_the_order_of_the_calls_whoever_is_first(bench):
     """R-TOOL-13."""
-    slow = calls("shell", command="sleep 0.05; echo slow")
-    fast = calls("shell", command="echo fast")
-    adapter = Scripted([slow + fast, says("done")])
-    session = await bench.session(Checked(adapter))
+    fast_is_done = asyncio.Event()
+
+    @tool(SideEffects.NONE)
+    async def slow(args: Nothing, context: ToolContext) -> str:
+        """Wait for the other."""
+        await fast_is_done.wait()
+        return "slow"
+
+    @tool(SideEffects.NONE)
+    async def fast(args: Nothing, context: ToolContext) -> str:
+        """Be first."""
+        fast_is_done.set()
+        return "fast"
+
+    script = Scripted([calls("slow") + calls("fast"), says("done")])
+    session = await bench.session(script, tools=[slow, fast])
     events = await play(session.send("go"))
     finished = [e.tool_use_id for e in events if isinstance(e, ToolCompleted)]
     asked = [
