@@ -65,7 +65,7 @@ class YourtoolApp(App[None]):
         self._resume = resume
         self._continue_last = continue_last
         self._pick_session = pick_session
-        self._filters: list[LineFilter] = [Sanitise()]
+        self._last_filters: list[LineFilter] = [Sanitise()]
         self._leaving = False
         self._code = 0
         self.runtime: Runtime | None = None
@@ -73,11 +73,11 @@ class YourtoolApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Put the sanitiser behind everything that is drawn."""
-        return [*super().get_line_filters(), *self._filters]
+        return [*super().get_line_filters(), *self._last_filters]
 
     def draw_plainly(self) -> None:
         """Draw lines and signs with ASCII; called before the app runs."""
-        self._filters.append(Plain())
+        self._last_filters.append(Plain())
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the chat."""
