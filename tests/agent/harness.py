@@ -11,7 +11,7 @@ from tests.provider_server import errors, validate
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
-from yourtool.agent.routes import Routes
+from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.session import Session, Surroundings
 from yourtool.agent.state import State
 from yourtool.agent.turn import Budget
@@ -169,8 +169,8 @@ class Bench:
                 registry,
                 self.availability,
                 toolbox.definitions,
-                None,
-                MODEL.id,
+                (),
+                Defaults(None, MODEL.id),
             ),
             toolbox=toolbox,
             gate=Gate(rules, mode),

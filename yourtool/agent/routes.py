@@ -3,6 +3,8 @@
 import time
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from yourtool.agent.state import State
 from yourtool.effects import ToolDefinition
 from yourtool.errors import ErrorClass, UsageError
@@ -25,8 +27,12 @@ from yourtool.routing.router import (
     swap_refusal,
 )
 
-SYSTEM_PROMPT_TOKENS = 1_000
-"""Added to every estimate for the system prompt."""
+
+class Defaults(Struct, frozen=True):
+    """Which model answers where nobody chose one: canonical ids."""
+
+    workspace: str | None
+    everywhere: str
 
 
 class Routes:
@@ -38,19 +44,20 @@ class Routes:
         registry: Registry,
         availability: Availability,
         tools: Sequence[ToolDefinition],
-        workspace_default: str | None,
-        global_default: str,
+        system: Sequence[Message],
+        defaults: Defaults,
     ) -> None:
+        """`tools` and `system` are what every request of the workspace carries."""
         self.catalogue = catalogue
         self._registry = registry
         self._availability = availability
         self._tools = tools
-        self._workspace_default = workspace_default
-        self._global_default = global_default
+        self._system = system
+        self._defaults = defaults
 
     def estimate(self, messages: Sequence[Message]) -> int:
         """Guess the size of a request with these messages, in tokens."""
-        return SYSTEM_PROMPT_TOKENS + estimate_tokens(messages, self._tools)
+        return estimate_tokens((*self._system, *messages), self._tools)
 
     def needs(self, messages: Sequence[Message]) -> Needs:
         """Say what a model must be able to take if these messages are to be sent to it."""
@@ -76,7 +83,9 @@ class Routes:
 
     def expected(self, state: State) -> Model:
         """Return the model the next turn would go to by preference, whether it can or not."""
-        return self.catalogue.get(state.model or self._workspace_default or self._global_default)
+        return self.catalogue.get(
+            state.model or self._defaults.workspace or self._defaults.everywhere
+        )
 
     def swap_target(self, name: str, state: State) -> Model:
         """Return the model that `name` means, if it can take the session as it stands.
@@ -138,8 +147,8 @@ class Routes:
         return Preferences(
             override=override.id if override else None,
             sticky=sticky,
-            workspace_default=self._workspace_default,
-            global_default=self._global_default,
+            workspace_default=self._defaults.workspace,
+            global_default=self._defaults.everywhere,
         )
 
     def _check(self, model_id: str, needs: Needs) -> Rejection | None:

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from yourtool.agent.addressing import address
 from yourtool.agent.gate import Gate
+from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
-from yourtool.agent.routes import Routes
+from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.scratch import make_scratch_copy
 from yourtool.agent.session import Session, Surroundings
 from yourtool.agent.state import State
@@ -198,8 +199,11 @@ class Runtime:
             self.registry,
             self.availability,
             self.toolbox.definitions,
-            self.catalogue.resolve(here.model).id if here and here.model else None,
-            self._global_default(),
+            system_messages(workspace, ""),
+            Defaults(
+                self.catalogue.resolve(here.model).id if here and here.model else None,
+                self._global_default(),
+            ),
         )
 
     def forget_scratch(self, workspace: Path) -> None:
