@@ -126,9 +126,10 @@ def test_the_terminal_is_restored_after_each_of_the_six_deaths_r16(terminal, lif
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_to_the_parent_reaches_the_program_r_tui_16(terminal, number):
-    life = f"signal.signal({int(number)}, lambda *_: (os.write(1, b'<told>'), os._exit(7)))" + WAIT
-    screen = terminal(full_screen(life))
+    obey = f"signal.signal({int(number)}, lambda *_: (os.write(1, b'<told>'), os._exit(7)))"
+    screen = terminal(full_screen(f"{obey}; os.write(1, b'<ready>'){WAIT}"))
     parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
+    screen.until(rb"<ready>")
     os.kill(parent, number)
     screen.until(b"<told>")
     assert screen.end() == 7
