@@ -1,6 +1,8 @@
 """The copy that the demo works in."""
 
+import os
 import subprocess
+import time
 
 from yourtool.agent.scratch import make_scratch_copy
 
@@ -46,3 +48,16 @@ def test_git_is_told_no_key_while_copying_r_crd_02(tmp_path, monkeypatch):
     told = (tmp_path / "told").read_text()
     assert "PATH=" in told
     assert "canary" not in told
+
+
+def test_copies_older_than_a_week_are_deleted_at_the_next_start(tmp_path):
+    project, copies = tmp_path / "project", tmp_path / "copies"
+    project.mkdir()
+    week = 7 * 24 * 3600
+    for name, age in (("old", week + 60), ("young", week - 60)):
+        (copies / name).mkdir(parents=True)
+        (copies / name / "file").write_text("x")
+        os.utime(copies / name, (time.time() - age,) * 2)
+    make_scratch_copy(project, copies)
+    assert not (copies / "old").exists()
+    assert (copies / "young" / "file").exists()
