@@ -38,6 +38,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.paths import Paths
+from yourtool.providers.catalogue import Catalogue
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SONNET = Model(
@@ -330,7 +331,8 @@ class FakeRuntime:
         self.paths = Paths(home, home / "data", home / "state", home / "cache")
         self.options = SimpleNamespace(workspace=sessions[0].workspace)
         self.config = Config()
-        self.catalogue = SimpleNamespace(all=lambda: (GPT, SONNET))
+        known = Catalogue([GPT, SONNET, TOUR], "2026-01-01")
+        self.catalogue = SimpleNamespace(all=lambda: (GPT, SONNET), resolve=known.resolve)
         self.credentials = FakeCredentials()
         self.registry = FakeRegistry(self.credentials)
         self.availability = SimpleNamespace(reset=lambda provider: None)
@@ -341,6 +343,9 @@ class FakeRuntime:
         self.begun_with: str | None = None
         """The model that the last new session was asked for with."""
         self._prepared = list(sessions)
+
+    async def find_local_servers(self) -> tuple[()]:
+        return ()
 
     async def new_session(
         self,

@@ -453,6 +453,20 @@ async def test_r_crd_03_without_a_key_the_script_is_called_one_and_the_ways_out_
         assert all("key" not in draft.text for draft in app.chat.history.entries)
 
 
+async def test_a_real_model_leaves_the_demo_and_its_copy_of_the_directory(home, tmp_path):
+    demo = FakeSession(HELLO, workspace=tmp_path / "copy", model=TOUR)
+    real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
+    app, runtime = app_of(home, demo, real)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await say(pilot, f"/model {SONNET.id} ")
+        await until(pilot, lambda: app.chat.session is real)
+        await settle(pilot)
+        assert "This is a script" not in screen_text(app)
+        assert "A new session in" in screen_text(app)
+        assert runtime.options.workspace == demo.workspace
+
+
 async def test_r_crd_02_a_key_given_as_an_argument_is_refused_unrepeated(home, session):
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:

@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
 from yourtool.agent.state import State
 from yourtool.effects import ToolDefinition
-from yourtool.errors import ErrorClass, UsageError
+from yourtool.errors import AdapterError, ErrorClass, UsageError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages import ImageBlock, Message, RoutingDecisionRecord, ToolResultBlock
 from yourtool.models import Model
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.registry import Registry
+from yourtool.providers.registry import ProviderRow, Registry
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
     Failure,
@@ -87,6 +88,17 @@ class Routes:
             state.model or self._defaults.workspace or self._defaults.everywhere
         )
 
+    async def learn(self, model: Model) -> None:
+        """Ask the server of a model that nobody described what it is, if that server needs no key.
+
+        A server that does not answer changes nothing here: the request to it will say so.
+        """
+        rows = [row for row in self._registry.providers() if row.name == model.provider]
+        if model.known or not rows or rows[0].needs_key:
+            return
+        with suppress(AdapterError):
+            self.catalogue.learn(await self._registry.own_models(model.provider))
+
     def swap_target(self, name: str, state: State) -> Model:
         """Return the model that `name` means, if it can take the session as it stands.
 
@@ -121,7 +133,7 @@ class Routes:
         tried = [each for each in route.chain if each.verdict == "rejected"]
         lines = ["No model can take this turn; nothing was sent."]
         lines += [f"  {each.candidate_model}: {each.reason}" for each in tried]
-        usable = [row.name for row in self._registry.providers() if self._usable(row.name)]
+        usable = [row.name for row in self._registry.providers() if self._usable(row)]
         if usable:
             lines.append(f"Configured: {', '.join(usable)}. Choose one with /model.")
         else:
@@ -140,8 +152,8 @@ class Routes:
         """Return what became usable again because nobody tried it for a while."""
         return self._availability.sweep()
 
-    def _usable(self, provider: str) -> bool:
-        return provider != "demo" and self._registry.why_not(provider) is None
+    def _usable(self, row: ProviderRow) -> bool:
+        return row.needs_key and self._registry.why_not(row.name) is None
 
     def _preferences(self, override: Model | None, sticky: str | None) -> Preferences:
         return Preferences(

@@ -32,6 +32,7 @@ from yourtool.paths import Paths
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.local_servers import LocalServer, discover
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
@@ -205,6 +206,15 @@ class Runtime:
                 self._global_default(),
             ),
         )
+
+    async def find_local_servers(self) -> tuple[LocalServer, ...]:
+        """Look for model servers on this machine, and make their models known."""
+        [ollama] = [row.base_url for row in self.registry.providers() if row.name == "ollama"]
+        found = await discover(ollama)
+        for server in found:
+            self.registry.attach(server.row)
+            self.catalogue.learn(server.models)
+        return found
 
     def forget_scratch(self, workspace: Path) -> None:
         """Delete a scratch copy; any other directory is left alone."""

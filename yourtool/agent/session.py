@@ -187,6 +187,8 @@ class Session:
         """
         model_id = None
         if name is not None:
+            routes = self._around.routes
+            await routes.learn(routes.catalogue.resolve(name))
             model_id = self._around.routes.swap_target(name, self.state).id
         if self.busy:
             self.state.pending_model = model_id or ""
@@ -235,6 +237,8 @@ class Session:
                 yield fact
             if (pending := self.state.pending_model) is not None:
                 yield await self._choose(pending)
+            routes = self._around.routes
+            await routes.learn(addressed.override or routes.expected(self.state))
             record.turn_id = new_id()
             started = await record(self._started(message))
             yield started

@@ -23,7 +23,7 @@ from yourtool.tui.plain import Plain
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.turns import TurnScreen
-from yourtool.tui.screens.verbs import pick_session, tell_demo
+from yourtool.tui.screens.verbs import offer_local_servers, pick_session, tell_demo
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
 
@@ -171,6 +171,7 @@ class YourtoolApp(App[None]):
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
         self.chat.attach(runtime, session)
         tell_demo(self.chat)
+        await offer_local_servers(self.chat)
 
     async def _earlier_session(self, runtime: "Runtime") -> "Session | None":
         try:

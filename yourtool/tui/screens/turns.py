@@ -134,19 +134,25 @@ class TurnScreen(Screen[None]):
         self.completer.files = ()
         self.completer.values = {
             **self.completer.values,
-            "model": [
-                (model.id, ", ".join(model.aliases))
-                for model in runtime.catalogue.all()
-                if runtime.registry.why_not(model.provider) is None
-            ],
             "mode": [(mode.value, _MODE_WORDS[mode]) for mode in Mode],
             "provider": [(row.name, row.label) for row in runtime.registry.providers()],
         }
+        self.offer_models()
         if first:
             self._recall_draft(runtime)
         self._tell_mode()
         self.refresh_status()
         self.send_next()
+
+    def offer_models(self) -> None:
+        """Complete the names of the models that can be used now."""
+        if (runtime := self.runtime) is not None:
+            usable = [
+                (model.id, ", ".join(model.aliases))
+                for model in runtime.catalogue.all()
+                if runtime.registry.why_not(model.provider) is None
+            ]
+            self.completer.values = {**self.completer.values, "model": usable}
 
     async def set_mode(self, mode: Mode) -> None:
         """Change how much is asked; `auto` must be typed, and `ask` follows if it is not."""

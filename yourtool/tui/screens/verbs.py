@@ -47,8 +47,23 @@ async def choose_model(chat: "TurnScreen", argument: str) -> None:
         await pick_model(chat, "")
     elif argument == "show":
         chat.note("info", "\n".join(session.explain()))
+    elif argument == "-":
+        await chat.change(session.select(None))
     else:
-        await chat.change(session.select(None if argument == "-" else argument))
+        await swap(chat, argument)
+
+
+async def swap(chat: "TurnScreen", name: str) -> None:
+    """Take another model; a real one leaves the demo's session, and its copy of the directory."""
+    runtime, session = _open(chat)
+    if session.model.provider == DEMO and not chat.playing:
+        target = runtime.catalogue.resolve(name)
+        if target.provider != DEMO:
+            await begin_session(chat, target.id)
+            where = runtime.options.workspace
+            chat.note("info", f"A new session in {where}; the demo's is in /resume.")
+            return
+    await chat.change(session.select(name))
 
 
 async def pick_model(chat: "TurnScreen", _argument: str) -> None:
@@ -57,7 +72,7 @@ async def pick_model(chat: "TurnScreen", _argument: str) -> None:
     choices = model_choices(runtime.catalogue.all(), runtime.registry.why_not, session.model.id)
     picked = await chat.app.push_screen_wait(Picker("Model for this session", choices, LEGEND))
     if picked is not None:
-        await chat.change(session.select(picked))
+        await swap(chat, picked)
 
 
 async def begin_session(chat: "TurnScreen", model: str = "") -> None:
@@ -219,6 +234,18 @@ def tell_demo(chat: "TurnScreen") -> None:
         f"set {' or '.join(names) or 'a key variable'} and start again · "
         f"or describe a local server in {runtime.paths.home / 'config.toml'}",
     )
+
+
+async def offer_local_servers(chat: "TurnScreen") -> None:
+    """Name the models that this machine serves already, to somebody who has only the script."""
+    runtime, session = _open(chat)
+    if session.model.provider != DEMO:
+        return
+    for server in await runtime.find_local_servers():
+        if server.models:
+            name = server.models[0].id
+            chat.note("info", f"{server.row.label} runs on this machine: /model {name} takes it.")
+    chat.offer_models()
 
 
 VERBS: Mapping[str, Verb] = {

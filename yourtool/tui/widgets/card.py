@@ -202,7 +202,7 @@ class ToolCard(Item):
         if self.status == "running":
             lines = _output_lines("".join(self._live), width)
             return lines[-_LIVE_ROWS:]
-        if self.status in ("failed", "denied"):
+        if self.status in ("failed", "denied", "cancelled"):
             return _cut(_output_lines(self._output, width), _FAILURE_ROWS, width, keep_end=True)
         if self.status == "ok" and not self._quiet:
             return _cut(_output_lines(self._output, width), _LIVE_ROWS, width, keep_end=True)

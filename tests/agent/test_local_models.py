@@ -1,0 +1,56 @@
+"""Models of a server on this machine, which says itself what they are."""
+
+from tests.agent.harness import User, play
+from tests.providers.test_local_servers import SHOWN, serve
+from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.paths import resolve_paths
+
+PAGES = {
+    "/api/tags": {"models": [{"name": "qwen3:8b"}, {"name": "small"}]},
+    "/api/show": lambda body: SHOWN[body["model"]],
+}
+
+
+async def test_r_oll_02_choosing_a_local_model_asks_its_server_what_it_can(tmp_path, monkeypatch):
+    with serve(PAGES) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+        session = await runtime.new_session(User())
+        assert not runtime.catalogue.get("ollama:qwen3:8b").known
+        await play(session.select("ollama:qwen3:8b"))
+        model = session.model
+        assert model.known
+        assert model.capabilities.supports_tools
+        assert model.price is not None
+        await session.close()
+        await runtime.close()
+
+
+async def test_r_oll_03_a_local_server_that_is_not_running_is_said_by_the_turn_itself(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    (resolve_paths().home / "config.toml").write_text("[limits]\nmax_retries = 0\n")
+    runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+    session = await runtime.new_session(User())
+    await play(session.select("ollama:qwen3:8b"))
+    await play(session.send("hello"))
+    failed = session.state.last_error
+    assert failed is not None
+    assert failed.error_class == "network"
+    assert "127.0.0.1:9" in failed.error_message_redacted
+    assert "ollama serve" in failed.error_message_redacted
+    await session.close()
+    await runtime.close()
+
+
+async def test_r_ease_02_servers_on_this_machine_are_found_and_their_models_can_be_taken(
+    tmp_path, monkeypatch
+):
+    with serve(PAGES) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+        found = await runtime.find_local_servers()
+        assert "ollama" in [each.row.name for each in found]
+        assert runtime.catalogue.resolve("qwen3:8b").id == "ollama:qwen3:8b"
+        await runtime.close()
