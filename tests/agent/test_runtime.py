@@ -202,3 +202,16 @@ async def test_prompts_contents_and_keys_stand_only_where_they_may(workspace, mo
     assert CANARY not in stored
     kinds = {name for name, _, _ in events}
     assert {"tool.input_invalid", "llm.call_failed", "tool.completed", "turn.completed"} <= kinds
+
+
+async def test_r_tui_03_files_that_can_be_mentioned_leave_out_what_git_ignores(workspace):
+    (workspace / ".gitignore").write_text("*.log\n")
+    for name in ("kept.py", "noise.log", "line\nbreak.py"):
+        (workspace / name).write_text("")
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "a.py").write_text("")
+    runtime = await opened(workspace)
+    session = await runtime.new_session(User())
+    assert session.files() == [".gitignore", "kept.py", "sub/a.py"]
+    await session.close()
+    await runtime.close()

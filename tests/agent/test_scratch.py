@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 
+from yourtool.agent import scratch as scratch_copies
 from yourtool.agent.scratch import make_scratch_copy
 
 
@@ -25,14 +26,14 @@ def test_a_scratch_copy_has_the_visible_files_and_leaves_the_original_alone(tmp_
     assert (project / "src" / "app.py").read_text() == "print()\n"
 
 
-def test_a_directory_that_is_no_repository_is_copied_near_its_top(tmp_path):
+def test_a_file_too_large_for_the_copy_is_left_out_and_the_rest_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch_copies, "MAX_BYTES", 10)
     project = tmp_path / "plain"
-    (project / "a" / "b" / "c" / "d").mkdir(parents=True)
-    (project / "top.txt").write_text("x")
-    (project / "a" / "b" / "c" / "d" / "deep.txt").write_text("x")
+    project.mkdir()
+    (project / "a-large.bin").write_bytes(b"x" * 11)
+    (project / "small.txt").write_text("x")
     scratch = make_scratch_copy(project, tmp_path / "cache")
-    assert (scratch / "top.txt").exists()
-    assert not (scratch / "a" / "b" / "c" / "d" / "deep.txt").exists()
+    assert [path.name for path in scratch.iterdir() if path.name != ".git"] == ["small.txt"]
 
 
 def test_git_is_told_no_key_while_copying_r_crd_02(tmp_path, monkeypatch):

@@ -206,6 +206,10 @@ class FakeSession:
     def explain(self) -> list[str]:
         return [f"{self.model.id} answers next", "7 global_default: chose"]
 
+    def files(self) -> list[str]:
+        found = (path for path in self.workspace.rglob("*") if path.is_file())
+        return sorted(str(path.relative_to(self.workspace)) for path in found)
+
     def context(self) -> list[tuple[str, int]]:
         return [("system prompt", 900), ("tools", 1_400), ("user messages", 12)]
 

@@ -1,10 +1,8 @@
-import subprocess
-
 import hypothesis.strategies as st
 from hypothesis import given
 
 from yourtool.agent.commands import COMMANDS
-from yourtool.tui.completer import Completer, best, workspace_files
+from yourtool.tui.completer import Completer, best
 
 FILES = ["README.md", "src/app.py", "src/apple/pie.py", "tests/test_app.py"]
 
@@ -74,32 +72,6 @@ def test_what_is_found_holds_the_letters_in_order(names, query):
 
 def test_a_name_that_begins_with_the_query_comes_first():
     assert best("app", ["x/mapper.py", "a/p/p.py", "src/app.py"])[0] == "src/app.py"
-
-
-def test_r_tui_03_files_that_git_ignores_are_left_out(tmp_path):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    (tmp_path / ".gitignore").write_text("*.log\n")
-    for name in ("kept.py", "noise.log", "line\nbreak.py"):
-        (tmp_path / name).write_text("")
-    assert workspace_files(tmp_path) == [".gitignore", "kept.py"]
-
-
-def test_a_program_that_a_repository_names_is_not_run_to_list_files(tmp_path):
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    mark = tmp_path / "ran"
-    command = f"touch {mark};"
-    subprocess.run(["git", "-C", tmp_path, "config", "core.fsmonitor", command], check=True)
-    (tmp_path / "a.py").write_text("")
-    assert "a.py" in workspace_files(tmp_path)
-    assert not mark.exists()
-
-
-def test_outside_a_repository_the_directory_is_walked(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "a.py").write_text("")
-    (tmp_path / ".hidden").mkdir()
-    (tmp_path / ".hidden" / "b.py").write_text("")
-    assert workspace_files(tmp_path) == ["sub/a.py"]
 
 
 def test_the_shortest_id_of_a_model_by_that_name_is_the_closest():

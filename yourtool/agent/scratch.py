@@ -4,40 +4,42 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
+from yourtool.tools import tree
 from yourtool.tools.shell import environment
+from yourtool.tools.workspace import Workspace
 
 MAX_FILES = 2_000
 MAX_BYTES = 50_000_000
 KEEP_SECONDS = 7 * 24 * 3600
-_GIT_FILES = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "ls-files")
 
 
 def make_scratch_copy(workspace: Path, parent: Path) -> Path:
     """Copy the regular files of `workspace` to a new directory under `parent`; return it.
 
-    Files that git ignores stay behind, links are not followed, and the copy stops at `MAX_FILES`
-    files or `MAX_BYTES` bytes, whichever comes first. The copy is a git repository of its own
-    where git is installed, so that nothing in it reaches the original. Copies under `parent` that
-    are older than `KEEP_SECONDS` are deleted.
+    Files that git ignores stay behind, links are not followed, and the copy holds the first
+    `MAX_FILES` files at most, as far as they fit into `MAX_BYTES` bytes. The copy is a git
+    repository of its own where git is installed, so that nothing in it reaches the original.
+    Copies under `parent` that are older than `KEEP_SECONDS` are deleted.
     """
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _sweep(parent)
     scratch = Path(tempfile.mkdtemp(prefix=f"{workspace.name}-", dir=parent))
     room = MAX_BYTES
-    for name in _project_files(workspace)[:MAX_FILES]:
+    visible = tree.files(Workspace(workspace), ".", threading.Event())
+    for name in islice(visible, MAX_FILES):
         source, target = workspace / name, scratch / name
-        if source.is_symlink() or not source.is_file():
+        if (size := source.stat().st_size) > room:
             continue
-        room -= source.stat().st_size
-        if room < 0:
-            break
+        room -= size
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
-    _run(("git", "init", "--quiet"), scratch)
+    _make_repository(scratch)
     return scratch
 
 
@@ -48,33 +50,13 @@ def _sweep(parent: Path) -> None:
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _project_files(workspace: Path) -> list[str]:
-    listed = _run((*_GIT_FILES, "-co", "--exclude-standard", "-z"), workspace)
-    if listed is not None:
-        return sorted(name for name in listed.split("\0") if name)
-    return sorted(_walk(workspace))
-
-
-def _walk(workspace: Path) -> Iterable[str]:
-    """Name visible files near the top; a directory that is no repository may be enormous."""
-    for depth in ("*", "*/*", "*/*/*"):
-        for path in workspace.glob(depth):
-            relative = path.relative_to(workspace)
-            if path.is_file() and not any(part.startswith(".") for part in relative.parts):
-                yield str(relative)
-
-
-def _run(command: tuple[str, ...], directory: Path) -> str | None:
-    try:
-        done = subprocess.run(
-            command,
+def _make_repository(directory: Path) -> None:
+    with suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            ("git", "init", "--quiet"),
             cwd=directory,
             env=environment(os.environ, directory),
             capture_output=True,
-            text=True,
             timeout=10,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None

@@ -5,11 +5,13 @@ all of it and nothing else need be told.
 """
 
 import hashlib
+import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 
 from yourtool.agent.addressing import Addressed, address
@@ -51,8 +53,12 @@ from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.store.leases import Lease
 from yourtool.text import storable
+from yourtool.tools import tree
 from yourtool.tools.base import Toolbox
 from yourtool.tools.workspace import FileReads, Workspace
+
+MAX_FILES = 50_000
+"""Offered for mentions at the most."""
 
 
 @dataclass(kw_only=True)
@@ -136,6 +142,14 @@ class Session:
             ("tools", estimate_tokens((), self._around.toolbox.definitions)),
             *((f"{role} messages", estimate_tokens(said, ())) for role, said in by_role.items()),
         ]
+
+    def files(self) -> list[str]:
+        """Return paths of the workspace that can be mentioned, ignored files left out; capped.
+
+        Blocks on the file system.
+        """
+        found = tree.files(self._around.workspace, ".", threading.Event())
+        return [name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name]
 
     # ── verbs ───────────────────────────────────────────────────────────────────────────────────
 

@@ -1,20 +1,14 @@
 """What can be offered for the word at the cursor: commands, their values, models and files."""
 
 import heapq
-import os
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
 from yourtool.agent.commands import COMMANDS, matching
 
 MAX_OFFERS = 50
-MAX_FILES = 50_000
-_GIT_SECONDS = 10
-_SKIPPED = frozenset({"node_modules", "__pycache__", "venv"})
 
 
 class Candidate(Struct, frozen=True):
@@ -103,37 +97,3 @@ def _distance(query: str, name: str) -> tuple[bool, bool, bool, int, str]:
     base = name.rpartition("/")[2]
     begins = base.startswith(query) or f":{query}" in base
     return not begins, query not in base, query not in name, len(name), name
-
-
-def workspace_files(root: Path) -> list[str]:
-    """Return paths below `root` that a repository does not ignore; sorted, capped.
-
-    Blocks; call it in a thread. Names that cannot be typed are left out.
-    """
-    try:
-        listed = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "ls-files", "-coz", "--exclude-standard"],
-            cwd=root,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=_GIT_SECONDS,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
-            check=True,
-        ).stdout
-        found = {os.fsdecode(name) for name in listed.split(b"\0")[:MAX_FILES] if name}
-    except (OSError, subprocess.SubprocessError):
-        found = _walk(root)
-    return sorted(name for name in found if name.isprintable() and " " not in name)
-
-
-def _walk(root: Path) -> set[str]:
-    found: set[str] = set()
-    for directory, folders, files in os.walk(root):
-        folders[:] = sorted(
-            each for each in folders if not each.startswith(".") and each not in _SKIPPED
-        )
-        below = os.path.relpath(directory, root)
-        found.update(name if below == "." else f"{below}/{name}" for name in files)
-        if len(found) >= MAX_FILES:
-            break
-    return found

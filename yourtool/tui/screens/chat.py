@@ -9,7 +9,6 @@ from textual.actions import SkipAction
 from textual.widgets import TextArea
 
 from yourtool.config import Mode
-from yourtool.tui.completer import workspace_files
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import bindings
 from yourtool.tui.screens.choices import history_choices
@@ -94,7 +93,7 @@ class ChatScreen(TurnScreen):
             return
         self._listing = True
         try:
-            self.completer.files = await asyncio.to_thread(workspace_files, self.session.workspace)
+            self.completer.files = await asyncio.to_thread(self.session.files)
         finally:
             self._listing = False
         if self.completer.files:

@@ -154,11 +154,11 @@ async def enter_key(chat: "TurnScreen", argument: str) -> None:
         return
     runtime.registry.save_key(name, key)
     runtime.availability.reset(name)
-    chat.note("info", f"The key for `{name}` is saved.")
     if session.model.provider == DEMO and not chat.playing:  # leave its copy of the directory
         await begin_session(chat, row.default_model or "")
     elif row.default_model and chat.session is not None:
         await chat.change(chat.session.select(row.default_model))
+    chat.note("info", f"The key for `{name}` is saved.")
     tell_demo(chat)
 
 
