@@ -50,6 +50,7 @@ class Picker(ModalScreen[str | None]):
             padding: 0;
             background: $background;
             &:focus { border: none; }
+            & > .option-list--option-disabled { color: $foreground 75%; }
         }
         &.-empty #nothing { display: block; }
     }
