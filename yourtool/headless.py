@@ -5,11 +5,10 @@ would need consent is denied at once and listed.
 """
 
 import asyncio
-import base64
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Literal, Protocol, TextIO, TypeAlias
@@ -17,16 +16,16 @@ from typing import Literal, Protocol, TextIO, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from yourtool.agent.attachments import attachment
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
 from yourtool.agent.session import Session
 from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events import Event
-from yourtool.messages import ContentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.messages import ContentBlock, TextBlock
 from yourtool.outcome import Exit, NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths
-from yourtool.providers.images import IMAGE_LIMIT, MEDIA_TYPES, sniff
 from yourtool.text import printable, storable
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
@@ -36,7 +35,6 @@ class Task(Struct, frozen=True, kw_only=True):
     """What is to be answered, and how the answer is written."""
 
     prompt: str
-    attachments: tuple[Path, ...] = ()
     output: Format = "text"
     session: str | None = None
     """The beginning of a session id; empty: the last session of the directory."""
@@ -127,7 +125,7 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
 
 
 async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
-    content = await asyncio.to_thread(_content, task)
+    content = await asyncio.to_thread(_content, task.prompt, options.attachments)
     runtime = await Runtime.open(paths, options)
     try:
         for warning in runtime.warnings:
@@ -216,25 +214,10 @@ def _require_model(runtime: Runtime) -> None:
         )
 
 
-def _content(task: Task) -> str | tuple[ContentBlock, ...]:
-    if not task.attachments:
-        return task.prompt
-    return (TextBlock(task.prompt), *(_image(path) for path in task.attachments))
-
-
-def _image(path: Path) -> ImageBlock:
-    try:
-        with path.open("rb") as file:
-            content = file.read(IMAGE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"`{path}` cannot be attached: {error.strerror}") from error
-    if len(content) > IMAGE_LIMIT:
-        raise UsageError(f"`{path}` is larger than {IMAGE_LIMIT // 2**20} MiB; make it smaller")
-    if (media_type := sniff(content)) not in MEDIA_TYPES:
-        kinds = ", ".join(kind.removeprefix("image/") for kind in MEDIA_TYPES)
-        raise UsageError(f"`{path}` is not an image; {kinds} files can be attached")
-    data = base64.b64encode(content).decode("ascii")
-    return ImageBlock(ImageSource("base64", data), media_type)
+def _content(prompt: str, attachments: Sequence[Path]) -> str | tuple[ContentBlock, ...]:
+    if not attachments:
+        return prompt
+    return (TextBlock(prompt), *map(attachment, attachments))
 
 
 def _line(value: Event | Result) -> str:

@@ -232,12 +232,20 @@ def test_an_image_goes_with_the_prompt(line, tmp_path):
     assert started["message"]["content"][1]["media_type"] == "image/png"
 
 
-def test_what_is_no_image_is_refused_clearly(line, tmp_path):
-    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7")
+def test_a_text_document_goes_with_the_prompt_by_its_name(line, tmp_path):
+    (tmp_path / "notes.md").write_text("# Plan\n\nShip it.\n")
+    line.script([{"say": "fine"}])
+    events = line.events("-p", "what is it?", "--attach", str(tmp_path / "notes.md"))
+    started = next(event for event in events if event["type"] == "turn.started")
+    assert started["message"]["content"][1]["text"] == "The file notes.md:\n\n# Plan\n\nShip it.\n"
+
+
+def test_what_is_neither_an_image_nor_text_is_refused_clearly(line, tmp_path):
+    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7\n\xe2\xe3\xcf\xd3")
     line.script([{"say": "never"}])
     code, out, err = line("-p", "x", "--attach", str(tmp_path / "notes.pdf"))
     assert (code, out) == (2, "")
-    assert "is not an image" in err
+    assert "neither an image" in err
     assert line("-p", "x", "--attach", "missing.png")[0] == 2
 
 

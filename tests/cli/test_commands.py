@@ -69,7 +69,6 @@ def test_every_option_of_a_run_is_read_r_cli_03(tmp_path):
         (["--cwd", "/does/not/exist"], "not a directory"),
         (["-c", "-r", "x"], "cannot be combined"),
         (["--output-format", "json"], "needs `-p`"),
-        (["--attach", "a.png"], "needs `-p`"),
         (["-p", "x", "-r"], "sessions list"),
         (["--modl=x"], "unrecognized"),
         (["--mod=x"], "unrecognized"),

@@ -11,7 +11,7 @@ import pexpect
 import pyte
 
 ROOT = Path(__file__).parents[2]
-YOURTOOL = (sys.executable, "-m", "yourtool")
+YOURTOOL = (sys.executable, "-P", "-m", "yourtool")
 
 
 class Terminal:

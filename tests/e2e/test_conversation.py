@@ -1,11 +1,15 @@
 """The first real turn, end to end, as a person has it."""
 
 import sqlite3
+from base64 import b64decode
 
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
-READY = "Say what to do"
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
+    "rkJggg=="
+)
 
 
 def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, home):
@@ -81,3 +85,21 @@ def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(proje
     pending = "SELECT count(*) FROM tool_calls WHERE status != 'succeeded'"
     assert database.execute(pending).fetchone() == (0,)
     database.close()
+
+
+def test_an_attached_picture_goes_with_the_first_prompt_alone(project, home, tmp_path):
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(b64decode(PIXEL))
+    with ProviderServer([Reply("A dot."), Reply("Still a dot.")]) as server:
+        env = {**home, **server.environment}
+        with Terminal((*YOURTOOL, "--attach", str(picture)), cwd=project, env=env) as terminal:
+            terminal.wait("dot.png goes with the next prompt")
+            terminal.say("what is it?")
+            terminal.wait("A dot")
+            terminal.say("sure?")
+            terminal.wait("Still a dot")
+            terminal.say("/quit")
+            assert terminal.end() == 0
+        said = [m for m in server.requests[1][1]["messages"] if m["role"] == "user"]
+        assert [part["type"] for part in said[0]["content"]] == ["text", "image"]
+        assert "image" not in str(said[1])

@@ -333,7 +333,7 @@ class FakeRuntime:
 
     def __init__(self, home: Path, *sessions: FakeSession) -> None:
         self.paths = Paths(home, home / "data", home / "state", home / "cache")
-        self.options = SimpleNamespace(workspace=sessions[0].workspace)
+        self.options = SimpleNamespace(workspace=sessions[0].workspace, attachments=())
         self.config = Config()
         known = Catalogue([GPT, SONNET, TOUR], "2026-01-01")
         self.catalogue = SimpleNamespace(all=lambda: (GPT, SONNET), resolve=known.resolve)

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.agent.addressing import address
+from yourtool.agent.attachments import attachment
 from yourtool.agent.gate import Gate
 from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
@@ -59,6 +60,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     max_turns: int | None = None
     max_cost: Decimal | None = None
     effort: str | None = None
+    attachments: tuple[Path, ...] = ()
+    """Files for the first prompt."""
     interactive: bool = True
 
 
@@ -206,6 +209,9 @@ class Runtime:
                 self._global_default(),
             ),
         )
+
+    attachment = staticmethod(attachment)
+    """Reads a file as a block of a prompt, for front ends that load the core late."""
 
     async def find_local_servers(self) -> tuple[LocalServer, ...]:
         """Look for model servers on this machine, and make their models known."""

@@ -72,7 +72,6 @@ def _answer(arguments: Arguments, prompt: str, paths: Paths) -> int:
     _loaded()
     task = headless.Task(
         prompt=whole,
-        attachments=arguments.attachments,
         output=arguments.output_format,
         session="" if arguments.proceed else arguments.resume,
     )
@@ -136,5 +135,6 @@ def _run_options(arguments: Arguments, *, interactive: bool) -> Any:
         max_turns=arguments.max_turns,
         max_cost=arguments.max_cost,
         effort=arguments.effort,
+        attachments=arguments.attachments,
         interactive=interactive,
     )

@@ -90,8 +90,6 @@ def _check(arguments: Arguments, *, formatted: bool) -> None:
         raise UsageError("`--continue` and `--resume` cannot be combined; `--resume ID` is enough")
     if is_run and arguments.prompt is None and formatted:
         raise UsageError("`--output-format` needs `-p`: the interface has no format")
-    if is_run and arguments.prompt is None and arguments.attachments:
-        raise UsageError("`--attach` needs `-p`")
     if is_run and arguments.prompt is not None and arguments.resume == "":
         raise UsageError("`--resume` needs an id with `-p`; `yourtool sessions list` shows them")
 
@@ -223,7 +221,7 @@ def _add_answer_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="an image that goes with the prompt; may be repeated",
+        help="an image or text document for the (first) prompt; may be repeated",
     )
 
 

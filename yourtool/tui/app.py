@@ -23,7 +23,12 @@ from yourtool.tui.plain import Plain
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.turns import TurnScreen
-from yourtool.tui.screens.verbs import offer_local_servers, pick_session, tell_demo
+from yourtool.tui.screens.verbs import (
+    attach_files,
+    offer_local_servers,
+    pick_session,
+    tell_demo,
+)
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
 
@@ -169,6 +174,7 @@ class YourtoolApp(App[None]):
         self._offer_themes(themes.values())
         if self._load_highlight is not None:
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
+        await attach_files(self.chat, runtime)
         self.chat.attach(runtime, session)
         tell_demo(self.chat)
         await offer_local_servers(self.chat)

@@ -20,6 +20,7 @@ from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
 from yourtool.events import Event, Fact, TurnCancelled
+from yourtool.messages import ContentBlock, TextBlock
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
@@ -87,6 +88,8 @@ class TurnScreen(Screen[None]):
         self.session: Session | None = None
         self.history: History | None = None
         self.completer = Completer()
+        self.attached: tuple[ContentBlock, ...] = ()
+        """What goes with the next prompt."""
         self.playing = False
         """A turn runs, from its first event to its last."""
         self.turn: Worker[None] | None = None
@@ -210,7 +213,9 @@ class TurnScreen(Screen[None]):
     def send(self, draft: Draft) -> None:
         """Start a turn with a draft."""
         assert self.session is not None, "nothing is sent before there is a session"
-        self.turn = self.play(self.session.send(draft.full), draft)
+        attached, self.attached = self.attached, ()
+        content = (TextBlock(draft.full), *attached) if attached else draft.full
+        self.turn = self.play(self.session.send(content), draft)
 
     def send_next(self) -> None:
         """Go on with what waits, unless it is held."""

@@ -1,5 +1,6 @@
 """What each slash command does on the screen; the names are those of the command table."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -234,6 +235,18 @@ def tell_demo(chat: "TurnScreen") -> None:
         f"set {' or '.join(names) or 'a key variable'} and start again · "
         f"or describe a local server in {runtime.paths.home / 'config.toml'}",
     )
+
+
+async def attach_files(chat: "TurnScreen", runtime: "Runtime") -> None:
+    """Let what `--attach` named go with the first prompt; a file that cannot is told."""
+    for path in runtime.options.attachments:
+        try:
+            block = await asyncio.to_thread(runtime.attachment, path)
+        except UsageError as error:
+            chat.note("error", str(error))
+        else:
+            chat.attached += (block,)
+            chat.note("info", f"{path.name} goes with the next prompt.")
 
 
 async def offer_local_servers(chat: "TurnScreen") -> None:
