@@ -250,13 +250,14 @@ class TurnScreen(Screen[None]):
         self._turn_began()
         held = False
         started = False
+        show = self.transcript.show  # looked up once: a reply has thousands of events
         try:
             async with aclosing(events):
                 paused = self.clock()
                 async for event in events:
                     started = True
                     held = held or isinstance(event, TurnCancelled)
-                    self.transcript.show(event)
+                    show(event)
                     if isinstance(event, Fact | Notice):
                         self.refresh_status()
                     if self.clock() - paused > SLICE_SECONDS:
