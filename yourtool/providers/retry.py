@@ -88,7 +88,10 @@ class Retrying:
             try:
                 async with aclosing(self._adapter.stream(request)) as events:
                     async for event in events:
-                        delivered = delivered or not isinstance(event, _NOT_CONTENT)
+                        if delivered:
+                            yield event
+                            continue
+                        delivered = not isinstance(event, _NOT_CONTENT)
                         held.append(event)
                         if delivered:
                             for ready in held:

@@ -44,6 +44,7 @@ SLICE_SECONDS = 0.008
 HINT = "/help · @ file or model · Shift+Tab mode"
 HINT_BUSY = "Esc stops · Enter queues"
 UNSEEN = "↓ new output · Ctrl+End"
+_TOLD = (Fact, Notice)  # events that the status line shows something of
 
 _log = logging.getLogger(__name__)
 
@@ -258,7 +259,7 @@ class TurnScreen(Screen[None]):
                     started = True
                     held = held or isinstance(event, TurnCancelled)
                     show(event)
-                    if isinstance(event, Fact | Notice):
+                    if isinstance(event, _TOLD):
                         self.refresh_status()
                     if self.clock() - paused > SLICE_SECONDS:
                         await asyncio.sleep(0)

@@ -27,6 +27,7 @@ FLUSHES = 12
 """Updates of the screen per second while something arrives."""
 _SLICE_SECONDS = 0.008
 _NOWHERE = 1 << 60
+_ENDS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
 
 
 class Transcript(ItemView):
@@ -82,10 +83,7 @@ class Transcript(ItemView):
         """Tell what an event changes; the screen follows within a twelfth of a second."""
         self._story.take(event)
         if self._story.touched:
-            ends = isinstance(
-                event, MessageComplete | LlmCallFailed | TurnCompleted | TurnCancelled
-            )
-            self._schedule(at_once=ends)
+            self._schedule(at_once=isinstance(event, _ENDS))
 
     def replay(self, facts: Iterable[AnyFact]) -> None:
         """Tell a stored session; only its last screenful is laid out."""
