@@ -43,6 +43,8 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
 
     supports_thinking: bool = False
     supports_images: bool = False
+    supports_audio: bool = False
+    supports_documents: bool = False
     supports_tools: bool = True
     supports_system_prompt: bool = True
     supports_structured_output: bool = False
@@ -57,7 +59,7 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
     accepted_image_media_types: tuple[str, ...] = ()
 
 
-class Price(Struct, frozen=True, kw_only=True):
+class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens."""
 
     input_per_mtok_usd: Decimal
@@ -65,6 +67,19 @@ class Price(Struct, frozen=True, kw_only=True):
     cached_read_per_mtok_usd: Decimal | None = None
     """None: cached tokens cost what uncached ones do."""
     cache_write_per_mtok_usd: Decimal | None = None
+
+
+class PriceTier(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a whole request costs whose prompt is longer than so many tokens."""
+
+    above_prompt_tokens: int
+    """Cached tokens count as well."""
+
+
+class Price(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model costs, and what it costs where prompts are long."""
+
+    tiers: tuple[PriceTier, ...] = ()
 
 
 class PriceTable(Struct, frozen=True, kw_only=True):

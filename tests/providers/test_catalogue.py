@@ -219,6 +219,35 @@ def test_the_user_can_price_a_model_and_the_version_says_so(load):
     assert catalogue.pricing_version == load().pricing_version + "+2027-01-01"
 
 
+def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it_whole(load):
+    shipped = load().get("google:gemini-2.5-pro").price
+    assert shipped is not None
+    [tier] = shipped.tiers
+    assert (tier.above_prompt_tokens, tier.output_per_mtok_usd) == (200_000, 15)
+    catalogue = load(
+        prices="""
+        pricing_version = "2027-01-01"
+        [models."google:gemini-2.5-pro"]
+        input_per_mtok_usd = 1
+        output_per_mtok_usd = 2
+        [models."openai:gpt-6-sol"]
+        input_per_mtok_usd = 1
+        output_per_mtok_usd = 2
+        [[models."openai:gpt-6-sol".tiers]]
+        above_prompt_tokens = 1_000
+        input_per_mtok_usd = 3.5
+        output_per_mtok_usd = 4
+        """
+    )
+    plain, tiered = (
+        catalogue.get(name).price for name in ("google:gemini-2.5-pro", "openai:gpt-6-sol")
+    )
+    assert plain is not None
+    assert tiered is not None
+    assert plain.tiers == ()
+    assert [each.input_per_mtok_usd for each in tiered.tiers] == [Decimal("3.5")]
+
+
 @pytest.mark.parametrize(
     ("models", "prices", "complaint"),
     [
@@ -234,6 +263,8 @@ def test_the_user_can_price_a_model_and_the_version_says_so(load):
         ("", '[models."a:b"]\ninput_per_mtok_usd = 1', "`output_per_mtok_usd` is missing"),
         ("", '[models."a:b"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 1', "a date such as"),
         ("", 'pricing_version = "x"\n[models."a:b"]\ninput = 1', "prices.toml:3"),
+        ("", '[models."a:b"]\ntiers = [{ above_prompt_tokens = 9 }]', "`input_per_mtok_usd` - at"),
+        ("", '[models."a:b"]\ntiers = [{ above = 9 }]', 'prices.toml:2: .*tiers`: .* "?`?above'),
     ],
 )
 def test_what_is_written_wrongly_is_told_with_its_place_r_rte_07(load, models, prices, complaint):

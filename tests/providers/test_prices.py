@@ -1,10 +1,11 @@
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from yourtool.deltas import TokenUsage
-from yourtool.models import Price
+from yourtool.models import Price, PriceTier
 from yourtool.providers.prices import cost
 
 SONNET = Price(
@@ -12,6 +13,18 @@ SONNET = Price(
     output_per_mtok_usd=Decimal("15.00"),
     cached_read_per_mtok_usd=Decimal("0.30"),
     cache_write_per_mtok_usd=Decimal("3.75"),
+)
+LONG = PriceTier(
+    above_prompt_tokens=200_000,
+    input_per_mtok_usd=Decimal("2.50"),
+    output_per_mtok_usd=Decimal("15.00"),
+    cached_read_per_mtok_usd=Decimal("0.25"),
+)
+GEMINI = Price(
+    input_per_mtok_usd=Decimal("1.25"),
+    output_per_mtok_usd=Decimal("10.00"),
+    cached_read_per_mtok_usd=Decimal("0.125"),
+    tiers=(LONG,),
 )
 TOKENS = st.integers(0, 10**10)
 
@@ -55,3 +68,46 @@ def test_no_cent_is_lost_when_requests_are_summed(a, b, c, d):
 
     parts = [usage(a, 0, 0, 0), usage(0, b, 0, 0), usage(0, 0, c, 0), usage(0, 0, 0, d)]
     assert sum(cost(part, SONNET) or 0 for part in parts) == cost(usage(a, b, c, d), SONNET)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "cached", "written", "dollars"),
+    [
+        (200_000, 0, 0, "0.26"),
+        (200_001, 0, 0, "0.5150025"),
+        (1, 199_999, 0, "0.035001125"),
+        (1, 200_000, 0, "0.0650025"),
+        (1, 100_000, 100_000, "0.2900025"),
+    ],
+)
+def test_a_long_prompt_prices_the_whole_request_cached_tokens_counted_r_cst_01(
+    fresh, cached, written, dollars
+):
+    usage = TokenUsage(
+        input_tokens=fresh,
+        output_tokens=1_000,
+        cached_input_tokens=cached,
+        cache_creation_input_tokens=written,
+    )
+    assert cost(usage, GEMINI) == Decimal(dollars)
+
+
+def test_of_several_tiers_the_highest_reached_holds_in_whatever_order_they_stand():
+    def flat(above: int, dollars: str) -> PriceTier:
+        amount = Decimal(dollars)
+        return PriceTier(
+            above_prompt_tokens=above, input_per_mtok_usd=amount, output_per_mtok_usd=amount
+        )
+
+    price = Price(
+        input_per_mtok_usd=Decimal(1),
+        output_per_mtok_usd=Decimal(1),
+        tiers=(flat(256_000, "3"), flat(32_000, "2")),
+    )
+    prompts = (32_000, 32_001, 256_000, 256_001)
+    costs = [cost(TokenUsage(input_tokens=each, output_tokens=0), price) for each in prompts]
+    assert [
+        total * 1_000_000 / prompt
+        for total, prompt in zip(costs, prompts, strict=True)
+        if total is not None
+    ] == [1, 2, 2, 3]

@@ -1,6 +1,7 @@
 """`yourtool models`: what there is, what each one can take and costs, and what is missing."""
 
 import asyncio
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -71,14 +72,14 @@ async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | 
 
 
 def _row(model: Model, *, usable: bool) -> tuple[str, ...]:
-    price = model.price
+    rates = (model.price, *model.price.tiers) if model.price else ()
     return (
         "✓" if usable else "–",
         model.id,
         " ".join(model.aliases),
         f"{model.capabilities.max_context_tokens // 1000}k",
-        _dollars(price.input_per_mtok_usd) if price else "?",
-        _dollars(price.output_per_mtok_usd) if price else "?",
+        _range([each.input_per_mtok_usd for each in rates]),
+        _range([each.output_per_mtok_usd for each in rates]),
         " ".join(_abilities(model.capabilities)),
     )
 
@@ -93,8 +94,10 @@ def _abilities(capabilities: AdapterCapabilities) -> list[str]:
     return [name for name, able in named.items() if able]
 
 
-def _dollars(amount: Decimal) -> str:
-    return f"{amount.normalize():f}"
+def _range(amounts: Sequence[Decimal]) -> str:
+    """Write a price, or from which to which it goes with the length of the prompt."""
+    ends = (amounts[0], max(amounts)) if amounts else ()
+    return "–".join(dict.fromkeys(f"{amount.normalize():f}" for amount in ends)) or "?"
 
 
 def _as_json(model: Model, why_not: str | None, pricing_version: str) -> dict[str, Any]:

@@ -1,9 +1,14 @@
-"""What a request costs: four disjoint buckets of tokens, each at its own price."""
+"""What a request costs: four disjoint buckets of tokens, each at its own price.
+
+Where a vendor charges more for long prompts, the whole request has the price of its prompt's
+length, the reply included: https://ai.google.dev/gemini-api/docs/pricing,
+https://platform.openai.com/docs/pricing, https://docs.claude.com/en/docs/about-claude/pricing.
+"""
 
 from decimal import Decimal
 
 from yourtool.deltas import TokenUsage
-from yourtool.models import Price
+from yourtool.models import Price, Rates
 
 _MILLION = -6
 
@@ -16,11 +21,18 @@ def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
     """
     if price is None:
         return None
-    read, write = price.cached_read_per_mtok_usd, price.cache_write_per_mtok_usd
+    rates = _rates(usage, price)
+    read, write = rates.cached_read_per_mtok_usd, rates.cache_write_per_mtok_usd
     per_million = (
-        usage.input_tokens * price.input_per_mtok_usd
-        + usage.output_tokens * price.output_per_mtok_usd
-        + usage.cached_input_tokens * (price.input_per_mtok_usd if read is None else read)
-        + usage.cache_creation_input_tokens * (price.input_per_mtok_usd if write is None else write)
+        usage.input_tokens * rates.input_per_mtok_usd
+        + usage.output_tokens * rates.output_per_mtok_usd
+        + usage.cached_input_tokens * (rates.input_per_mtok_usd if read is None else read)
+        + usage.cache_creation_input_tokens * (rates.input_per_mtok_usd if write is None else write)
     )
     return per_million.scaleb(_MILLION)
+
+
+def _rates(usage: TokenUsage, price: Price) -> Rates:
+    prompt = usage.input_tokens + usage.cached_input_tokens + usage.cache_creation_input_tokens
+    reached = [tier for tier in price.tiers if prompt > tier.above_prompt_tokens]
+    return max(reached, key=lambda tier: tier.above_prompt_tokens, default=price)

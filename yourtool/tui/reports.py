@@ -114,7 +114,11 @@ def price_words(price: Price | None) -> str:
         return "unpriced"
     if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
         return "free"
-    return f"${price.input_per_mtok_usd:f} in, ${price.output_per_mtok_usd:f} out per M"
+    words = f"${price.input_per_mtok_usd:f} in, ${price.output_per_mtok_usd:f} out per M"
+    if not price.tiers:
+        return words
+    first = min(tier.above_prompt_tokens for tier in price.tiers)
+    return f"{words}, more above {tokens_words(first)}"
 
 
 def tokens_words(tokens: int) -> str:
