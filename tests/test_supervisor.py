@@ -69,12 +69,17 @@ class Terminal:
             self.output += os.read(self.master, 65_536)
         return bool(ready)
 
+    def hang_up(self) -> None:
+        os.close(self.master)
+        os.close(self.slave)
+        self.master = self.slave = -1
+
     def close(self) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(20)
-        os.close(self.master)
-        os.close(self.slave)
+        if self.master >= 0:
+            self.hang_up()
 
     def assert_restored(self) -> None:
         for mode in MODES:
@@ -162,6 +167,14 @@ def test_the_program_ends_when_its_parent_is_killed(terminal):
     screen.until(b"<hung up>")
 
 
+def test_the_program_ends_when_its_terminal_is_gone_and_nobody_told_it(terminal):
+    life = "signal.signal(1, lambda *_: os._exit(6))" + WAIT
+    screen = terminal(full_screen(life).replace("if True:", "if False:"))
+    screen.until(rb"<pids \d+ \d+>")
+    screen.hang_up()
+    assert screen.process.wait(20) == 6
+
+
 def test_a_signal_from_the_terminal_arrives_once(terminal):
     life = (
         "signal.signal(2, lambda *_: os.write(1, b'<int>'));"
@@ -231,6 +244,17 @@ def test_the_real_interface_leaves_the_terminal_as_it_was_r_tui_16(terminal, tmp
         on, off = (screen.output.rfind(f"\x1b[?{mode}{end}".encode()) for end in "hl")
         assert on < off, f"mode {mode} was left on"
     assert b"Traceback" not in screen.output
+
+
+def test_the_real_interface_ends_when_its_terminal_is_gone_r_tui_16(terminal, tmp_path):
+    without = INTERFACE.replace("fcntl.ioctl(0, termios.TIOCSCTTY, 0)", "")
+    screen = terminal(without.format(cwd=str(tmp_path)))
+    screen.until(rb"demo:tour")
+    [child] = children_of(screen.process.pid)
+    screen.hang_up()
+    assert screen.process.wait(20) == 128 + signal.SIGHUP
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 def children_of(parent: int) -> list[int]:

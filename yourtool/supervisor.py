@@ -8,6 +8,7 @@ imported here: this is on the way of every start.
 """
 
 import os
+import select
 import signal
 import sys
 import termios
@@ -154,6 +155,14 @@ def _explain(code: int) -> None:
 
 
 def _hang_up_after(parent_alive: int) -> None:
-    """End the program when its parent is gone: the other end of the pipe closes with it."""
-    os.read(parent_alive, 1)
+    """End the program when its parent or its terminal is gone.
+
+    The other end of the pipe closes with the parent. A terminal that is closed sends SIGHUP only to
+    the session that it controls; any other program would read the end of its input for ever.
+    """
+    gone = select.poll()
+    gone.register(parent_alive, 0)
+    gone.register(0, 0)
+    while (0, select.POLLNVAL) in gone.poll():
+        gone.unregister(0)  # a system that cannot wait for a terminal in this way
     os.kill(os.getpid(), signal.SIGHUP)
