@@ -129,7 +129,8 @@ class YourtoolApp(App[None]):
         if (turn := chat.turn) is not None:
             await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
         self._tell_terminal(untitled(os.environ))
-        farewell = self._farewell()
+        hung_up = code == 128 + signal.SIGHUP
+        farewell = None if hung_up else self._farewell()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 if chat.session is not None:

@@ -56,6 +56,14 @@ KEYS: tuple[Key, ...] = (
         description="line down; at the bottom, recall a newer prompt",
     ),
     Key(
+        id="prompt.undo",
+        place="prompt",
+        keys="ctrl+underscore",
+        shown="Ctrl+_",
+        action="undo",
+        description="take the last change of the text back",
+    ),
+    Key(
         id="prompt.complete",
         place="prompt",
         keys="tab",
@@ -86,6 +94,14 @@ KEYS: tuple[Key, ...] = (
         shown="Ctrl+D",
         action="leave",
         description="quit when the prompt is empty",
+    ),
+    Key(
+        id="chat.suspend",
+        place="chat",
+        keys="ctrl+z",
+        shown="Ctrl+Z",
+        action="suspend",
+        description="back to the shell; `fg` comes back here",
     ),
     Key(
         id="chat.mode",

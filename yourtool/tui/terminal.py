@@ -4,6 +4,7 @@ Sequences: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html (OSC 2, XTWIN
 https://iterm2.com/documentation-escape-codes.html (OSC 9).
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +25,27 @@ class OutputDriver(LinuxDriver):
         if sys.__stdout__ is not None:
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
             self._file = sys.__stdout__
+        self._asleep = False
+
+    def _sigtstp_application(self, *arguments: Any) -> None:
+        self._asleep = True
+        super()._sigtstp_application(*arguments)
+
+    def _sigcont_application(self, *arguments: Any) -> None:
+        """Take the terminal back once, although both the shell and the supervisor wake us."""
+        if self._asleep:
+            self._asleep = False
+            super()._sigcont_application(*arguments)
+        self._app.refresh(layout=True)  # the shell wrote where the screen was
+
+
+def can_be_woken() -> bool:
+    """Return whether a shell with job control started the program, and can continue it.
+
+    Stopping without one would freeze the terminal. Such a shell gives every job a process group,
+    see https://www.gnu.org/software/libc/manual/html_node/Orphaned-Process-Groups.html.
+    """
+    return os.getsid(0) != os.getpgrp()
 
 
 def titled(name: str, environ: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from yourtool.tui.keys import bindings
 from yourtool.tui.screens.choices import history_choices
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
+from yourtool.tui.terminal import can_be_woken
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.transcript import Transcript
@@ -129,6 +130,14 @@ class ChatScreen(TurnScreen):
         if self.prompt.text:
             raise SkipAction
         self.app.run_worker(self.app.action_quit())
+
+    def action_suspend(self) -> None:
+        """Ctrl+Z: back to the shell that started the program."""
+        self.keep_draft()
+        if can_be_woken():
+            self.app.action_suspend_process()
+        else:
+            self.note("info", "No shell with job control started this, so nothing could wake it.")
 
     def action_retry(self) -> None:
         """Ctrl+T: the failed turn again."""

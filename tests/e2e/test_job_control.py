@@ -1,0 +1,97 @@
+"""Ctrl+Z and `fg`, as a person has them: in a shell, in a terminal."""
+
+import os
+import shlex
+
+import pytest
+
+from tests.e2e.conftest import make_repository
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
+MODES = (b"1000", b"1003", b"1004", b"1006", b"1049")
+"""Bracketed paste is not among them: the shell turns it on for itself."""
+
+
+@pytest.fixture
+def work(tmp_path):
+    path = tmp_path / "work"
+    path.mkdir()
+    (path / "README.md").write_text("# work\n")
+    make_repository(path)
+    return path
+
+
+def open_in_shell(terminal):
+    terminal.wait("shell>")
+    terminal.send(f"{shlex.join(YOURTOOL)}\r")
+    terminal.wait("anthropic:")
+
+
+def left_on(output):
+    return [
+        mode
+        for mode in MODES
+        if output.rfind(b"\x1b[?%sh" % mode) > output.rfind(b"\x1b[?%sl" % mode)
+    ]
+
+
+def test_ctrl_z_gives_the_shell_its_terminal_and_fg_brings_everything_back_r16(work, home):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with ProviderServer([Reply("One is done."), Reply("Two is done.")]) as server:
+        with Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal:
+            open_in_shell(terminal)
+            terminal.say("first")
+            terminal.wait("One is done")
+            terminal.send("a draft that stays")
+            terminal.wait("a draft that stays")
+            terminal.send("\x1a")
+            terminal.wait("Stopped")
+            assert left_on(bytes(terminal.output)) == []
+            assert b"\x1b[?25h" in terminal.output[terminal.output.rfind(b"\x1b[?25l") :]
+            terminal.send("echo the shell $((40 + 2)) works\r")
+            terminal.wait("the shell 42 works")
+            terminal.screen.reset()  # what is seen afterwards was painted anew
+            terminal.send("fg; echo left with $?\r")
+            shown = terminal.wait("a draft that stays")
+            assert "One is done" in shown
+            terminal.send(" as it was")
+            terminal.wait("a draft that stays as it was")
+            terminal.send("\r")
+            terminal.wait("Two is done")
+            terminal.say("/quit")
+            terminal.wait("left with 0")
+            assert left_on(bytes(terminal.output)) == []
+
+
+def test_a_turn_survives_being_stopped_in_the_middle(work, home):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    slow = Reply("word " * 12 + "and the end", pause=0.1, words_at_once=1)
+    with ProviderServer([slow]) as server:
+        with Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal:
+            open_in_shell(terminal)
+            terminal.say("talk")
+            terminal.wait("word word")
+            terminal.send("\x1a")
+            terminal.wait("Stopped")
+            terminal.send("fg; echo left with $?\r")
+            terminal.wait("and the end")
+            terminal.wait(lambda text: "working" not in text)
+            terminal.say("/quit")
+            terminal.wait("left with 0")
+
+
+def test_where_no_shell_could_wake_it_the_program_does_not_stop(work, home):
+    with (
+        ProviderServer([Reply("Hello.")]) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait("anthropic:")
+        assert os.getsid(terminal.process.pid) == terminal.process.pid
+        terminal.send("\x1a")
+        terminal.wait("nothing could wake it")
+        terminal.say("hello")
+        terminal.wait("Hello")
+        terminal.say("/quit")
+        assert terminal.end() == 0
