@@ -9,6 +9,8 @@ from yourtool.events import FACT_TYPES, Actor, AnyFact, Event, Fact, RouteDecide
 CATALOG = {
     "session.created",
     "session.resumed",
+    "session.forked",
+    "session.imported",
     "session.model_selected",
     "session.ended",
     "turn.started",

@@ -74,6 +74,23 @@ class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):
     last_event_id_at_resume: str | None = None
 
 
+class SessionForked(Fact, frozen=True, kw_only=True, tag="session.forked"):
+    """What stands before was copied from another session, and paid for there."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    parent_session_id: str
+
+
+class SessionImported(Fact, frozen=True, kw_only=True, tag="session.imported"):
+    """What stands before came from a file, and was paid for elsewhere."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    source_session_id: str
+    """The id that the session had where it was exported."""
+
+
 class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):
     """The user chose a model for the session, or gave the choice back with `/model -`."""
 
@@ -308,6 +325,8 @@ class ProviderRecovered(Fact, frozen=True, kw_only=True, tag="routing.provider_r
 AnyFact: TypeAlias = (
     SessionCreated
     | SessionResumed
+    | SessionForked
+    | SessionImported
     | SessionModelSelected
     | SessionEnded
     | TurnStarted

@@ -13,7 +13,9 @@ from tests.store.turns import Story
 from yourtool.errors import StoreError
 from yourtool.store.database import Database
 from yourtool.store.log import Log
+from yourtool.store.rows import INSERT_MESSAGE, message_row
 from yourtool.store.schema import STEPS
+from yourtool.store.sessions import Sessions
 
 LATER = (*STEPS, ("ALTER TABLE sessions ADD COLUMN mood TEXT", "CREATE TABLE extra (id TEXT)"))
 
@@ -32,7 +34,7 @@ async def test_r_per_01_tables_have_the_columns_and_indexes_of_the_contract(data
     }
     assert columns == {
         "sessions": "id workspace_path active_model routing_policy_json schema_version created_at"
-        " updated_at",
+        " updated_at parent_session_id copied_through",
         "messages": "id session_id role content_json metadata_json created_at schema_version",
         "tool_calls": "id session_id message_id result_message_id name status provider_id provider"
         " created_at completed_at",
@@ -100,7 +102,10 @@ async def test_nothing_is_made_before_the_first_use(path):
 
 async def test_a_change_that_raises_is_undone(database, rows):
     def work(connection: sqlite3.Connection) -> None:
-        connection.execute("INSERT INTO sessions VALUES ('s', '/w', NULL, NULL, 1, 0, 0)")
+        connection.execute(
+            "INSERT INTO sessions (id, workspace_path, schema_version, created_at, updated_at)"
+            " VALUES ('s', '/w', 1, 0, 0)"
+        )
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
@@ -125,7 +130,7 @@ async def test_a_newer_file_is_refused_and_left_as_it_is(path):
     await later.close()
     before = path.read_bytes()
     database = Database(path)
-    with pytest.raises(StoreError, match=r"newer version of yourtool \(format 2, this one knows 1"):
+    with pytest.raises(StoreError, match=r"newer version of yourtool \(format 3, this one knows 2"):
         await database.read(lambda connection: connection)
     await database.close()
     assert path.read_bytes() == before
@@ -139,16 +144,40 @@ async def test_an_upgrade_keeps_everything_and_a_backup_of_the_file_before(path,
     await first.close()
 
     later = Database(path, LATER)
-    assert await pragma(later, "user_version") == 2
+    assert await pragma(later, "user_version") == 3
     assert await Log(later).read(story.session_id) == facts
     await later.close()
 
-    backup = path.with_name("sessions.db.v1")
+    backup = path.with_name("sessions.db.v2")
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     restored = Database(backup)
-    assert await pragma(restored, "user_version") == 1
+    assert await pragma(restored, "user_version") == 2
     assert await Log(restored).read(story.session_id) == facts
     await restored.close()
+
+
+async def test_r_per_09_messages_of_an_older_file_are_found_after_the_upgrade(path):
+    old = Database(path, STEPS[:1])
+    story = Story()
+    asked = story.asked("wo steht der Schlüssel?")
+    message = message_row(asked.message)
+    await old.write(
+        lambda connection: (
+            connection.execute(
+                "INSERT INTO sessions (id, workspace_path, schema_version, created_at, updated_at)"
+                " VALUES (?, '/w', 1, 0, 0)",
+                (story.session_id,),
+            ),
+            connection.execute(INSERT_MESSAGE, message),
+            connection.execute(INSERT_MESSAGE, ("broken", *message[1:3], "[{", *message[4:])),
+        )
+    )
+    await old.close()
+    later = Database(path)
+    [hit] = await Sessions(later, path.parent).search("schlussel")
+    assert (hit.session_id, hit.message_id) == (story.session_id, asked.message.id)
+    await later.close()
+    assert path.with_name("sessions.db.v1").exists()
 
 
 async def test_an_upgrade_that_fails_changes_nothing(path):
@@ -160,7 +189,7 @@ async def test_an_upgrade_that_fails_changes_nothing(path):
         await pragma(broken, "user_version")
     await broken.close()
     again = Database(path)
-    assert await pragma(again, "user_version") == 1
+    assert await pragma(again, "user_version") == 2
     assert not await again.read(
         lambda connection: connection.execute(
             "SELECT 1 FROM sqlite_master WHERE name = 'extra'"

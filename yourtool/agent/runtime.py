@@ -1,11 +1,12 @@
 """Everything a run needs, opened once, and the sessions made of it."""
 
 import asyncio
-import hashlib
 import shutil
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,7 +20,7 @@ from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.scratch import make_scratch_copy
 from yourtool.agent.session import Session, Surroundings
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget
+from yourtool.agent.turn import Budget, Wishes
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
@@ -27,7 +28,7 @@ from yourtool.errors import ConfigError, SessionNotFoundError, UsageError
 from yourtool.events import RouteDecided, SessionCreated, SessionModelSelected, SessionResumed
 from yourtool.ids import new_id, new_session_id
 from yourtool.messages import Message, Role, now
-from yourtool.models import Model
+from yourtool.models import Effort, Model
 from yourtool.outcome import NoModelError
 from yourtool.paths import Paths
 from yourtool.permissions.grants import Grants
@@ -37,6 +38,7 @@ from yourtool.providers.local_servers import LocalServer, discover
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
+from yourtool.store.copies import workspace_hash
 from yourtool.store.database import Database
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
@@ -59,7 +61,9 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     add_dirs: tuple[Path, ...] = ()
     max_turns: int | None = None
     max_cost: Decimal | None = None
-    effort: str | None = None
+    effort: Effort | None = None
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema that every last reply is held to."""
     attachments: tuple[Path, ...] = ()
     """Files for the first prompt."""
     interactive: bool = True
@@ -125,7 +129,7 @@ class Runtime:
         await record(
             SessionCreated(
                 workspace_path=str(workspace),
-                workspace_hash=_hash(workspace),
+                workspace_hash=workspace_hash(workspace),
                 initial_active_model=chosen.id if chosen else None,
             )
         )
@@ -168,7 +172,8 @@ class Runtime:
         record = Recorder(self.log, session_id, state)
         async for _ in close_open_turn(state, record, session_id):
             pass
-        await record(SessionResumed(workspace_hash=_hash(workspace), last_event_id_at_resume=last))
+        here = workspace_hash(workspace)
+        await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         if (chosen := self._explicit_model()) is not None:
             await record(SessionModelSelected(model=chosen.id))
         known = ToolIdMap(await self.log.tool_ids(session_id))
@@ -198,7 +203,7 @@ class Runtime:
     def routes(self, workspace: Path) -> Routes:
         """Return the routing of a workspace."""
         here = self.config.workspaces.get(str(workspace))
-        return Routes(
+        routes = Routes(
             self.catalogue,
             self.registry,
             self.availability,
@@ -209,6 +214,8 @@ class Runtime:
                 self._global_default(),
             ),
         )
+        routes.structured_output = self.options.output_schema is not None
+        return routes
 
     attachment = staticmethod(attachment)
     """Reads a file as a block of a prompt, for front ends that load the core late."""
@@ -280,13 +287,14 @@ class Runtime:
             confirm=confirm,
             budget=Budget(limits=limits, max_requests=options.max_turns, max_cost=options.max_cost),
             spill=spill,
+            blobs=self.paths.blobs,
             pricing_version=self.catalogue.pricing_version,
-            effort=options.effort or self.config.effort,
+            wishes=Wishes(
+                effort=options.effort or self.config.effort,
+                cache_retention=self.config.cache_retention,
+                output_schema=options.output_schema,
+            ),
             thinking_on_swap=self.config.thinking_on_swap,
             interactive=options.interactive,
             tool_ids=tool_ids,
         )
-
-
-def _hash(workspace: Path) -> str:
-    return hashlib.sha256(str(workspace).encode(errors="surrogateescape")).hexdigest()

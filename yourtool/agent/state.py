@@ -9,6 +9,8 @@ from yourtool.events import (
     LlmCallFailed,
     RouteDecided,
     SessionCreated,
+    SessionForked,
+    SessionImported,
     SessionModelSelected,
     ToolCompleted,
     ToolFailed,
@@ -24,6 +26,8 @@ class State:
 
     def __init__(self) -> None:
         self.facts: list[AnyFact] = []
+        self.copied = 0
+        """How many of the facts came with a fork or an import; their costs are not this session's."""
         self.messages: list[Message] = []
         """In the order of their ids, which for tool results is the order of the calls."""
         self.workspace_path = ""
@@ -56,6 +60,9 @@ class State:
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
+            case SessionForked() | SessionImported():
+                self.copied = len(self.facts)
+                self.cost_usd, self.unpriced = Decimal(0), False
             case SessionModelSelected(model=model):
                 self.model, self.pending_model = model, None
             case TurnStarted(message=message):

@@ -2,19 +2,15 @@
 
 import logging
 import os
-import re
 from collections.abc import Mapping
 from io import TextIOWrapper
 from pathlib import Path
 
-from yourtool.config import examine
-from yourtool.credentials import Credentials
+from yourtool.agent.secrets import known_secrets, masked
 from yourtool.paths import Paths
 
 LARGEST = 1_000_000
 """Bytes after which the log becomes `yourtool.log.1` and a new one begins."""
-_KEY_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
-_SHORTEST_KEY = 8
 
 
 def log_to_file(paths: Paths, environ: Mapping[str, str] = os.environ) -> None:
@@ -59,20 +55,4 @@ class Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record with its traceback, one line per line of text, without keys."""
-        text = super().format(record)
-        for key in self._keys():
-            text = text.replace(key, "***")
-        return text
-
-    def _keys(self) -> list[str]:
-        """Return all keys, longest first: read anew, for one may have been entered just now."""
-        providers = examine(self._paths, self._environ).config.providers
-        named = {row.key_env for row in providers.values()}
-        keys = {
-            value.strip()
-            for name, value in self._environ.items()
-            if name in named or _KEY_NAME.search(name)
-        }
-        keys |= {header for row in providers.values() for header in row.headers.values()}
-        keys |= Credentials(self._paths, self._environ).stored()
-        return sorted((key for key in keys if len(key) >= _SHORTEST_KEY), key=len, reverse=True)
+        return masked(super().format(record), known_secrets(self._paths, self._environ))

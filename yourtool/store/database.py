@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from yourtool.errors import StoreError
 from yourtool.store.schema import STEPS, Steps
+from yourtool.store.words import stored_words
 
 T = TypeVar("T")
 
@@ -129,6 +130,7 @@ class Database:
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.create_function("stored_words", 1, stored_words, deterministic=True)
         if version == len(self._steps):
             return
         if version > 0:

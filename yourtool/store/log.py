@@ -1,5 +1,6 @@
 """The log of a session: facts go in one by one, and come out as they were."""
 
+import json
 from collections.abc import Iterable
 from sqlite3 import Connection
 
@@ -69,6 +70,20 @@ class Log:
         return await self._database.read(
             lambda connection: tuple(row[0] for row in connection.execute(query, (session_id,)))
         )
+
+    async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
+        """Tell whether the session, or an event, message or call with one of the ids, is stored."""
+        wanted = {"session": session_id, "ids": json.dumps(list(ids))}
+        query = (
+            "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = :session)"
+            " OR EXISTS (SELECT 1 FROM events WHERE id IN (SELECT value FROM json_each(:ids)))"
+            " OR EXISTS (SELECT 1 FROM messages WHERE id IN (SELECT value FROM json_each(:ids)))"
+            " OR EXISTS (SELECT 1 FROM tool_calls WHERE id IN (SELECT value FROM json_each(:ids)))"
+        )
+        [row] = await self._database.read(
+            lambda connection: connection.execute(query, wanted).fetchall()
+        )
+        return bool(row[0])
 
     async def save(self, *messages: Message) -> None:
         """Write messages over their rows, as this version's schema has them.

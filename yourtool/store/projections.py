@@ -12,6 +12,8 @@ from yourtool.events import (
     LlmCallCompleted,
     LlmCallFailed,
     SessionCreated,
+    SessionForked,
+    SessionImported,
     SessionModelSelected,
     ToolCompleted,
     ToolFailed,
@@ -19,10 +21,11 @@ from yourtool.events import (
 from yourtool.invariants import validate
 from yourtool.messages import SCHEMA_VERSION, Message
 from yourtool.store.rows import INSERT_MESSAGE, message_row, microseconds
+from yourtool.store.words import words_of
 
 
 def project(connection: Connection, fact: Fact, message: Message | None) -> None:
-    """Bring `sessions`, `messages` and `tool_calls` up to date with a fact and its message.
+    """Bring sessions, messages, their words and tool calls up to date with a fact and its message.
 
     Raises:
         InvalidMessageError: the message breaks an invariant, or belongs elsewhere.
@@ -36,11 +39,16 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     if message is not None:
         _check(fact, message)
         connection.execute(INSERT_MESSAGE, message_row(message))
+        _index(connection, message)
     match fact:
         case SessionModelSelected():
             connection.execute(
                 "UPDATE sessions SET active_model = ? WHERE id = ?", (fact.model, fact.session_id)
             )
+        case SessionForked():
+            _copied(connection, fact, fact.parent_session_id)
+        case SessionImported():
+            _copied(connection, fact, None)
         case LlmCallCompleted():
             _open_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
         case LlmCallFailed(message=Message() as reply):
@@ -69,6 +77,20 @@ def _create(connection: Connection, fact: SessionCreated) -> None:
             created,
         ),
     )
+
+
+def _copied(connection: Connection, fact: Fact, parent: str | None) -> None:
+    connection.execute(
+        "UPDATE sessions SET parent_session_id = ?, copied_through = ? WHERE id = ?",
+        (parent, fact.id, fact.session_id),
+    )
+
+
+def _index(connection: Connection, message: Message) -> None:
+    if words := words_of(message.content):
+        connection.execute(
+            "INSERT INTO message_words (words, message_id) VALUES (?, ?)", (words, message.id)
+        )
 
 
 def _touch(connection: Connection, fact: Fact) -> None:

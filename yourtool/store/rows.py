@@ -12,16 +12,8 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from yourtool.events import FACT_TYPES, AnyFact, Fact
-from yourtool.messages import (
-    SCHEMA_VERSION,
-    Message,
-    Role,
-    canonical_json,
-    decode_content,
-    decode_metadata,
-    encode_content,
-    encode_metadata,
-)
+from yourtool.messages import SCHEMA_VERSION, Message, Role, canonical_json
+from yourtool.notation import decode_content, decode_metadata, encode_content, encode_metadata
 from yourtool.text import storable
 
 _log = logging.getLogger(__name__)
@@ -158,7 +150,12 @@ def message_from(
 
 def scrubbed(fact: AnyFact) -> AnyFact:
     """Return the fact with every text in it made storable."""
-    return msgspec.convert(_scrub(msgspec.to_builtins(fact)), type(fact))
+    return rewritten(fact, storable)
+
+
+def rewritten(fact: AnyFact, rewrite: Callable[[str], str]) -> AnyFact:
+    """Return the fact with every text in it rewritten, names in objects included."""
+    return msgspec.convert(_rewritten(msgspec.to_builtins(fact), rewrite), type(fact))
 
 
 def _upgraded(
@@ -172,14 +169,14 @@ def _upgraded(
     return canonical_json(blocks).decode(), canonical_json(fields).decode()
 
 
-def _scrub(value: object) -> object:
+def _rewritten(value: object, rewrite: Callable[[str], str]) -> object:
     match value:
         case str():
-            return storable(value)
+            return rewrite(value)
         case dict():
-            entries = cast("dict[object, object]", value)  # builtins only, any of them
-            return {_scrub(key): _scrub(entry) for key, entry in entries.items()}
+            entries = cast("dict[str, object]", value)  # builtins only, named by texts
+            return {rewrite(key): _rewritten(entry, rewrite) for key, entry in entries.items()}
         case list() | tuple():
-            return [_scrub(entry) for entry in cast("list[object]", value)]
+            return [_rewritten(entry, rewrite) for entry in cast("list[object]", value)]
         case _:
             return value

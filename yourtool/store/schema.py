@@ -1,8 +1,9 @@
 """The tables, as the steps that lead to them; times are microseconds since 1970, UTC.
 
 The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them, except
-that the body of a message stands in `messages` alone. Each step brings a file from the version
-that is its index to the next; a step that has been released is never edited.
+that the body of a message stands in `messages` alone; `message_words` is an index of its text
+(https://www.sqlite.org/fts5.html). Each step brings a file from the version that is its index to
+the next; a step that has been released is never edited.
 """
 
 from collections.abc import Sequence
@@ -73,4 +74,22 @@ _FIRST = (
     "CREATE INDEX idx_events_parent ON events(parent_event_id)",
 )
 
-STEPS: Steps = (_FIRST,)
+_COPIES_AND_WORDS = (
+    "ALTER TABLE sessions ADD COLUMN parent_session_id TEXT",
+    "ALTER TABLE sessions ADD COLUMN copied_through TEXT",
+    """
+    CREATE VIRTUAL TABLE message_words USING fts5(
+        words, message_id UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
+    )
+    """,
+    """
+    INSERT INTO message_words (words, message_id)
+    SELECT stored_words(content_json), id FROM messages ORDER BY rowid
+    """,
+)
+"""`copied_through` is the id of the last event that a fork or an import brought along.
+
+`stored_words` is a function of this program (`words.py`); this step alone calls it.
+"""
+
+STEPS: Steps = (_FIRST, _COPIES_AND_WORDS)

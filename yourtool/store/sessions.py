@@ -1,6 +1,6 @@
-"""The stored sessions: which there are, what they cost, and who holds one."""
+"""The stored sessions: which there are, what they cost, where words stand, and who holds one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -10,10 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import SessionNotFoundError, StoreError
-from yourtool.messages import TextBlock, decode_content
+from yourtool.messages import Role, TextBlock
+from yourtool.notation import decode_content
 from yourtool.store.database import Database
 from yourtool.store.leases import Lease
 from yourtool.store.rows import microseconds, moment
+from yourtool.store.words import query_of, snippet, terms_of
 
 _TITLE_LENGTH = 120
 _CANDIDATES = 5
@@ -22,8 +24,26 @@ _CALLS = """
     SELECT json_extract(call.payload_json, '$.model'), call.payload_json
     FROM events AS call
     WHERE call.type = 'llm.call_completed'
+      AND call.id > coalesce((SELECT copied_through FROM sessions WHERE id = call.session_id), '')
 """
-"""Model and usage of every request that was answered; a broken reply is not booked."""
+"""Model and usage of every request that was answered; a broken reply is not booked, nor is one
+that a fork or an import brought along: it was paid for in another session.
+"""
+
+_FIND = """
+    SELECT m.id, m.session_id, m.role, m.content_json, m.created_at, s.workspace_path
+    FROM message_words AS w
+    JOIN messages AS m ON m.id = w.message_id
+    JOIN sessions AS s ON s.id = m.session_id
+    WHERE w.words MATCH :query
+      AND (:workspace IS NULL OR s.workspace_path = :workspace)
+      AND NOT (
+          m.id < coalesce(s.copied_through, '')
+          AND s.parent_session_id IN (SELECT id FROM sessions)
+      )
+    ORDER BY w.rowid DESC LIMIT :limit
+"""
+"""What a fork repeats is found in the session that it was forked from."""
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -55,6 +75,20 @@ class ModelCost(Struct, frozen=True, kw_only=True):
     """Calls whose price nobody knows; they count as nothing in `cost_usd`."""
 
 
+class Hit(Struct, frozen=True, kw_only=True):
+    """A message in which everything was found that was looked for."""
+
+    session_id: str
+    message_id: str
+    role: Role
+    snippet: str
+    """One line of the message, from a little before the first word that was found."""
+    title: str
+    """Of the session."""
+    workspace_path: str
+    created_at: datetime
+
+
 class Sessions:
     """Questions about all sessions; facts are the business of `Log`."""
 
@@ -70,6 +104,23 @@ class Sessions:
         Sessions in which nothing was ever said are left out.
         """
         return await self._database.read(lambda connection: _list(connection, workspace, limit))
+
+    async def search(
+        self, text: str, workspace: str | None = None, limit: int = 100
+    ) -> tuple[Hit, ...]:
+        """Return the messages in which every word of `text` stands, the latest stored first.
+
+        A word is found where one begins like it; upper and lower case and accents do not matter.
+        A text without any word finds nothing.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        terms = terms_of(text)
+        wanted = {"query": query_of(terms), "workspace": workspace, "limit": limit}
+        return await self._database.read(
+            lambda connection: _search(connection, terms, wanted) if terms else ()
+        )
 
     async def last(self, workspace: str) -> str | None:
         """Return the session that `list` shows first for a workspace."""
@@ -186,6 +237,26 @@ def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[Se
         )
         for session_id, path, model, created, updated in _used(connection, workspace, limit)
     )
+
+
+def _search(
+    connection: Connection, terms: Sequence[str], wanted: Mapping[str, object]
+) -> tuple[Hit, ...]:
+    hits = list[Hit]()
+    for message_id, session_id, role, content, created, path in connection.execute(_FIND, wanted):
+        blocks = decode_content(content, where=f"message `{message_id}`")
+        hits.append(
+            Hit(
+                session_id=session_id,
+                message_id=message_id,
+                role=Role(role),
+                snippet=snippet(blocks, terms),
+                title=_title(connection, session_id),
+                workspace_path=path,
+                created_at=moment(created),
+            )
+        )
+    return tuple(hits)
 
 
 def _title(connection: Connection, session_id: str) -> str:

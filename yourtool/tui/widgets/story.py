@@ -37,6 +37,8 @@ from yourtool.events import (
     RouteDecided,
     SessionCreated,
     SessionEnded,
+    SessionForked,
+    SessionImported,
     SessionModelSelected,
     SessionResumed,
     ToolCalled,
@@ -177,6 +179,10 @@ class Story:
             case SessionModelSelected(model=model):
                 words = f"Model of this session: {model}" if model else "No model chosen any more"
                 self.remark("info", words)
+            case SessionForked(parent_session_id=parent):
+                self.remark("info", f"Forked here from {parent}, which stays as it is: /resume")
+            case SessionImported(source_session_id=source):
+                self.remark("info", f"Imported up to here; it was {source}")
             case ProviderUnavailable(provider=provider, trigger_reason=reason):
                 words = f"`{provider}` is left out for now: {reason.replace('_', ' ')}"
                 self.remark("warning", words)

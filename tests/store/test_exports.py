@@ -1,0 +1,166 @@
+"""Sessions as files: what is written can be read back, and holds no key."""
+
+import json
+import stat
+
+import pytest
+from hypothesis import given
+
+from tests.store.test_copies import every_string, messages_of, texts, told
+from tests.store.turns import Story, call, changed
+from tests.strategies import few, histories
+from yourtool.blobs import fetch, keep
+from yourtool.errors import UsageError
+from yourtool.events import SessionImported
+from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.store.copies import adopt
+from yourtool.store.database import Database
+from yourtool.store.exports import from_jsonl, to_jsonl, write_export
+from yourtool.store.log import Log
+from yourtool.store.markdown import to_markdown
+
+
+def plain(text):
+    return text
+
+
+def markdown(facts, mask=plain):
+    return b"".join(to_markdown("A title", facts, mask)).decode()
+
+
+async def test_r_per_08_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
+    session_id, facts = await told(log, "one", "two")
+    blobs = tmp_path / "blobs"
+    lines = list(to_jsonl(await log.read(session_id), plain, blobs))
+    elsewhere = Database(tmp_path / "elsewhere" / "sessions.db")
+    other = Log(elsewhere)
+    assert await adopt(other, from_jsonl(lines, blobs), tmp_path) == session_id
+    copy = await other.read(session_id)
+    assert messages_of(copy) == messages_of(facts)
+    assert [fact.id for fact in copy[:-1]] == [fact.id for fact in facts]
+    assert isinstance(copy[-1], SessionImported)
+    assert copy[0].workspace_path == str(tmp_path)
+    assert await other.tool_ids(session_id) == await log.tool_ids(session_id)
+    await elsewhere.close()
+
+
+async def test_r_per_08_an_import_beside_the_original_has_names_of_its_own(log, tmp_path):
+    session_id, facts = await told(log, "one")
+    lines = list(to_jsonl(facts, plain, tmp_path))
+    first, second = [await adopt(log, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)]
+    assert len({session_id, first, second}) == 3
+    assert texts(await log.read(first)) == texts(await log.read(second)) == texts(facts)
+    assert await log.read(session_id) == tuple(facts)
+
+
+@few
+@given(histories())
+def test_r_can_01_any_conversation_is_read_from_its_lines_as_it_was(messages):
+    story = Story()
+    facts = [story.created()]
+    facts += [changed(story.asked(), message=message) for message in messages]
+    lines = list(to_jsonl(facts, plain, None))
+    assert all(line.endswith(b"\n") and b"\n" not in line[:-1] for line in lines)
+    assert list(from_jsonl(lines, None)) == facts
+
+
+def test_attachments_travel_along_once_and_are_restored(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    reference = keep(here, b"\x89PNG...")
+    story = Story()
+    picture = ImageBlock(ImageSource("file_ref", reference), "image/png")
+    facts = [story.created()]
+    for _ in range(2):
+        asked = story.asked()
+        content = (TextBlock("look"), picture)
+        facts.append(changed(asked, message=changed(asked.message, content=content)))
+    lines = list(to_jsonl(facts, plain, here))
+    assert sum(b"yourtool.blob" in line for line in lines) == 1
+    assert list(from_jsonl(lines, there)) == facts
+    assert fetch(there, reference) == b"\x89PNG..."
+    assert len(list(to_jsonl(facts, plain, tmp_path / "gone"))) == len(facts) + 1
+
+
+def test_r_crd_02_a_key_stands_in_no_export():
+    canary = 'sk-"canary"\\4711'
+    story, use = Story(), call("shell", command=f"echo {canary}", **{canary: 1})
+    answered = story.answered(TextBlock(f"it is {canary}"), use)
+    facts = [story.created(), story.asked(canary), answered, story.completed(use, canary)]
+
+    def mask(text):
+        return text.replace(canary, "***")
+
+    lines = list(to_jsonl(facts, mask, None))
+    assert not any(canary in text for line in lines for text in every_string(json.loads(line)))
+    assert len(from_jsonl(lines, None)) == len(facts)
+    assert canary not in markdown(facts, mask)
+    assert markdown(facts, mask).count("***") > 3
+
+
+async def test_r_per_08_markdown_tells_who_said_what(log):
+    _, facts = await told(log, "what is `x`?")
+    text = markdown(facts)
+    assert text.startswith("# A title\n")
+    assert "## You · " in text and "## Assistant · `anthropic:claude-sonnet-4-6` · " in text
+    assert "**Call** of `read_file`" in text
+    assert "> hm" in text
+
+
+def test_nothing_in_markdown_drives_a_terminal_or_leaves_its_fence():
+    story, use = Story(), call("evil`\n# name", text="x")
+    output = "\x1b]0;pwned\x07 ```\n# not a heading\n````"
+    facts = [
+        story.created(),
+        story.asked("\x1b[2J\u202ehi"),
+        story.answered(use),
+        story.completed(use, output),
+    ]
+    text = markdown(facts)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "`````\n" in text
+    assert "**Call** of `evil' # name`" in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([b"not json\n"], "line 1"),
+        ([b'{"type": "session"}\n'], "line 1"),
+        ([b'{"type":"yourtool.session","version":2,"session_id":"s"}\n'], "newer yourtool"),
+        ([b"HEADER", b'{"type":"nothing.known"}\n'], "line 2"),
+        ([b"HEADER", b'{"type":"session.created"}\n'], "line 2"),
+        ([b"HEADER", b'{"type":"yourtool.blob","data":"!"}\n'], "line 2"),
+        ([b"HEADER", b'{"x":' * 5_000], "line 2"),
+        ([b"HEADER", b"\xff\xfe"], "line 2"),
+        (
+            [
+                b"HEADER",
+                b'{"type":"session.created","workspace_path":"/","workspace_hash":"",'
+                b'"timestamp":"2026-01-01T00:00:00"}',
+            ],
+            "no zone",
+        ),
+    ],
+)
+def test_what_is_no_export_is_refused_with_its_line(lines, words, tmp_path):
+    header = b'{"type":"yourtool.session","version":1,"session_id":"s"}\n'
+    with pytest.raises(UsageError, match=words):
+        from_jsonl([header if line == b"HEADER" else line for line in lines], tmp_path)
+
+
+def test_a_file_is_written_for_its_owner_and_never_over_another(tmp_path):
+    path = tmp_path / "a.md"
+    write_export(path, [b"one\n"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(UsageError, match="exists"):
+        write_export(path, [b"two\n"])
+    assert path.read_bytes() == b"one\n"
+    write_export(path, [b"two\n"], overwrite=True)
+    assert path.read_bytes() == b"two\n"
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_export(tmp_path / "none" / "a.md", [b""])
+    dangling = tmp_path / "link"
+    dangling.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="exists"):
+        write_export(dangling, [b"three\n"])
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.md", "link"]

@@ -1,0 +1,98 @@
+"""A session as Markdown, for people to read."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from yourtool.events import AnyFact, SessionCreated
+from yourtool.messages import (
+    ContentBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    canonical_json,
+)
+from yourtool.store.exports import Mask
+from yourtool.store.rows import rewritten
+from yourtool.text import printable
+
+_TICKS = re.compile("`+")
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
+
+
+def to_markdown(title: str, facts: Sequence[AnyFact], mask: Mask) -> Iterator[bytes]:
+    """Yield the lines of a document; nothing in it drives a terminal that shows it."""
+    for line in _document(mask(title), [rewritten(fact, mask) for fact in facts]):
+        yield f"{printable(line)}\n".encode()
+
+
+def _document(title: str, facts: Sequence[AnyFact]) -> Iterator[str]:
+    yield f"# {title or 'A session'}"
+    yield ""
+    yield f"- Session: {_code(facts[0].session_id)}"
+    for fact in facts:
+        if isinstance(fact, SessionCreated):
+            yield f"- Directory: {_code(fact.workspace_path)}"
+            yield f"- Begun: {_time(fact.timestamp)}"
+            break
+    for fact in facts:
+        message: Message | None = getattr(fact, "message", None)
+        if message is not None:
+            yield from _message(message)
+
+
+def _message(message: Message) -> Iterator[str]:
+    if (speaker := _SPEAKERS.get(message.role)) is not None:
+        model = f" · {_code(message.metadata.model)}" if message.metadata.model else ""
+        yield ""
+        yield f"## {speaker}{model} · {_time(message.created_at)}"
+    for block in message.content:
+        yield ""
+        yield from _block(block)
+
+
+def _block(block: ContentBlock) -> Iterator[str]:
+    match block:
+        case TextBlock(text=text):
+            yield text
+        case ThinkingBlock(text=text):
+            yield "**Thinking**"
+            yield ""
+            yield from (f"> {line}".rstrip() for line in text.splitlines())
+        case RedactedThinkingBlock():
+            yield "**Thinking**, which the provider keeps encrypted"
+        case ToolUseBlock(name=name, input=arguments):
+            yield f"**Call** of {_code(name)}"
+            yield ""
+            yield from _fenced(canonical_json(arguments).decode(), "json")
+        case ToolResultBlock(content=content, is_error=is_error):
+            yield "**Error**" if is_error else "**Result**"
+            for part in content:
+                yield ""
+                if isinstance(part, TextBlock):
+                    yield from _fenced(part.text)
+                else:
+                    yield from _block(part)
+        case _:
+            yield f"**Attachment**, {_code(block.media_type)}"
+
+
+def _fenced(text: str, language: str = "") -> Iterator[str]:
+    """Put text between fences that are longer than any in it."""
+    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield fence + language
+    yield text
+    yield fence
+
+
+def _code(text: str) -> str:
+    return f"`{' '.join(text.replace('`', chr(39)).split())}`"
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
