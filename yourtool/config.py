@@ -278,7 +278,7 @@ def _problem(fault: Fault, where: str, line: int | None, key: Key) -> Problem:
 
 def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except FileNotFoundError:
         return "", {}, []
     except OSError as error:

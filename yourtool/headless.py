@@ -26,7 +26,7 @@ from yourtool.events import Event
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.outcome import Exit, NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths
-from yourtool.text import printable, storable
+from yourtool.text import printable, storable, storable_json
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -221,4 +221,9 @@ def _content(prompt: str, attachments: Sequence[Path]) -> str | tuple[ContentBlo
 
 
 def _line(value: Event | Result) -> str:
-    return msgspec.json.encode(value).decode() + "\n"
+    """Encode on one line; text that UTF-8 cannot hold, such as a file's name, is replaced."""
+    try:
+        return msgspec.json.encode(value).decode() + "\n"
+    except UnicodeEncodeError:
+        plain = storable_json(msgspec.to_builtins(value))
+        return msgspec.json.encode(plain).decode() + "\n"

@@ -8,6 +8,10 @@ something else. Invisible characters are shown as `\\u{200b}`; classes follow th
 
 import re
 import unicodedata
+from typing import Any, cast
+
+DEEPEST = 100
+"""Levels of arrays and objects in JSON from outside."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -51,6 +55,28 @@ _LOOK_ALIKE_SIGNS = frozenset(
 def storable(text: str) -> str:
     """Return `text` as UTF-8 and SQLite can hold it: no NUL, U+FFFD for lone surrogates."""
     return _SURROGATES.sub("\ufffd", text.replace("\0", ""))
+
+
+def storable_json(value: Any) -> Any:
+    """Return decoded JSON with every text in it made storable, names included.
+
+    Raises:
+        ValueError: it is nested deeper than `DEEPEST`, which encoders on a full stack refuse.
+    """
+    return _storable_json(value, 0)
+
+
+def _storable_json(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if depth == DEEPEST:
+        raise ValueError("nested too deeply")
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)  # JSON has no other keys
+        return {storable(name): _storable_json(inner, depth + 1) for name, inner in fields.items()}
+    return [_storable_json(inner, depth + 1) for inner in cast("list[Any]", value)]  # of anything
 
 
 def printable(text: str) -> str:

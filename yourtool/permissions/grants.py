@@ -80,7 +80,7 @@ class Grants:
 
     def _text(self) -> str:
         try:
-            return self._file.read_text("utf-8")
+            return self._file.read_text("utf-8-sig")
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as error:

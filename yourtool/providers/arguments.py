@@ -5,53 +5,54 @@ from typing import Any, cast
 
 import msgspec
 
-from yourtool.text import storable
+from yourtool.text import storable_json
 
 
 def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
     """Return the object in `raw`, and why there is none; nothing at all is an empty object.
 
-    Nothing is repaired: half an object is an error, however clear its intention.
+    Nothing is repaired: half an object is an error, however clear its intention. Whole numbers are
+    exact at any length; NaN and Infinity are no JSON.
     """
     if not raw.strip():
         return {}, None
     try:
-        value = msgspec.json.decode(raw)
+        value = _decoded(raw)
     except RecursionError:
         return {}, "the arguments are nested too deeply"
-    except (msgspec.DecodeError, UnicodeError) as error:
-        return _with_lone_surrogates(raw, str(error))
+    except (ValueError, UnicodeError) as error:  # msgspec's errors are the former
+        return {}, f"the arguments are not JSON: {error}"
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object but {_kind(value)}"
-    return _storable(value), None
-
-
-def _with_lone_surrogates(raw: str, error: str) -> tuple[dict[str, Any], str | None]:
-    """Parse with the tolerant decoder where escapes of half a character are the only trouble."""
-    if "\\ud" not in raw.lower():
-        return {}, f"the arguments are not JSON: {error}"
     try:
-        value = json.loads(raw, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return {}, f"the arguments are not JSON: {error}"
-    if not isinstance(value, dict):
-        return {}, "the arguments are not a JSON object"
-    return _storable(value), None
+        return storable_json(cast("dict[str, Any]", value)), None  # JSON has no other keys
+    except ValueError as error:
+        return {}, f"the arguments are {error}"
+
+
+def written(arguments: Any) -> str:
+    """Return arguments that a provider sent as an object as the text they are read from.
+
+    What is no JSON stays so: a NaN that a lenient server let through is refused with the rest.
+    """
+    return json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _decoded(raw: str) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError):
+        if "\\ud" not in raw.lower():
+            raise
+        try:  # escapes of half a character may be the only trouble
+            return json.loads(raw, parse_constant=_refuse)
+        except ValueError:
+            pass
+        raise
 
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)  # JSON has no other keys
-        return {storable(key): _storable(inner) for key, inner in fields.items()}
-    if isinstance(value, list):
-        return [_storable(inner) for inner in cast("list[Any]", value)]  # of anything
-    return value
 
 
 def _kind(value: Any) -> str:

@@ -197,6 +197,9 @@ def _prices(paths: Paths) -> tuple[dict[str, Price], str]:
             missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()
             if missing:
                 raise _error(file, ("models", name), f"`{min(missing)}` is missing")
+            for key, value in row.items():
+                if isinstance(value, Decimal) and not (value.is_finite() and value >= 0):
+                    raise _error(file, ("models", name, key), "a price is zero or more")
             prices[name] = Price(**row)
         if tables.get("models"):
             if not tables.get("pricing_version"):
@@ -223,7 +226,7 @@ def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
 
 def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
         content = tomllib.loads(text, parse_float=Decimal)
     except FileNotFoundError:
         return {}

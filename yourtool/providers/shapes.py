@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from yourtool.errors import NetworkError
+from yourtool.text import DEEPEST, storable_json
 
 _decoder = msgspec.json.Decoder()
 
@@ -13,20 +14,29 @@ _decoder = msgspec.json.Decoder()
 def decode(data: bytes) -> Any:
     """Decode JSON; bytes that are not UTF-8 and escapes of half a character are replaced.
 
+    NaN and Infinity, which some servers write among log probabilities, are let through here:
+    counters and arguments refuse them.
+
     Raises:
-        ValueError: it is not JSON.
+        ValueError: it is not JSON, or nested deeper than `DEEPEST`.
     """
     try:
-        return _decoder.decode(data)
+        value = _decoder.decode(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except (
-        ValueError
-    ):  # msgspec's errors are; the tolerant decoder takes what servers get away with
-        try:
-            return json.loads(data.decode("utf-8", "replace"))
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+    except ValueError:  # msgspec's errors are
+        return _tolerated(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        storable_json(value)  # only to see how deep it is
+    return value
+
+
+def _tolerated(text: str) -> Any:
+    """Decode what servers get away with."""
+    try:
+        return storable_json(json.loads(text))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def decode_frame(data: bytes) -> dict[str, Any]:

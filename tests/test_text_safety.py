@@ -1,0 +1,319 @@
+"""Text and numbers from outside at every boundary they cross (D16).
+
+Lone surrogates, NUL, marks and line separators that some readers take for line ends, NaN, numbers
+beyond what floats hold, JSON of any depth, and bytes that are no UTF-8.
+"""
+
+import json
+import math
+from io import StringIO
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.agent.harness import Bench, play
+from tests.providers.exchanges import Playback, complete, events_of, model, problems, request
+from tests.providers.histories import reply_metadata
+from tests.strategies import Writer
+from yourtool.config import load_config
+from yourtool.effects import SideEffects
+from yourtool.errors import ConfigError, NetworkError
+from yourtool.headless import Printer
+from yourtool.messages import Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.notation import decode_content, encode_content
+from yourtool.paths import Paths
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.arguments import parse_arguments
+from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.google import Google
+from yourtool.providers.hygiene import view
+from yourtool.providers.ollama import Ollama
+from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.providers.shapes import decode
+from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.text import DEEPEST, storable, storable_json
+from yourtool.tools.base import Args, ToolOutput, tool
+
+ANY = st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(
+    ["\ud83d", "\ude00x", "a\0b", "\ufeffa", "a\u2028b\u2029c\x85d", "\U0001f600", "\ud83d\ude00"]
+)
+HUGE = 2**53 + 1
+DIALECTS = {
+    "anthropic": (Anthropic(), "anthropic", "messages"),
+    "chat": (OpenAIChat(), "openai", "chat"),
+    "openrouter": (OpenAIChat(), "openrouter", "chat"),
+    "responses": (OpenAIResponses(), "openai", "responses"),
+    "google": (Google(), "gemini", "generateContent"),
+    "ollama": (Ollama(), "ollama", "chat"),
+}
+EACH = pytest.mark.parametrize("dialect", DIALECTS)
+SLOW = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+def sse(*events):
+    return b"".join(b"data: %s\n\n" % event for event in events)
+
+
+def written(value):
+    """JSON as a careless server writes it, with escapes of half a character and NaN."""
+    return json.dumps(value).encode()
+
+
+def body(dialect, words, arguments):
+    """A reply of one text and one call; `arguments` is JSON."""
+    said, raw = written(words), written(arguments.decode())
+    match dialect:
+        case "anthropic":
+            return sse(
+                b'{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}',
+                b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+                b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}'
+                % said,
+                b'{"type":"content_block_start","index":1,"content_block":'
+                b'{"type":"tool_use","id":"toolu_1","name":"t","input":{}}}',
+                b'{"type":"content_block_delta","index":1,"delta":'
+                b'{"type":"input_json_delta","partial_json":%s}}' % raw,
+                b'{"type":"content_block_stop","index":1}',
+                b'{"type":"message_delta","delta":{"stop_reason":"tool_use"},'
+                b'"usage":{"output_tokens":1}}',
+                b'{"type":"message_stop"}',
+            )
+        case "chat" | "openrouter":
+            return sse(
+                b'{"choices":[{"index":0,"delta":{"content":%s}}]}' % said,
+                b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1",'
+                b'"function":{"name":"t","arguments":%s}}]},"finish_reason":"tool_calls"}]}' % raw,
+                b"[DONE]",
+            )
+        case "responses":
+            return sse(
+                b'{"type":"response.completed","response":{"status":"completed","output":['
+                b'{"type":"message","content":[{"type":"output_text","text":%s}]},'
+                b'{"type":"function_call","call_id":"c1","name":"t","arguments":%s}]}}'
+                % (said, raw)
+            )
+        case "google":
+            return sse(
+                b'{"candidates":[{"content":{"parts":[{"text":%s},'
+                b'{"functionCall":{"name":"t","args":%s}}]},"finishReason":"STOP"}]}'
+                % (said, arguments)
+            )
+        case _:
+            return (
+                b'{"message":{"content":%s,"tool_calls":[{"function":{"name":"t","arguments":%s}}]},'
+                b'"done":true,"done_reason":"stop"}\n' % (said, arguments)
+            )
+
+
+async def read(dialect, stream):
+    speaks, provider, _ = DIALECTS[dialect]
+    adapter = WireAdapter(speaks, Playback([stream]), provider, patience=Patience(linger=0.001))
+    return await events_of(adapter, request(model(provider)))
+
+
+def blocks_of(events):
+    content = complete(events).final_content
+    return "".join(block.text for block in content if isinstance(block, TextBlock)), [
+        block for block in content if isinstance(block, ToolUseBlock)
+    ]
+
+
+@EACH
+@SLOW
+@given(words=ANY.filter(str.strip), name=ANY, value=ANY)
+async def test_a_provider_s_text_becomes_storable_text(dialect, words, name, value):
+    events, error = await read(dialect, body(dialect, words, written({name: value})))
+    assert error is None
+    said, [call] = blocks_of(events)
+    assert said == storable(json.loads(written(words)))
+    assert call.input == {
+        storable(key): storable(inner) for key, inner in json.loads(written({name: value})).items()
+    }
+    content = complete(events).final_content
+    assert decode_content(encode_content(content), where="test") == content
+
+
+@EACH
+async def test_whole_numbers_stay_exact_at_any_length(dialect):
+    events, _ = await read(dialect, body(dialect, "x", written({"n": HUGE, "m": 10**30})))
+    _, [call] = blocks_of(events)
+    assert call.input == {"n": HUGE, "m": 10**30}
+    assert complete(events).tool_input_errors == {}
+
+
+@EACH
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+async def test_no_call_runs_with_a_number_that_is_none(dialect, number):
+    events, error = await read(dialect, body(dialect, "x", written({"n": number})))
+    assert error is None
+    _, [call] = blocks_of(events)
+    assert call.input == {}
+    assert call.id in complete(events).tool_input_errors
+
+
+@EACH
+@pytest.mark.parametrize("depth", [DEEPEST + 1, 900, 100_000])
+async def test_arguments_of_any_depth_are_an_error_and_never_a_crash(dialect, depth):
+    deep = b'{"a":' + b"[" * depth + b"]" * depth + b"}"
+    events, error = await read(dialect, body(dialect, "x", deep))
+    if error is None:
+        _, [call] = blocks_of(events)
+        assert "nested too deeply" in complete(events).tool_input_errors[call.id].error
+    else:
+        assert isinstance(error, NetworkError)
+
+
+@EACH
+async def test_bytes_that_are_no_utf_8_are_replaced(dialect):
+    stream = body(dialect, "caf~", b"{}").replace(b"caf~", b"caf\xe9 \xff")
+    events, error = await read(dialect, stream)
+    assert error is None
+    assert blocks_of(events)[0] == "caf\ufffd \ufffd"
+
+
+@EACH
+async def test_line_separators_and_marks_of_unicode_end_no_event(dialect):
+    words = "a\u2028b\u2029c\x85d\ufeffe"
+    stream = body(dialect, "~", b"{}").replace(
+        b'"~"', json.dumps(words, ensure_ascii=False).encode()
+    )
+    events, error = await read(dialect, b"\xef\xbb\xbf" + stream)
+    assert error is None
+    assert blocks_of(events)[0] == words
+
+
+@EACH
+@SLOW
+@given(text=ANY, result=ANY)
+def test_whatever_is_stored_can_be_sent_as_valid_utf_8(dialect, text, result):
+    speaks, provider, api = DIALECTS[dialect]
+    writer, target = Writer(), model(provider)
+    use = writer.tool_use_id()
+    history = (
+        writer.message(Role.USER, [TextBlock(storable(text) or "?")]),
+        writer.message(
+            Role.ASSISTANT,
+            [
+                ThinkingBlock(storable(text)),
+                ToolUseBlock(use, "read_file", storable_json({"path": text, "n": HUGE})),
+            ],
+            reply_metadata(target.id),
+        ),
+        writer.message(Role.TOOL, [ToolResultBlock(use, (TextBlock(storable(result)),))]),
+    )
+    sent = speaks.to_wire(request(target, view(history, target))).body
+    assert problems(provider, api, sent) == []
+    assert str(HUGE) in sent.decode("utf-8")
+
+
+class Nothing(Args, frozen=True):
+    """No arguments."""
+
+
+@SLOW
+@given(text=ANY.filter(str.strip))
+async def test_a_prompt_and_a_tool_s_output_come_back_from_the_store_as_they_were_used(
+    tmp_path_factory, text
+):
+    @tool(SideEffects.READ)
+    async def tell(args: Nothing, context: object) -> ToolOutput:
+        """Say something odd."""
+        return ToolOutput(
+            (TextBlock(text),),
+            details={text: [text, HUGE]},
+            files_modified=(text,),
+            command_executed=text,
+        )
+
+    bench = Bench(tmp_path_factory.mktemp("odd"))
+    try:
+        session = await bench.session(Scripted([calls("tell"), says("done")]), tools=[tell])
+        events = await play(session.send(text))
+        await session.close()
+        stored = await bench.log.read(session.id)
+        assert [message.content for message in messages(stored)] == [
+            message.content for message in session.state.messages
+        ]
+        assert [message.metadata for message in messages(stored)] == [
+            message.metadata for message in session.state.messages
+        ]
+        lines(events)
+    finally:
+        await bench.close()
+
+
+def messages(facts):
+    return [fact.message for fact in facts if getattr(fact, "message", None) is not None]
+
+
+def lines(events):
+    """Print events as a program reads them; every line is one JSON object."""
+    out = StringIO()
+    printer = Printer("stream-json", out, StringIO())
+    for event in events:
+        printer.show(event)
+    found = out.getvalue().encode("utf-8").split(b"\n")
+    assert found.pop() == b""
+    return [msgspec.json.decode(line) for line in found]
+
+
+@pytest.mark.parametrize("data", [b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1e999}'])
+def test_numbers_that_are_none_are_let_through_where_they_count_for_nothing(data):
+    assert not math.isfinite(decode(data)["a"])
+
+
+def test_json_of_any_depth_is_refused_and_never_a_crash():
+    for depth in (DEEPEST + 1, 900, 100_000):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            decode(b"[" * depth + b"]" * depth)
+    assert decode(b"[" * DEEPEST + b"]" * DEEPEST)
+
+
+@given(raw=ANY)
+def test_any_text_at_all_is_an_object_of_arguments_or_says_why_not(raw):
+    value, error = parse_arguments(raw)
+    assert isinstance(value, dict)
+    assert error is None or value == {}
+
+
+FILES = pytest.mark.parametrize("name", ["config.toml", "models.toml", "prices.toml"])
+
+
+def load(home):
+    paths = Paths(home, home, home, home)
+    Catalogue.load(paths, load_config(paths, {}))
+
+
+@FILES
+@SLOW
+@given(text=ANY)
+def test_a_file_of_any_text_is_read_or_refused_by_name(tmp_path, name, text):
+    (tmp_path / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        load(tmp_path)
+    except ConfigError as error:
+        assert name in str(error)
+
+
+@FILES
+def test_a_mark_that_an_editor_put_before_a_file_is_no_part_of_it(tmp_path, name):
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf# nothing\n")
+    load(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-1"])
+def test_a_price_that_is_no_number_is_refused(tmp_path, number):
+    (tmp_path / "prices.toml").write_text(
+        f'pricing_version = "2026-11-21"\n[models."a:b"]\n'
+        f"input_per_mtok_usd = {number}\noutput_per_mtok_usd = 1\n"
+    )
+    with pytest.raises(ConfigError, match="input_per_mtok_usd"):
+        load(tmp_path)
