@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.messages import ContentBlock, StopReason, ToolInputError
+from yourtool.messages import ContentBlock, Receipt, StopReason, ToolInputError
 
 
 class TokenUsage(Struct, frozen=True, kw_only=True):
@@ -20,6 +20,8 @@ class TokenUsage(Struct, frozen=True, kw_only=True):
     cached_input_tokens: int = 0
     cache_creation_input_tokens: int = 0
     reasoning_tokens: int | None = None
+    image_tokens: int | None = None
+    audio_tokens: int | None = None
     estimated: bool = False
     reported_cost_usd: Decimal | None = None
     """What the provider says that it took; costs here are computed from our own prices."""
@@ -100,6 +102,7 @@ class MessageComplete(Delta, frozen=True, kw_only=True, tag="message_complete"):
     latency_ms: int
     tool_input_errors: dict[str, ToolInputError] = {}
     provider_raw: dict[str, Any] | None = None
+    receipt: Receipt | None = None
 
 
 class StreamError(Delta, frozen=True, kw_only=True, tag="error"):

@@ -60,6 +60,16 @@ class ErrorClass(StrEnum):
     OTHER = "other"
 
 
+class ErrorCode(StrEnum):
+    """What is known beyond the class, where it tells the user another way out."""
+
+    BILLING = "billing"
+    """No credit or quota is left: waiting does not help."""
+    OVERFLOW = "overflow"
+    CONTENT_FILTER = "content_filter"
+    """The provider will not process what the prompt holds."""
+
+
 class AdapterError(YourtoolError):
     """A model request that failed; never holds a key, a header or a request body."""
 
@@ -76,6 +86,7 @@ class AdapterError(YourtoolError):
         """The HTTP status, where there was one."""
         self.retryable = self.transient if retryable is None else retryable
         """Whether the same request may be sent again."""
+        self.code: ErrorCode | None = None
         self.request_id: str | None = None
         """The provider's id of the request, for its support desk."""
 
@@ -115,6 +126,12 @@ class ContextOverflowError(AdapterError):
     """The prompt is larger than the model's context window."""
 
     error_class = ErrorClass.CONTEXT_OVERFLOW
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retryable: bool | None = None
+    ) -> None:
+        super().__init__(message, status=status, retryable=retryable)
+        self.code = ErrorCode.OVERFLOW
 
 
 class InvalidRequestError(AdapterError):

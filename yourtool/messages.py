@@ -152,6 +152,25 @@ class Usage(Struct, frozen=True, kw_only=True):
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
 
+class RateLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the provider lets the account do yet, as of one response."""
+
+    remaining_requests: int | None = None
+    remaining_tokens: int | None = None
+    reset_seconds: float | None = None
+    """Until everything is available again."""
+
+
+class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a provider says about a request beside the reply."""
+
+    request_id: str | None = None
+    """For its support desk."""
+    response_id: str | None = None
+    """Its name of the reply, by which some tell what it cost."""
+    rate_limits: RateLimits | None = None
+
+
 class UsageExtra(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What else is known about the tokens of a request."""
 
@@ -160,7 +179,13 @@ class UsageExtra(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unpriced: bool = False
     """No price is known for the model: `cost_usd` is zero because it must be a number."""
     reasoning_tokens: int | None = None
+    """Of the output."""
+    image_tokens: int | None = None
+    """Of prompt and output together."""
+    audio_tokens: int | None = None
+    """Of prompt and output together."""
     reported_cost_usd: Decimal | None = None
+    receipt: Receipt | None = None
 
 
 class RoutingDecisionRecord(Struct, frozen=True, kw_only=True):
@@ -181,6 +206,8 @@ class ErrorInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
     retryable: bool = False
     http_status: int | None = None
+    code: str | None = None
+    """An `ErrorCode`, where more is known than the class."""
 
 
 class ToolInputError(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -191,6 +218,48 @@ class ToolInputError(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str
     truncated: bool = False
     """The reply was cut by the token limit inside this call."""
+
+
+class Audience(StrEnum):
+    """Who a message is for."""
+
+    BOTH = "both"
+    MODEL = "model"
+    """The screen does not show it."""
+    USER = "user"
+    """No request holds it."""
+
+
+class Origin(StrEnum):
+    """Who made a message whose role does not say; other kinds are written `custom:<kind>`.
+
+    An entry that no person, model or tool spoke is a user's text to the model.
+    """
+
+    USER = "user"
+    MODEL = "model"
+    TOOL = "tool"
+    COMPACTION_SUMMARY = "compaction_summary"
+    BRANCH_SUMMARY = "branch_summary"
+    USER_SHELL = "user_shell"
+    STEERING = "steering"
+    FOLLOW_UP = "follow_up"
+    IMPORT_REPAIR = "import_repair"
+    RESUME_REPAIR = "resume_repair"
+
+
+class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where an imported message or session was before, so that importing again adds nothing."""
+
+    system: str
+    format: str
+    version: str | None = None
+    source_id: str | None = None
+    source_path: str | None = None
+    source_sha256: str | None = None
+    imported_at: datetime | None = None
+    warnings: tuple[str, ...] = ()
+    """What the format here could not take."""
 
 
 class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
@@ -215,9 +284,13 @@ class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=
     """By tool_use id."""
     details: dict[str, Any] | None = None
     """For the screen only (a diff, an exit code); never sent to a model."""
+    terminate: bool = False
+    """A tool's hint that its result ends the turn, if all results of the reply say so."""
     usage_extra: UsageExtra | None = None
     origin: str | None = None
-    """Who made the message when its role does not say, such as `import_repair`."""
+    """An `Origin`, or `custom:<kind>`."""
+    audience: Audience = Audience.BOTH
+    import_source: ImportSource | None = field(default=None, name="import")
 
     def _identity(self) -> tuple[Any, ...]:
         return tuple(
@@ -335,7 +408,7 @@ def _content_decoder() -> msgspec.json.Decoder[tuple[ContentBlock, ...]]:
 
 @functools.cache
 def _metadata_fields() -> frozenset[str]:
-    return frozenset(MessageMetadata.__struct_fields__)
+    return frozenset(MessageMetadata.__struct_encode_fields__)
 
 
 def _is_readable(name: str, value: Any) -> bool:

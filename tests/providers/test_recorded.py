@@ -5,6 +5,7 @@ import pytest
 from tests.providers.exchanges import NAMES, complete, exchange, expected, model, play, request
 from tests.providers.rules import CONTRADICTION, broken_rules
 from yourtool.messages import (
+    Receipt,
     RedactedThinkingBlock,
     StopReason,
     TextBlock,
@@ -13,10 +14,13 @@ from yourtool.messages import (
 )
 
 SEVERAL_RESPONSES = "openai-responses-90286780"
-"""Holds four responses in one body, of which the values expected are those of the last; what comes
-after the end of the first is not read."""
+"""Its body is the responses to four requests, one after the other, and what is expected is the last
+of them. No server answers one request so, and nothing is read after the end of a response: the body
+is taken apart here."""
 CONTRADICTS_ITSELF = "openai-responses-0c12a649"
-"""Its pieces say something else than its end, which is right; the pieces were shown by then."""
+"""Its deltas say `The command ran successfully.` and its final event something longer. What is
+expected is the latter, which is what is read; only the deltas cannot be called back, so they do not
+add up to the content."""
 COUNTERS = (
     "input_tokens",
     "output_tokens",
@@ -27,7 +31,14 @@ COUNTERS = (
 
 async def played(name):
     asked = request(model(exchange(name)["provider"]))
-    return asked, *await play(name, asked=asked)
+    chunks = responses()[-1:] if name == SEVERAL_RESPONSES else None
+    return asked, *await play(name, chunks, asked=asked)
+
+
+def responses():
+    body = exchange(SEVERAL_RESPONSES)["response"]["body"].encode()
+    begin = b"event: response.created"
+    return [begin + rest for rest in body.split(begin)[1:]]
 
 
 def blocks(events, kind):
@@ -40,7 +51,15 @@ async def test_a_recorded_exchange_obeys_the_rules_of_the_stream_r_adp_02_r_can_
     assert broken_rules(events) == ([CONTRADICTION] if name == CONTRADICTS_ITSELF else [])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != SEVERAL_RESPONSES])
+@pytest.mark.parametrize("at", range(4))
+async def test_each_of_several_responses_in_one_body_is_whole(at):
+    events, error = await play(SEVERAL_RESPONSES, [responses()[at]])
+    assert error is None
+    assert broken_rules(events) == []
+    assert len(responses()) == 4
+
+
+@pytest.mark.parametrize("name", NAMES)
 async def test_a_recorded_exchange_fails_exactly_where_it_should(name):
     right, (_, events, error) = expected(name), await played(name)
     if right["error"] is not None:
@@ -77,7 +96,7 @@ def _is_said(name):
     return right["block_order"] or (right["stop_reason"] and not right["error"])
 
 
-SAID = [name for name in NAMES if _is_said(name) and name != SEVERAL_RESPONSES]
+SAID = [name for name in NAMES if _is_said(name)]
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -86,10 +105,11 @@ async def test_a_recorded_exchange_says_and_thinks_what_was_recorded(name):
     said = "".join(block.text for block in blocks(events, TextBlock))
     assert said == right["text"] + (right["refusal"] or "")
     thoughts = [(block.text, block.signature) for block in blocks(events, ThinkingBlock)]
-    readable = [one for one in right["thinking"] if one["text"] or one["signature"]]
-    assert thoughts == [(one["text"], one["signature"]) for one in readable]
+    assert thoughts == [(one["text"], one["signature"]) for one in right["thinking"]]
     sealed = [block.data for block in blocks(events, RedactedThinkingBlock)]
     assert sealed == right["redacted_thinking"]
+    receipt = complete(events).receipt or Receipt()
+    assert receipt.response_id == (right["response_id"] or None)
     if right["stop_reason"]:
         assert complete(events).stop_detail == right["stop_reason"]
     if error is None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.messages import StopReason, canonical_json
-from yourtool.providers.anthropic_request import body
+from yourtool.providers.anthropic_request import API, body
+from yourtool.providers.arguments import written
 from yourtool.providers.base import Request
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
@@ -42,6 +43,8 @@ _COUNTERS = (
 class Anthropic:
     """Speaks the Messages API."""
 
+    api = API
+
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
         return WireRequest(path=_PATH, headers=_HEADERS, body=canonical_json(body(request)))
@@ -61,7 +64,9 @@ class Anthropic:
             case "content_block_stop":
                 return reply.close(chunk.get("index"))
             case "message_start":
-                return _count(mapping(chunk.get("message")).get("usage"), reply)
+                message = mapping(chunk.get("message"))
+                reply.response_id = text(message.get("id"))
+                return _count(message.get("usage"), reply)
             case "message_delta":
                 _stop(mapping(chunk.get("delta")).get("stop_reason"), reply)
                 return _count(chunk.get("usage"), reply)
@@ -85,6 +90,7 @@ class Anthropic:
         if not isinstance(message.get("content"), list):
             reply.error = refusal(reply.provider, 200, document)
             return
+        reply.response_id = text(message.get("id"))
         for index, block in enumerate(objects(message["content"])):
             yield from _block(index, block, reply)
             yield from reply.close(index)
@@ -132,7 +138,7 @@ def _block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEven
         case "tool_use":
             yield from reply.call(key, text(block.get("id")), text(block.get("name")))
             if block.get("input"):
-                yield from reply.arguments(key, canonical_json(block["input"]).decode())
+                yield from reply.arguments(key, written(block["input"]))
         case _:
             reply.server(key, block)
 

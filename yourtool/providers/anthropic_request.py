@@ -20,6 +20,8 @@ from yourtool.providers.loss import dropped
 from yourtool.providers.shapes import text
 from yourtool.providers.tool_ids import tool_name
 
+API = "messages"
+"""The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CACHE = {"type": "ephemeral"}
 _LEVELS = {
@@ -148,7 +150,7 @@ def _image(block: ImageBlock, message: Message, request: Request) -> list[dict[s
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the blocks of the model's own message; reasoning never stands last."""
     model = request.model
-    kept = Kept(message, request)
+    kept = Kept(message, request, API)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
     for place, block in enumerate(message.content):
         blocks += [(raw, None) for raw in kept.before(place) if text(raw.get("type"))]

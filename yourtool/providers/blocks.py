@@ -85,12 +85,14 @@ class GrowingThinking(Growing):
     """Reasoning; worth keeping for its signature even without a word of text."""
 
     signature: str | None = None
+    silent = False
+    """Whether that the model thought is all there is to know."""
     _signature_shown = False
 
     @property
     def showable(self) -> bool:
-        """Whether there is text or a signature."""
-        return bool(self.parts) or self.signature is not None
+        """Whether there is text or a signature, or known to be neither."""
+        return bool(self.parts) or self.signature is not None or self.silent
 
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet; the signature comes last."""

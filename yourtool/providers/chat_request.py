@@ -22,6 +22,8 @@ from yourtool.providers.loss import dropped
 from yourtool.providers.shapes import mapping
 from yourtool.providers.tool_ids import tool_name
 
+API = "chat"
+"""The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
 _ERROR = "Error: "
@@ -192,7 +194,7 @@ def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[
 
 def _reasoning(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return what the model thought as the entries that it came in, in their order."""
-    kept = Kept(message, request)
+    kept = Kept(message, request, API)
     details: list[dict[str, Any]] = []
     for place, block in enumerate(message.content):
         if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):

@@ -46,8 +46,16 @@ def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
         cached_input_tokens=cached,
         cache_creation_input_tokens=written,
         reasoning_tokens=reasoning,
+        image_tokens=_share("image_tokens", counters),
+        audio_tokens=_share("audio_tokens", counters),
         reported_cost_usd=_cost(counters.get("cost")),
     )
+
+
+def _share(kind: str, counters: dict[str, Any]) -> int | None:
+    """Return how many tokens of prompt and output are of a kind; None where there are none."""
+    sides = ("prompt_tokens_details", "completion_tokens_details")
+    return sum(count(mapping(counters.get(side)).get(kind)) or 0 for side in sides) or None
 
 
 def _cost(reported: Any) -> Decimal | None:

@@ -12,8 +12,9 @@ from urllib.parse import quote
 from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.errors import NetworkError
 from yourtool.messages import StopReason, canonical_json
+from yourtool.providers.arguments import written
 from yourtool.providers.base import Request
-from yourtool.providers.google_request import SIGNATURE, body
+from yourtool.providers.google_request import API, SIGNATURE, body
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
 from yourtool.providers.shapes import count, decode, decode_frame, mapping, objects, text
@@ -51,10 +52,14 @@ _STOPS = {
         StopReason.ERROR,
     ),
 }
+_ABOUT = ("citationMetadata", "finishMessage", "groundingMetadata", "urlContextMetadata")
+"""Fields that say something about the reply, the last of each being the whole."""
 
 
 class Google:
     """Speaks generateContent."""
+
+    api = API
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
@@ -97,11 +102,13 @@ class Google:
 
 
 def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    reply.response_id = text(chunk.get("responseId")) or reply.response_id
     for candidate in objects(chunk.get("candidates")):
         if candidate.get("index"):  # further candidates answer the same question again
             continue
         for part in objects(mapping(candidate.get("content")).get("parts")):
             yield from _part(part, reply)
+        reply.about |= {name: candidate[name] for name in _ABOUT if candidate.get(name)}
         if word := text(candidate.get("finishReason")):
             reply.stop_detail = word
             reason = stop_reason(word, _STOPS, reply.provider)
@@ -141,7 +148,7 @@ def _call(call: dict[str, Any], signature: str, reply: Reply) -> Iterable[Stream
     if signature:
         reply.remark(key, {SIGNATURE: signature})
     if arguments := mapping(call.get("args")):
-        yield from reply.arguments(key, canonical_json(arguments).decode())
+        yield from reply.arguments(key, written(arguments))
     yield from reply.close(key)
 
 
@@ -165,5 +172,19 @@ def _count(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
             output_tokens=(said or 0) + (thoughts or 0),
             cached_input_tokens=cached,
             reasoning_tokens=thoughts,
+            image_tokens=_share("IMAGE", usage),
+            audio_tokens=_share("AUDIO", usage),
         )
     )
+
+
+def _share(modality: str, usage: dict[str, Any]) -> int | None:
+    """Return how many tokens of prompt and output are of a kind; None where there are none."""
+    details = ("promptTokensDetails", "candidatesTokensDetails", "toolUsePromptTokensDetails")
+    counted = (
+        count(each.get("tokenCount")) or 0
+        for name in details
+        for each in objects(usage.get(name))
+        if each.get("modality") == modality
+    )
+    return sum(counted) or None

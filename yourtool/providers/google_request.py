@@ -29,6 +29,8 @@ from yourtool.providers.loss import dropped
 from yourtool.providers.shapes import count, text
 from yourtool.providers.tool_ids import tool_name
 
+API = "generateContent"
+"""The name of this wire format beside what is kept for it."""
 SIGNATURE = "thoughtSignature"
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
@@ -189,7 +191,7 @@ def _id(tool_use_id: str, request: Request) -> dict[str, str]:
 
 
 def _said(message: Message, request: Request) -> Parts:
-    kept = Kept(message, request)
+    kept = Kept(message, request, API)
     parts: Parts = []
     for place, block in enumerate(message.content):
         parts += kept.before(place)

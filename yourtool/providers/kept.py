@@ -1,7 +1,8 @@
 """What only one model can read, kept with its message: written by `Reply`, read by its dialect.
 
 Blocks of kinds that are not known here stand by the place of the block that follows them, and notes
-by the place of the block they are about.
+by the place of the block they are about. The scope says whose it is: the provider, the model, and
+the wire format, for one model can be spoken to in several.
 """
 
 from typing import Any
@@ -11,13 +12,17 @@ from yourtool.providers.base import Request
 from yourtool.providers.shapes import count, mapping, objects
 
 
+def scope_of(request: Request, api: str) -> dict[str, str]:
+    """Return who can read what comes of a request; `api` names the wire format."""
+    return {"provider": request.model.provider, "api": api, "model": request.model.id}
+
+
 class Kept:
     """The leftovers of one message; nothing at all where another model wrote it."""
 
-    def __init__(self, message: Message, request: Request) -> None:
+    def __init__(self, message: Message, request: Request, api: str) -> None:
         raw = mapping(message.metadata.provider_raw)
-        scope = {"provider": request.model.provider, "model": request.model.id}
-        is_own = raw.get("scope") == scope
+        is_own = raw.get("scope") == scope_of(request, api)
         self._notes = mapping(raw.get("notes")) if is_own else {}
         self._blocks: dict[int, list[dict[str, Any]]] = {}
         for entry in objects(raw.get("blocks")) if is_own else ():

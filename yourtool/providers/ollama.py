@@ -24,6 +24,7 @@ from yourtool.messages import (
     ToolResultBlock,
     canonical_json,
 )
+from yourtool.providers.arguments import written
 from yourtool.providers.base import Request
 from yourtool.providers.images import NOT_SHOWN, sendable
 from yourtool.providers.loss import dropped
@@ -55,6 +56,8 @@ _SHOWN = "The images that the tools returned:"
 
 class Ollama:
     """Speaks to an Ollama server."""
+
+    api = "ollama"
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
@@ -104,7 +107,7 @@ def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     yield from reply.call(place, text(call.get("id")), text(function.get("name")))
     arguments = function.get("arguments")
     if not isinstance(arguments, str):
-        arguments = "" if arguments is None else canonical_json(arguments).decode()
+        arguments = "" if arguments is None else written(arguments)
     yield from reply.arguments(place, arguments)
     yield from reply.close(place)
 

@@ -14,8 +14,9 @@ import msgspec
 from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
 from yourtool.messages import StopReason, canonical_json
+from yourtool.providers.arguments import written
 from yourtool.providers.base import Request
-from yourtool.providers.chat_request import Quirks, body
+from yourtool.providers.chat_request import API, Quirks, body
 from yourtool.providers.chat_usage import usage_of
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
@@ -40,6 +41,8 @@ _THOUGHTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 class OpenAIChat:
     """Speaks Chat Completions to one kind of server."""
+
+    api = API
 
     def __init__(self, quirks: Mapping[str, bool | str] | None = None) -> None:
         """`quirks`: fields of `Quirks` that differ from their defaults.
@@ -91,6 +94,7 @@ class OpenAIChat:
 
 
 def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    reply.response_id = text(chunk.get("id")) or reply.response_id
     for choice in objects(chunk.get("choices")):
         if choice.get("index"):  # further choices answer the same question again
             continue
@@ -187,7 +191,7 @@ def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     yield from reply.call(key, wire_id, name)
     arguments = head.get("arguments", head.get("input"))
     if isinstance(arguments, dict):
-        arguments = canonical_json(arguments).decode()
+        arguments = written(arguments)
     yield from reply.arguments(key, text(arguments))
 
 

@@ -18,7 +18,7 @@ from yourtool.providers.base import Request
 from yourtool.providers.chat_usage import usage_of
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
-from yourtool.providers.responses_request import body
+from yourtool.providers.responses_request import API, body
 from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
 from yourtool.providers.sse import SseEvent
 from yourtool.providers.stops import stop_reason
@@ -44,6 +44,8 @@ reasoning items as they go back."""
 
 class OpenAIResponses:
     """Speaks the Responses API."""
+
+    api = API
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
@@ -90,6 +92,7 @@ class OpenAIResponses:
 
 def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable[StreamEvent]:
     """Read the response as a whole: its status, its counters, and its items once more."""
+    reply.response_id = text(response.get("id")) or reply.response_id
     status = text(response.get("status")) or "completed"
     reason = text(mapping(response.get("incomplete_details")).get("reason"))
     reply.stop_detail = f"{status}:{reason}" if reason else status
@@ -169,9 +172,8 @@ def _item(
         case "message":
             for number, part in enumerate(objects(item.get("content"))):
                 yield from _said((place, number), part, reply)
-                phase = text(item.get("phase"))
-                if phase and not is_again:
-                    reply.remark((place, number), {"phase": phase})
+                if not is_again:
+                    _remark((place, number), item, part, reply)
         case "reasoning":
             yield from _thought(place, item, reply)
         case "function_call" | "custom_tool_call" as kind:
@@ -182,6 +184,14 @@ def _item(
             reply.server(None, item)
         case _:
             pass
+
+
+def _remark(key: tuple[int, int], item: dict[str, Any], part: dict[str, Any], reply: Reply) -> None:
+    """Keep what stands beside words: their phase, which goes back, and what they cite."""
+    if phase := text(item.get("phase")):
+        reply.remark(key, {"phase": phase})
+    if cited := objects(part.get("annotations")):
+        reply.remark(key, {"annotations": cited})
 
 
 def _said(key: tuple[int, int], part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
@@ -198,6 +208,8 @@ def _thought(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamE
     yield from reply.whole(place, words) if reply.has(place) else reply.thinking(words, place)
     if sealed := text(item.get("encrypted_content")):
         yield from reply.signature(sealed, place)
+    elif not reply.has(place):
+        yield from reply.silent(place)
     if sealed or item.get("content"):
         kept = {name: value for name, value in item.items() if name not in _UNSENT}
         reply.scratch.setdefault(_SEALED, {})[place] = kept

@@ -20,6 +20,7 @@ from yourtool.errors import (
     AdapterError,
     AuthError,
     ContextOverflowError,
+    ErrorCode,
     InvalidRequestError,
     NetworkError,
     OtherAdapterError,
@@ -41,7 +42,19 @@ _OVERFLOW = re.compile(
     r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length",
     re.IGNORECASE | re.DOTALL,
 )
-_NEVER_AGAIN = frozenset({"insufficient_quota", "enforced_spend_limit_reached", "billing_error"})
+_NEVER_AGAIN = frozenset(
+    {
+        "insufficient_quota",
+        "insufficient_credits",
+        "enforced_spend_limit_reached",
+        "billing_error",
+        "billing_not_active",
+    }
+)
+_BILLING = re.compile(r"credit balance is too low|insufficient (?:credits|balance)", re.IGNORECASE)
+_FILTERED = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
+)
 _RATE = _NEVER_AGAIN | {
     "rate_limit_error",
     "overloaded_error",
@@ -71,9 +84,7 @@ _SERVER = frozenset(
 )
 _NOT_A_KEY = "api key not valid"
 _OVERFLOWED = frozenset({"context_length_exceeded", "request_too_large"})
-_INVALID = frozenset(
-    {"invalid_request_error", "not_found_error", "model_not_found", "content_filter"}
-)
+_INVALID = _FILTERED | {"invalid_request_error", "not_found_error", "model_not_found"}
 _PLEAS: dict[type[AdapterError], str] = {
     AuthError: "does not accept the key",
     RateLimitError: "asks to slow down",
@@ -82,6 +93,10 @@ _PLEAS: dict[type[AdapterError], str] = {
     ContextOverflowError: "cannot take a conversation this long",
     InvalidRequestError: "refused the request",
     OtherAdapterError: "answered with an error",
+}
+_CODE_PLEAS = {
+    ErrorCode.BILLING: "has no credit or quota left for this key",
+    ErrorCode.CONTENT_FILTER: "will not process this prompt",
 }
 
 
@@ -105,10 +120,12 @@ def refusal(
     headers = headers or {}
     report = _report(body)
     kind = _classify(status, report)
-    plea = _PLEAS[kind]
+    code = _code(status, report)
+    plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
     number = status if status != HTTPStatus.OK else report.number
     shown = f" ({number})" if number else ""
     error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status)
+    error.code = code or error.code
     if report.words & _NEVER_AGAIN:
         error.retryable = False
     elif kind is not ContextOverflowError and (advice := headers.get("x-should-retry")):
@@ -155,6 +172,14 @@ def _classify(status: int, report: _Report) -> type[AdapterError]:
     if 400 <= number < 500 or words & _INVALID:
         return InvalidRequestError
     return OtherAdapterError
+
+
+def _code(status: int, report: _Report) -> ErrorCode | None:
+    number = status if status != HTTPStatus.OK else report.number
+    is_unpaid = report.words & _NEVER_AGAIN or _BILLING.search(report.message)
+    if number == HTTPStatus.PAYMENT_REQUIRED or is_unpaid:
+        return ErrorCode.BILLING
+    return ErrorCode.CONTENT_FILTER if report.words & _FILTERED else None
 
 
 def _report(body: bytes) -> _Report:

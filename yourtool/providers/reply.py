@@ -9,7 +9,7 @@ is lost. What arrives for a block after its time is in the final content all the
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from yourtool.deltas import (
@@ -32,6 +32,8 @@ from yourtool.providers.blocks import (
     GrowingThinking,
 )
 from yourtool.providers.estimate import estimate_text, estimate_tokens
+from yourtool.providers.kept import scope_of
+from yourtool.providers.receipt import receipt_of
 from yourtool.text import storable
 
 _log = logging.getLogger(__name__)
@@ -45,8 +47,11 @@ class Reply:
     left off.
     """
 
-    def __init__(self, request: Request, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, request: Request, clock: Callable[[], float] = time.monotonic, *, api: str = ""
+    ) -> None:
         self._request = request
+        self._api = api
         self._clock = clock
         self._began_at = clock()
         self._message_id = request.message_id
@@ -60,6 +65,12 @@ class Reply:
         self.stop_detail: str | None = None
         self.error: AdapterError | None = None
         """What the provider reported inside the reply."""
+        self.headers: Mapping[str, str] = {}
+        """Of the response."""
+        self.response_id = ""
+        """The provider's name of the reply."""
+        self.about: dict[str, Any] = {}
+        """What the provider says about the reply as a whole; kept to be shown, never sent back."""
         self.done = False
         """Whether the provider has said everything."""
         self.activity = 0
@@ -79,6 +90,13 @@ class Reply:
         """Take the signature of a block of reasoning, whose text may be empty."""
         block = self._words(GrowingThinking, key)
         block.signature = storable(signature)
+        self.activity += 1
+        return self._show(block)
+
+    def silent(self, key: Hashable) -> list[StreamEvent]:
+        """Note reasoning of which the provider tells nothing but that there was some."""
+        block = self._words(GrowingThinking, key)
+        block.silent = True
         self.activity += 1
         return self._show(block)
 
@@ -316,6 +334,7 @@ class Reply:
             latency_ms=round((self._clock() - self._began_at) * 1000),
             tool_input_errors=errors,
             provider_raw=provider_raw,
+            receipt=receipt_of(self.headers, self.response_id),
         )
 
     def _input_errors(self, *, cut: bool) -> dict[str, ToolInputError]:
@@ -340,11 +359,11 @@ class Reply:
                 place = block.index + 1
                 if block.notes:
                     notes[str(block.index)] = block.notes
-        if not kept and not notes:
+        if not kept and not notes and not self.about:
             return None
-        model = self._request.model
-        scope = {"provider": model.provider, "model": model.id}
-        return {"scope": scope, "blocks": kept, "notes": notes}
+        scope = scope_of(self._request, self._api)
+        about = {"about": self.about} if self.about else {}
+        return {"scope": scope, "blocks": kept, "notes": notes, **about}
 
     def _final_usage(self) -> TokenUsage:
         if self._usage is not None:

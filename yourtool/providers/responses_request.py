@@ -22,6 +22,8 @@ from yourtool.providers.loss import dropped
 from yourtool.providers.shapes import mapping, text
 from yourtool.providers.tool_ids import tool_name
 
+API = "responses"
+"""The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LEAST_OUTPUT = 16
 _ERROR = "Error: "
@@ -134,7 +136,7 @@ def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the items of the model's own message; reasoning is followed by what it led to."""
     provider = request.model.provider
-    kept = Kept(message, request)
+    kept = Kept(message, request, API)
     items: list[dict[str, Any]] = []
     thoughts: list[ContentBlock] = []  # of the reasoning items that nothing follows yet
     for place, block in enumerate(message.content):

@@ -54,6 +54,9 @@ class WireRequest(Struct, frozen=True):
 class Dialect(Protocol):
     """One wire format as pure functions."""
 
+    api: str
+    """Its name, which stays: what is kept for it is stored under it."""
+
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
         ...
@@ -114,7 +117,7 @@ class WireAdapter:
         Raises:
             AdapterError: the request failed.
         """
-        reply = Reply(request, self._clock)
+        reply = Reply(request, self._clock, api=self._dialect.api)
         try:
             async with aclosing(self._pieces(request, reply)) as pieces:
                 async for events in pieces:
@@ -156,6 +159,7 @@ class WireAdapter:
             if not HTTPStatus.OK <= wire.status < HTTPStatus.MULTIPLE_CHOICES:
                 body = await wait.for_(wire.read())
                 raise refusal(self._provider, wire.status, body, wire.headers)
+            reply.headers = wire.headers
             chunks = aiter(wire.chunks())
             stack.push_async_callback(_let_go, chunks)
             framing = wire_request.framing()
