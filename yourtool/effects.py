@@ -23,6 +23,19 @@ class SideEffects(StrEnum):
         return self not in (SideEffects.NONE, SideEffects.READ)
 
 
+ToolKind: TypeAlias = Literal["", "read", "edit", "write", "execute", "web"]
+
+
+class ToolHints(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a front end may show a tool; no model is told."""
+
+    label: str = ""
+    """Instead of the name; from outside where the tool is."""
+    kind: ToolKind = ""
+    icon: str = ""
+    """One sign in front of the label."""
+
+
 class ToolDefinition(Struct, frozen=True, kw_only=True):
     """What a model is told about a tool."""
 
@@ -32,6 +45,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     """The JSON Schema subset of `tools.schema`."""
     side_effects: SideEffects
     requires_workspace: bool = True
+    hints: ToolHints = ToolHints()
 
     def __hash__(self) -> int:
         return hash(self.name)

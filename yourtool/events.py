@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from yourtool.deltas import Notice, StreamEvent, ToolOutputDelta
-from yourtool.effects import SideEffects
+from yourtool.effects import SideEffects, ToolHints
 from yourtool.messages import Message, StopReason
 
 UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
@@ -190,6 +190,8 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     provider: str
     error_class: str
     error_message_redacted: str
+    error_code: str | None = None
+    """An `ErrorCode`, where more is known than the class."""
     provider_status: int | None = None
     retryable: bool = False
     retry_count: int
@@ -209,6 +211,7 @@ class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
     input_hash: str
     input_size_bytes: int
     side_effects: SideEffects
+    hints: ToolHints = ToolHints()
 
 
 class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):

@@ -9,26 +9,23 @@ is a call that never ran.
 """
 
 import asyncio
-import hashlib
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from datetime import timedelta
 
+from yourtool.agent.call import Call, Finished, texts
 from yourtool.agent.consent import ask
 from yourtool.agent.gate import subjects_of
 from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn
 from yourtool.deltas import ToolOutputDelta
-from yourtool.effects import Confirmation, Preview, SideEffects
+from yourtool.effects import Confirmation, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events import (
     Event,
-    ToolCalled,
     ToolCompleted,
     ToolFailed,
     ToolInputInvalid,
@@ -36,18 +33,12 @@ from yourtool.events import (
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages import (
-    ImageBlock,
-    Message,
-    MessageMetadata,
-    Role,
-    TextBlock,
-    ToolResultBlock,
     ToolUseBlock,
     canonical_json,
     now,
 )
 from yourtool.text import storable
-from yourtool.tools.base import Args, Tool, ToolContext, ToolOutput
+from yourtool.tools.base import Tool, ToolContext
 
 _log = logging.getLogger(__name__)
 
@@ -57,32 +48,15 @@ _PARTIAL_KEPT = 4_000
 """Characters of a stopped tool's output that the model is given."""
 
 
-@dataclass
-class _Call:
-    """One call on its way from the model to its result."""
-
-    block: ToolUseBlock
-    message_id: str
-    tool: Tool | None = None
-    args: Args | None = None
-    preview: Preview | None = None
-    notes: tuple[str, ...] = ()
-    """What the model is told beside the result."""
-    parent: str = ""
-    started: float = 0.0
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    printed: deque[str] = field(default_factory=lambda: deque[str](maxlen=200))
-
-
 async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[Event, None]:
     """Answer every call and yield what happens.
 
     Raises:
         Interrupted: the turn was stopped; every call has its result all the same.
     """
-    pending = deque(_Call(block, new_id(), parent=turn.parent) for block in calls)
+    pending = deque(Call(block, new_id(), parent=turn.parent) for block in calls)
     turn.tool_calls += len(calls)
-    ready: deque[_Call] = deque()
+    ready: deque[Call] = deque()
     try:
         while pending:
             call = pending[0]
@@ -110,7 +84,7 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
         raise
 
 
-def _depends(call: _Call, ready: Iterable[_Call], turn: Turn) -> bool:
+def _depends(call: Call, ready: Iterable[Call], turn: Turn) -> bool:
     """Tell whether earlier changes must be made before this call can be previewed and asked about.
 
     What a call would do to a file that another one is about to change cannot be shown yet.
@@ -129,11 +103,11 @@ async def refuse_all(
 ) -> AsyncGenerator[Event, None]:
     """Answer every call with an error, running none."""
     for block in calls:
-        call = _Call(block, new_id(), parent=turn.parent)
+        call = Call(block, new_id(), parent=turn.parent)
         yield await _fail(call, turn, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
 
 
-async def _admit(call: _Call, turn: Turn) -> AsyncGenerator[Event, None]:
+async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
     """Decide whether a call may run; a `ToolFailed` among the events says that it may not."""
     block = call.block
     try:
@@ -176,7 +150,7 @@ async def _admit(call: _Call, turn: Turn) -> AsyncGenerator[Event, None]:
         yield await _fail(call, turn, error.failure, str(error))
 
 
-def _question(call: _Call, turn: Turn, rule: str | None) -> Confirmation:
+def _question(call: Call, turn: Turn, rule: str | None) -> Confirmation:
     assert call.tool is not None, "a question is put about a known tool"
     limit = timedelta(seconds=turn.budget.limits.confirmation_timeout_seconds)
     return Confirmation(
@@ -201,7 +175,7 @@ def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
     return tool
 
 
-def _context(call: _Call, turn: Turn, emit: Callable[[str], None] | None = None) -> ToolContext:
+def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) -> ToolContext:
     return ToolContext(
         workspace=turn.workspace,
         tool_use_id=call.block.id,
@@ -214,24 +188,16 @@ def _context(call: _Call, turn: Turn, emit: Callable[[str], None] | None = None)
     )
 
 
-@dataclass
-class _Finished:
-    call: _Call
-    output: ToolOutput | None
-    failure: ToolFailure | None = None
-    words: str = ""
-
-
-async def _run_together(ready: deque[_Call], turn: Turn) -> AsyncGenerator[Event, None]:
+async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event, None]:
     """Run at most `tool_concurrency` calls at once, starting them in order; empties `ready`."""
-    happenings: asyncio.Queue[ToolOutputDelta | _Finished] = asyncio.Queue()
-    running: dict[asyncio.Task[None], _Call] = {}
+    happenings: asyncio.Queue[ToolOutputDelta | Finished] = asyncio.Queue()
+    running: dict[asyncio.Task[None], Call] = {}
     try:
         while ready or running:
             while ready and len(running) < turn.budget.limits.tool_concurrency:
                 turn.interrupt.check()
                 call = ready[0]
-                called = await turn.record(_called(call), parent=call.parent)
+                called = await turn.record(call.called(), parent=call.parent)
                 ready.popleft()
                 call.parent, call.started = called.id, time.monotonic()
                 running[asyncio.create_task(_run(call, turn, happenings))] = call
@@ -260,26 +226,26 @@ async def _run_together(ready: deque[_Call], turn: Turn) -> AsyncGenerator[Event
 
 
 async def _finished_meanwhile(
-    happenings: asyncio.Queue[ToolOutputDelta | _Finished],
-    running: dict[asyncio.Task[None], _Call],
+    happenings: asyncio.Queue[ToolOutputDelta | Finished],
+    running: dict[asyncio.Task[None], Call],
     turn: Turn,
 ) -> AsyncGenerator[Event, None]:
     """Give the calls that ended before they were stopped their true results."""
     while not happenings.empty():
         happening = happenings.get_nowait()
-        if isinstance(happening, _Finished):
+        if isinstance(happening, Finished):
             _forget(happening.call, running)
             async for event in _conclude(happening, turn):
                 yield event
 
 
-def _forget(call: _Call, running: dict[asyncio.Task[None], _Call]) -> None:
+def _forget(call: Call, running: dict[asyncio.Task[None], Call]) -> None:
     for task in [task for task, each in running.items() if each is call]:
         del running[task]
 
 
 async def _run(
-    call: _Call, turn: Turn, happenings: asyncio.Queue[ToolOutputDelta | _Finished]
+    call: Call, turn: Turn, happenings: asyncio.Queue[ToolOutputDelta | Finished]
 ) -> None:
     """Run one tool; whatever happens ends up in `happenings`, but for a cancellation."""
 
@@ -292,21 +258,21 @@ async def _run(
     try:
         async with asyncio.timeout(tool.timeout_seconds):
             output = await tool.run(call.args, _context(call, turn, emit))
-        finished = _Finished(call, output)
+        finished = Finished(call, output)
     except ToolError as error:
-        finished = _Finished(call, None, error.failure, str(error))
+        finished = Finished(call, None, error.failure, str(error))
     except TimeoutError:
         call.cancelled.set()
         words = f"`{name}` did not finish within {tool.timeout_seconds:.0f} s and was stopped."
-        finished = _Finished(call, None, ToolFailure.TIMEOUT, words)
+        finished = Finished(call, None, ToolFailure.TIMEOUT, words)
     except Exception:  # noqa: BLE001 - the tool boundary: a bug in a tool is an error result
         _log.exception("tool %s failed", name)
         words = f"`{name}` failed inside; its error is in the log. Try another way."
-        finished = _Finished(call, None, ToolFailure.EXECUTION_ERROR, words)
+        finished = Finished(call, None, ToolFailure.EXECUTION_ERROR, words)
     happenings.put_nowait(finished)
 
 
-async def _stop(running: dict[asyncio.Task[None], _Call]) -> None:
+async def _stop(running: dict[asyncio.Task[None], Call]) -> None:
     for task, call in running.items():
         call.cancelled.set()
         task.cancel()
@@ -317,35 +283,23 @@ async def _stop(running: dict[asyncio.Task[None], _Call]) -> None:
         _log.warning("abandoned tool %s, which did not stop", running[task].block.name)
 
 
-def _called(call: _Call) -> ToolCalled:
-    data = canonical_json(call.block.input)
-    assert call.tool is not None, "only admitted calls are run"
-    return ToolCalled(
-        tool_use_id=call.block.id,
-        tool_name=call.block.name,
-        input_hash=hashlib.sha256(data).hexdigest(),
-        input_size_bytes=len(data),
-        side_effects=call.tool.definition.side_effects,
-    )
-
-
-async def _conclude(finished: _Finished, turn: Turn) -> AsyncGenerator[Event, None]:
+async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, None]:
     call, output = finished.call, finished.output
     if output is None:
         failure = finished.failure or ToolFailure.EXECUTION_ERROR
         yield await _fail(call, turn, failure, finished.words)
         return
-    content = output.content + _texts(*call.notes)
+    content = output.content + texts(*call.notes)
     fact = await turn.record(
         ToolCompleted(
             tool_use_id=call.block.id,
             tool_name=call.block.name,
             success=output.success,
             output_size_bytes=len(canonical_json(content)),
-            latency_ms=_elapsed(call),
+            latency_ms=call.elapsed_ms,
             files_modified=output.files_modified,
             command_executed=output.command_executed,
-            message=_result(call, turn, content, is_error=not output.success, output=output),
+            message=call.result(turn.session_id, content, output),
         ),
         parent=call.parent,
     )
@@ -353,7 +307,7 @@ async def _conclude(finished: _Finished, turn: Turn) -> AsyncGenerator[Event, No
     yield fact
 
 
-async def _fail(call: _Call, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
+async def _fail(call: Call, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
     words = storable(words)
     fact = await turn.record(
         ToolFailed(
@@ -361,38 +315,10 @@ async def _fail(call: _Call, turn: Turn, failure: ToolFailure, words: str) -> To
             tool_name=call.block.name,
             error_class=failure,
             error_message=words,
-            latency_ms=_elapsed(call),
-            message=_result(call, turn, _texts(words, *call.notes), is_error=True),
+            latency_ms=call.elapsed_ms,
+            message=call.result(turn.session_id, texts(words, *call.notes)),
         ),
         parent=call.parent,
     )
     turn.parent = fact.id
     return fact
-
-
-def _result(
-    call: _Call,
-    turn: Turn,
-    content: tuple[TextBlock | ImageBlock, ...],
-    *,
-    is_error: bool,
-    output: ToolOutput | None = None,
-) -> Message:
-    return Message(
-        id=call.message_id,
-        session_id=turn.session_id,
-        role=Role.TOOL,
-        content=(ToolResultBlock(call.block.id, content, is_error),),
-        metadata=MessageMetadata(
-            parent_tool_use_id=call.block.id, details=output.details if output else None
-        ),
-        created_at=now(),
-    )
-
-
-def _texts(*words: str) -> tuple[TextBlock, ...]:
-    return tuple(TextBlock(storable(each)) for each in words)
-
-
-def _elapsed(call: _Call) -> int:
-    return round((time.monotonic() - call.started) * 1000) if call.started else 0

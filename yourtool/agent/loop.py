@@ -15,13 +15,15 @@ from msgspec.structs import replace
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import spend_allowance
 from yourtool.agent.turn import Turn
-from yourtool.deltas import AttemptFailed, MessageComplete, Notice, TokenUsage
+from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (
     Event,
     LlmCallCompleted,
     LlmCallFailed,
     LlmCallStarted,
+    ToolCompleted,
+    ToolFailed,
     TurnCancelled,
     TurnCompleted,
 )
@@ -119,9 +121,14 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
                 async for event in refusals:
                     yield event
             return
+        results: list[Message] = []
         async with aclosing(dispatch(calls, turn)) as happenings:
             async for event in happenings:
                 yield event
+                if isinstance(event, ToolCompleted | ToolFailed):
+                    results.append(event.message)
+        if results and all(result.metadata.terminate for result in results):
+            return
 
 
 async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
@@ -190,7 +197,7 @@ def _demand_valid(request: Request) -> None:
 
 
 async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event, None]:
-    usage, extra = _price(turn, reply.usage, reply.latency_ms)
+    usage, extra = _price(turn, reply)
     content = reply.final_content or (TextBlock(""),)
     calls = [block for block in content if isinstance(block, ToolUseBlock)]
     fact = await turn.record(
@@ -244,13 +251,17 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
         yield await turn.record(said, parent=fact.id)
 
 
-def _price(turn: Turn, tokens: TokenUsage, latency_ms: int) -> tuple[Usage, UsageExtra | None]:
+def _price(turn: Turn, reply: MessageComplete) -> tuple[Usage, UsageExtra | None]:
+    tokens = reply.usage
     price = cost(tokens, turn.model.price)
     extra = UsageExtra(
         estimated=tokens.estimated,
         unpriced=price is None,
         reasoning_tokens=tokens.reasoning_tokens,
+        image_tokens=tokens.image_tokens,
+        audio_tokens=tokens.audio_tokens,
         reported_cost_usd=tokens.reported_cost_usd,
+        receipt=reply.receipt,
     )
     usage = Usage(
         input_tokens=tokens.input_tokens,
@@ -259,7 +270,7 @@ def _price(turn: Turn, tokens: TokenUsage, latency_ms: int) -> tuple[Usage, Usag
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cost_usd=Decimal(0) if price is None else price,
         pricing_version="" if price is None else turn.pricing_version,
-        latency_ms=latency_ms,
+        latency_ms=reply.latency_ms,
     )
     return usage, None if extra == UsageExtra() else extra
 
@@ -291,6 +302,7 @@ async def _failed(
         message=error.message,
         retryable=error.retryable,
         http_status=error.status,
+        code=error.code,
     )
     fact = await turn.record(
         LlmCallFailed(
@@ -298,6 +310,7 @@ async def _failed(
             provider=turn.model.provider,
             error_class=error_class,
             error_message_redacted=error.message,
+            error_code=error.code,
             provider_status=error.status,
             retryable=error.retryable,
             retry_count=retry_count,
@@ -322,7 +335,7 @@ def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | 
     if not content:
         return None
     cancelled = reply.stop_reason is StopReason.CANCELLED
-    usage, extra = _price(turn, reply.usage, reply.latency_ms)
+    usage, extra = _price(turn, reply)
     metadata = MessageMetadata(
         model=turn.model.id,
         provider=turn.model.provider,

@@ -14,7 +14,15 @@ from yourtool.events import (
     TurnCancelled,
 )
 from yourtool.ids import new_id
-from yourtool.messages import Message, MessageMetadata, Role, TextBlock, ToolResultBlock, now
+from yourtool.messages import (
+    Message,
+    MessageMetadata,
+    Origin,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    now,
+)
 
 
 async def close_open_turn(
@@ -50,7 +58,9 @@ async def close_open_turn(
                     session_id=session_id,
                     role=Role.TOOL,
                     content=(ToolResultBlock(call_id, (TextBlock(words),), is_error=True),),
-                    metadata=MessageMetadata(parent_tool_use_id=call_id, origin="resume_repair"),
+                    metadata=MessageMetadata(
+                        parent_tool_use_id=call_id, origin=Origin.RESUME_REPAIR
+                    ),
                     created_at=now(),
                 ),
             ),

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from yourtool.config import ThinkingOnSwap
 from yourtool.messages import (
+    Audience,
     ContentBlock,
     ImageBlock,
     Message,
     MessageMetadata,
     MessageStatus,
+    Origin,
     RedactedThinkingBlock,
     Role,
     TextBlock,
@@ -34,6 +36,7 @@ _WHY = {
     MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
 }
 _EMPTY = TextBlock("(an empty message)")
+_SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
 _MADE_HERE = "hygiene"
 _NO_ANSWER = "This call has no result: it was interrupted before it finished."
 
@@ -49,10 +52,12 @@ def view(
     seen: set[str] = set()
     turns: list[list[Message]] = []
     for message in messages:
-        if message.role is Role.TOOL:
+        if message.role is Role.TOOL or message.metadata.audience is Audience.USER:
             continue
         if thinking_on_swap == "text":
             message = _aloud(message, model)
+        if message.role is Role.SYSTEM and _is_nobodys(message.metadata.origin):
+            message = replace(message, role=Role.USER)
         kept = _presentable(message, model, seen)
         if kept is None:
             continue
@@ -63,6 +68,11 @@ def view(
             dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
         turns.pop()
     return tuple(message for turn in turns for message in turn)
+
+
+def _is_nobodys(origin: str | None) -> bool:
+    """Whether an entry was spoken by no person, model or tool, and is no instruction of ours."""
+    return origin in _SUMMARIES or (origin or "").startswith("custom:")
 
 
 def _is_loose(turn: Sequence[Message]) -> bool:
@@ -90,7 +100,7 @@ def _results(messages: Sequence[Message]) -> dict[str, Message]:
     """Return the first result of each call, alone in its message."""
     results: dict[str, Message] = {}
     for message in messages:
-        if message.role is not Role.TOOL:
+        if message.role is not Role.TOOL or message.metadata.audience is Audience.USER:
             continue
         for block in message.content:
             if isinstance(block, ToolResultBlock) and block.tool_use_id not in results:

@@ -8,17 +8,17 @@ import asyncio
 import inspect
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
 
-from yourtool.effects import Preview, SideEffects, ToolDefinition
+from yourtool.effects import Preview, SideEffects, ToolDefinition, ToolHints, ToolKind
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.messages import ImageBlock, TextBlock
-from yourtool.text import storable
+from yourtool.text import storable, storable_json
 from yourtool.tools import schema
 from yourtool.tools.workspace import FileReads, Workspace
 
@@ -27,6 +27,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SLOW = (SideEffects.EXECUTE, SideEffects.NETWORK)
+DETAILS_LIMIT = 256_000
+"""Bytes of JSON that a result may bring along for the screen."""
+_LONGEST_DETAIL = 40_000
+"""Characters of one text in details that are too long."""
+_KINDS: Mapping[SideEffects, ToolKind] = {
+    SideEffects.NONE: "",
+    SideEffects.READ: "read",
+    SideEffects.WRITE: "edit",
+    SideEffects.EXECUTE: "execute",
+    SideEffects.NETWORK: "web",
+}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -40,9 +51,11 @@ class ToolOutput(Struct, frozen=True):
     content: tuple[TextBlock | ImageBlock, ...]
     success: bool = True
     details: dict[str, Any] | None = None
-    """For the screen only; never sent to a model."""
+    """For the screen only, at most `DETAILS_LIMIT`; never sent to a model."""
     files_modified: tuple[str, ...] = ()
     command_executed: str | None = None
+    terminate: bool = False
+    """A hint that nothing need be said after this; holds if all calls of the reply agree."""
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -159,21 +172,29 @@ class Tool:
         output = await self._run(args, context)
         if not isinstance(output, ToolOutput):
             return ToolOutput((TextBlock(storable(output)),))
-        content = tuple(
-            TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
-            for block in output.content
+        command = output.command_executed
+        return msgspec.structs.replace(
+            output,
+            content=tuple(
+                TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
+                for block in output.content
+            ),
+            details=_capped(output.details),
+            files_modified=tuple(map(storable, output.files_modified)),
+            command_executed=None if command is None else storable(command),
         )
-        return msgspec.structs.replace(output, content=content)
 
 
 def tool(
     effects: SideEffects,
     *,
     preview: Previewer[A] | None = None,
+    hints: ToolHints | None = None,
 ) -> Callable[[Run[A]], Tool]:
     """Make a tool of `async def name(args: SomeArgs, context: ToolContext)`.
 
-    `effects` is the most that a call could do, and not what it usually does.
+    `effects` is the most that a call could do, and not what it usually does. `hints` are for front
+    ends; without any, the effects tell the kind.
     """
 
     def decorate(function: Run[A]) -> Tool:
@@ -183,6 +204,7 @@ def tool(
             description=inspect.getdoc(function) or "",
             input_schema=schema.derive(arguments),
             side_effects=effects,
+            hints=hints or ToolHints(kind=_KINDS[effects]),
         )
         return Tool(definition, arguments, function, preview)
 
@@ -220,6 +242,29 @@ class Toolbox:
                 f"the schema of `{name}` cannot be given to every provider: {'; '.join(problems)}"
             )
         self._tools[name] = item
+
+
+def _capped(details: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return details as they can be stored; what is too long is cut, and says so."""
+    if details is None:
+        return None
+    try:
+        kept = storable_json(details)
+        if len(msgspec.json.encode(kept)) <= DETAILS_LIMIT:
+            return kept
+    except (ValueError, TypeError) as error:  # nested too deeply, or not JSON
+        return {"omitted": str(error)}
+    kept = {name: _shortened(value) for name, value in kept.items()}
+    if (size := len(msgspec.json.encode(kept))) <= DETAILS_LIMIT:
+        return kept
+    return {"omitted": f"{size:,} bytes"}
+
+
+def _shortened(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= _LONGEST_DETAIL:
+        return value
+    lines = value[:_LONGEST_DETAIL].rpartition("\n")[0] or value[:_LONGEST_DETAIL]
+    return f"{lines}\n… {len(value) - len(lines):,} more characters"
 
 
 def _paths(value: object) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from yourtool.effects import SideEffects
+from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiLines
 from yourtool.tui.lines import BLANK, Line, Source, Span, clip, width_of, wrap
@@ -57,6 +57,7 @@ class ToolCard(Item):
         self._details: Mapping[str, Any] = {}
         self._problem = ""
         self._quiet = False
+        self._label = name
 
     @property
     def mark(self) -> Span:  # pyright: ignore[reportIncompatibleVariableOverride]  # by status
@@ -83,8 +84,10 @@ class ToolCard(Item):
         if self.status == "waiting":
             self._become("queued")
 
-    def runs(self, effects: SideEffects) -> None:
+    def runs(self, effects: SideEffects, hints: ToolHints | None = None) -> None:
         """The tool has begun."""
+        if hints is not None and hints.label:
+            self._label = f"{hints.icon} {hints.label}".strip()
         self._quiet = effects in (SideEffects.NONE, SideEffects.READ)
         self._started = self._clock()
         self._become("running")
@@ -145,7 +148,7 @@ class ToolCard(Item):
 
     def _head(self, width: int) -> Line:
         struck = " cancelled" if self.status == "cancelled" else ""
-        name, facts = printable(self.name), self._facts
+        name, facts = printable(self._label).replace("\n", " "), self._facts
         first, newline, _ = self._argument.strip().partition("\n")
         argument = printable(first).replace("\t", " ") + (" …" if newline else "")
         room = width - width_of([(name, ""), (facts, "")]) - 4

@@ -52,6 +52,7 @@ from yourtool.events import (
     TurnStarted,
 )
 from yourtool.messages import (
+    Audience,
     ContentBlock,
     ImageBlock,
     Message,
@@ -154,13 +155,15 @@ class Story:
                 self._route(event)
             case LlmCallCompleted():
                 self._go_on()
-                self._content(event.message.content)
+                if event.message.metadata.audience is not Audience.MODEL:
+                    self._content(event.message.content)
                 self._summary.add(event)
                 self._end_message()
             case LlmCallFailed():
                 self._fail(event)
             case ToolCalled():
-                self._card(event.tool_use_id, event.tool_name).runs(event.side_effects)
+                card = self._card(event.tool_use_id, event.tool_name)
+                card.runs(event.side_effects, event.hints)
             case ToolCompleted():
                 self._complete(event)
             case ToolFailed():
@@ -235,6 +238,8 @@ class Story:
         self._summary = TurnSummary(before=self._summary)
         if message is None:
             self.remark("info", "Trying again")
+            return
+        if message.metadata.audience is Audience.MODEL:
             return
         images = sum(isinstance(block, ImageBlock) for block in message.content)
         self._add(UserMessage(message.text, images))
@@ -318,6 +323,7 @@ class Story:
         output = "\n".join(
             part.text if isinstance(part, TextBlock) else f"[{part.media_type} image]"
             for part in parts
+            if event.message.metadata.audience is not Audience.MODEL
         )
         card = self._card(event.tool_use_id, event.tool_name)
         status: Status = "ok" if event.success else "failed"

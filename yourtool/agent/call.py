@@ -1,0 +1,100 @@
+"""One call on its way from the model to its result."""
+
+import hashlib
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from yourtool.effects import Preview
+from yourtool.errors import ToolFailure
+from yourtool.events import ToolCalled
+from yourtool.messages import (
+    ImageBlock,
+    Message,
+    MessageMetadata,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    canonical_json,
+    now,
+)
+from yourtool.text import storable
+from yourtool.tools.base import Args, Tool, ToolOutput
+
+
+@dataclass
+class Call:
+    """What is known about a call, more with every step."""
+
+    block: ToolUseBlock
+    message_id: str
+    """Of the message with its result."""
+    tool: Tool | None = None
+    args: Args | None = None
+    preview: Preview | None = None
+    notes: tuple[str, ...] = ()
+    """What the model is told beside the result."""
+    parent: str = ""
+    started: float = 0.0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    printed: deque[str] = field(default_factory=lambda: deque[str](maxlen=200))
+
+    @property
+    def elapsed_ms(self) -> int:
+        """Since the tool began; 0 if it never did."""
+        return round((time.monotonic() - self.started) * 1000) if self.started else 0
+
+    def called(self) -> ToolCalled:
+        """Return the fact that the tool begins."""
+        data = canonical_json(self.block.input)
+        assert self.tool is not None, "only admitted calls are run"
+        definition = self.tool.definition
+        return ToolCalled(
+            tool_use_id=self.block.id,
+            tool_name=self.block.name,
+            input_hash=hashlib.sha256(data).hexdigest(),
+            input_size_bytes=len(data),
+            side_effects=definition.side_effects,
+            hints=definition.hints,
+        )
+
+    def result(
+        self,
+        session_id: str,
+        content: tuple[TextBlock | ImageBlock, ...],
+        output: ToolOutput | None = None,
+    ) -> Message:
+        """Return the message that answers the call; without an `output` it is an error."""
+        is_error = output is None or not output.success
+        metadata = MessageMetadata(parent_tool_use_id=self.block.id)
+        if output is not None:
+            metadata = MessageMetadata(
+                parent_tool_use_id=self.block.id,
+                details=output.details,
+                terminate=output.terminate,
+            )
+        return Message(
+            id=self.message_id,
+            session_id=session_id,
+            role=Role.TOOL,
+            content=(ToolResultBlock(self.block.id, content, is_error),),
+            metadata=metadata,
+            created_at=now(),
+        )
+
+
+@dataclass
+class Finished:
+    """How a call that ran came out."""
+
+    call: Call
+    output: ToolOutput | None
+    failure: ToolFailure | None = None
+    words: str = ""
+
+
+def texts(*words: str) -> tuple[TextBlock, ...]:
+    """Return words as a result's content."""
+    return tuple(TextBlock(storable(each)) for each in words)
