@@ -1,6 +1,7 @@
-"""Recorded requests of three APIs as canonical messages, with the provider's own count."""
+"""Recorded requests as canonical messages, with the provider's own count of their tokens."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,18 +10,39 @@ from tests.strategies import Writer
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
 
-_MEDIA = ("base64", "image_url", "inlineData", "inline_data", "fileData", "file_data", "_search")
-_SIGNED = ("signature", "Signature", "reasoning", "cache_control", "response_format", "redacted")
+_REASONS = (
+    ("a picture or a file was replaced by a stub", r"base64|image_url|inlineData|fileData|file_id"),
+    (
+        "the answer of the maker's own tool is in it",
+        r"server_tool|web_|file_search|tool_search|mcp_|container",
+    ),
+    ("the maker's own tool brings words", r"oogleSearch|ode_?[eE]xecution|advisor_|computer_"),
+    (
+        "a grammar or a form of answer brings words",
+        r"grammar|response_?[fF]ormat|esponseJsonSchema|json_schema",
+    ),
+    (
+        "reasoning is in it, which nobody else can read",
+        r"[sS]ignature|encrypted_content\":|reasoning_details",
+    ),
+    ("a summary is made of it", r"context_management"),
+    ("thinking that is switched on brings words", r"\"thinking\": {\"budget|adaptive|MAGIC"),
+    ("a tool was forced, which brings other words", r"\"tool_choice\": {\"(?:type\": \"any|func)"),
+)
+_TEMPLATED = ("openai-compat", "openrouter", "ollama")
 
 
 class Prompt(NamedTuple):
     """What was asked, and how many tokens the provider made of it."""
 
     name: str
-    provider: str
+    model: str
+    """Canonical id."""
     messages: list[Message]
     tools: list[ToolDefinition]
     tokens: int
+    left_out: str
+    """Why its count says little about what was written; empty: it says all."""
 
 
 def steps() -> Iterator[tuple[Prompt, Prompt]]:
@@ -35,26 +57,57 @@ def steps() -> Iterator[tuple[Prompt, Prompt]]:
 
 
 def prompts() -> Iterator[Prompt]:
-    """Yield every recorded prompt that holds nothing but words, tools, calls and results."""
+    """Yield every prompt that was recorded with its count."""
     for name in NAMES:
         recorded, usage = exchange(name), expected(name)["usage"]["total"]
         body = (recorded["request"] or {}).get("body")
-        if not body or not usage or not usage["input_tokens"] or recorded["api"] == "responses":
+        if not body or not usage or not usage["input_tokens"]:
             continue
-        raw = json.dumps(body)
-        if any(word in raw for word in (*_MEDIA, *_SIGNED)) or recorded["provider"] == "ollama":
+        if recorded["origin"] in ("recorded", "recorded-response"):
+            tokens = usage["input_tokens"]
+            tools = list(_tools(body))
+            yield Prompt(
+                name, _model(recorded), list(_messages(body)), tools, tokens, _left_out(recorded)
+            )
+
+
+def replies() -> Iterator[tuple[str, str, int]]:
+    """Yield model, text and count of every recorded reply that is nothing but whole text."""
+    for name in NAMES:
+        recorded, known = exchange(name), expected(name)
+        usage = known["usage"]["total"]
+        raw = json.dumps(known["usage"]["raw"])
+        hidden = re.search(r"(?:reasoning_tokens|thoughtsTokenCount|thinking_tokens)\": [1-9]", raw)
+        other = ("thinking", "redacted_thinking", "server_blocks", "tool_calls", "refusal", "error")
+        if not known["complete"] or any(known[part] for part in other) or hidden:
             continue
-        messages = list(_messages(body))
-        provider = {"gemini": "google"}.get(recorded["provider"], recorded["provider"])
-        yield Prompt(name, provider, messages, list(_tools(body)), usage["input_tokens"])
+        if recorded["origin"] == "recorded" and usage and usage["output_tokens"] and known["text"]:
+            yield f"{recorded['provider']}:{known['model']}", known["text"], usage["output_tokens"]
+
+
+def _model(recorded: dict[str, Any]) -> str:
+    provider = {"gemini": "google"}.get(recorded["provider"], recorded["provider"])
+    path = re.search(r"models/([^:]+)", recorded["request"]["path"])
+    return f"{provider}:{recorded['request']['body'].get('model') or (path and path[1])}"
+
+
+def _left_out(recorded: dict[str, Any]) -> str:
+    body, model = recorded["request"]["body"], _model(recorded)
+    raw = json.dumps(body)
+    if recorded["provider"] in _TEMPLATED and "claude" not in model:
+        return "the server puts a template of its own around it"
+    if recorded["api"] == "chat" and "gpt-5" in model and body.get("tools"):
+        return "Chat Completions tells these models about parallel calls"
+    return next((reason for reason, found in _REASONS if re.search(found, raw)), "")
 
 
 def _messages(body: dict[str, Any]) -> Iterator[Message]:
     writer = Writer()
-    system = body.get("system") or body.get("systemInstruction")
+    system = body.get("system") or body.get("systemInstruction") or body.get("instructions")
     if system:
         yield writer.message(Role.SYSTEM, [TextBlock(_text(system))])
-    for turn in body.get("messages") or body.get("contents") or ():
+    turns = body.get("messages") or body.get("contents") or body.get("input") or ()
+    for turn in [{"content": turns}] if isinstance(turns, str) else turns:
         blocks: list[Any] = []
         parts = turn.get("content") or turn.get("parts") or ()
         for part in [{"text": parts}] if isinstance(parts, str) else parts:
@@ -68,10 +121,14 @@ def _messages(body: dict[str, Any]) -> Iterator[Message]:
                 blocks.append(ToolResultBlock("tu_1", (TextBlock(_text(said)),)))
             else:
                 blocks.append(TextBlock(_text(part)))
-        for call in turn.get("tool_calls") or ():
-            function = call["function"]
-            arguments = json.loads(function["arguments"] or "{}")
+        calls = [each["function"] for each in turn.get("tool_calls") or ()]
+        calls += [turn] if turn.get("type") == "function_call" else []
+        for function in calls:
+            said = function["arguments"] or "{}"
+            arguments = json.loads(said) if isinstance(said, str) else said
             blocks.append(ToolUseBlock("tu_1", function["name"], arguments))
+        if turn.get("type") == "function_call_output":
+            blocks.append(ToolResultBlock("tu_1", (TextBlock(_text(turn["output"])),)))
         yield writer.message(Role.USER, blocks)
 
 
@@ -85,9 +142,10 @@ def _text(value: Any) -> str:
 
 
 def _tools(body: dict[str, Any]) -> Iterator[ToolDefinition]:
+    schemas = ("input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema")
     for tool in body.get("tools") or ():
         for one in tool.get("functionDeclarations") or [tool.get("function") or tool]:
-            schema = one.get("input_schema") or one.get("parameters") or {}
+            schema = next((one[name] for name in schemas if one.get(name)), {})
             if "name" in one:
                 yield ToolDefinition(
                     name=one["name"],

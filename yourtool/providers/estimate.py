@@ -1,22 +1,25 @@
 """How many tokens a prompt probably has, without asking anybody.
 
-Bytes of UTF-8 are counted, not characters, so that scripts with three bytes a character weigh what
-they cost. How many make a token differs from maker to maker, and so does what is put around the
-tools of a request; the figures fit recorded requests. A picture costs its pixels by 750
-(https://docs.claude.com/en/docs/build-with-claude/vision).
+Text is taken apart as byte-pair tokenizers take it apart before they merge: words at capitals,
+digits in groups, signs, line ends with their indentation, and ideographs one by one
+(https://github.com/openai/tiktoken/blob/main/tiktoken_ext/openai_public.py). Common words are one
+token then, so counting the parts comes close.
 
-A guess is far off where a prompt is short, for every maker adds words of its own. Once a request
-was counted, `calibrated` takes that count as the measure.
+Makers add words of their own that nobody sees. Once a request was counted, `calibrated` takes that
+count as the measure.
 """
 
 import base64
 import binascii
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import lru_cache
 
 from yourtool.effects import ToolDefinition
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     Message,
     RedactedThinkingBlock,
@@ -25,56 +28,50 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.providers.images import dimensions
+from yourtool.providers.magic import dimensions
+from yourtool.providers.makers import Maker, maker_of
 
-_PER_MESSAGE = 4
-_PER_TOOL = 12
-_PIXELS = 750
-_LARGEST_IMAGE = 1_600
+_WORD = re.compile(r"[A-Z]?[a-z]+")
+_CAPITALS, _CAPITALS_LONG = re.compile(r"[A-Z]+(?![a-z])"), 3
+_LONG, _LONG_COSTS = 8, 0.06
+"""A longer word costs this more for each further letter."""
+_SIGNS, _SIGN_COSTS = re.compile(r"[^\w\s]+|_+"), 0.3
+"""A run of signs is a token, and this more for each further sign."""
+_JOINED, _JOINED_SAVES = re.compile(r"[._(](?=[A-Za-z])"), 0.5
+"""Such a sign is often one token with the word behind it."""
+_BREAK, _BREAK_COSTS = re.compile(r"\n\s*|[ \t]{2,}|(?<=\S) (?=\d)"), 0.8
+_DIGITS = re.compile(r"\d+")
+_IDEOGRAPH = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_SYLLABLE = re.compile(r"[\u3041-\u30ff\uac00-\ud7af]")
+_FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_WHOLE, _SAMPLES = 32_768, 8
+"""Of a text with more characters than this, as many samples are counted."""
+_LARGEST_PICTURE = 1_600
 _HEADER = 64 * 1024
 _MOST_OFF = 1.3
 
 
-class Density(NamedTuple):
-    """How a maker's models count."""
-
-    text: float
-    """Bytes of words in a token."""
-    json: float
-    """Bytes of JSON in a token."""
-    tools: int = 0
-    """Tokens that are added as soon as there is one tool."""
-
-
-_USUAL = Density(text=3.5, json=2.4)
-_DENSITIES = {
-    "anthropic": Density(text=3.5, json=2.4, tools=470),
-    "google": Density(text=4.6, json=4.4),
-    "openai": Density(text=4.4, json=3.6),
-}
-
-
 def estimate_tokens(
-    messages: Sequence[Message], tools: Sequence[ToolDefinition], provider: str = ""
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], model: str = ""
 ) -> int:
-    """Guess how many tokens the messages and the tools are to a provider's models."""
-    density = _DENSITIES.get(provider, _USUAL)
+    """Guess how many tokens the messages and the tools are to a model: its id, or its provider."""
+    maker = maker_of(model)
     said = sum(
-        _PER_MESSAGE + sum(_block(block, density) for block in message.content)
+        maker.message + sum(_block(block, maker) for block in message.content)
         for message in messages
     )
     offered = sum(
-        _PER_TOOL
-        + (_size(tool.name) + _size(tool.description)) / density.text
-        + len(canonical_json(tool.input_schema)) / density.json
+        maker.tool
+        + _words(f"{tool.name}\n{tool.description}\n{maker.schema(tool.input_schema)}", maker)
         for tool in tools
     )
-    return round(said + offered + (density.tools if tools else 0))
+    around = (maker.request if messages else 0) + (maker.tools if tools else 0)
+    return round(around + said + offered)
 
 
-def estimate_text(text: str) -> float:
+def estimate_text(text: str, model: str = "") -> float:
     """Guess how many tokens a text is."""
-    return _size(text) / _USUAL.text
+    return _words(text, maker_of(model))
 
 
 def calibrated(estimate: int, last_estimate: int, last_actual: int) -> int:
@@ -92,31 +89,52 @@ def calibrated(estimate: int, last_estimate: int, last_actual: int) -> int:
     return round(last_actual + grown * min(_MOST_OFF, max(1 / _MOST_OFF, ratio)))
 
 
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
-def _block(block: ContentBlock, density: Density) -> float:
+def _block(block: ContentBlock, maker: Maker) -> float:
     match block:
         case TextBlock(text) | ThinkingBlock(text):
-            return _size(text) / density.text
+            return _words(text, maker)
         case RedactedThinkingBlock(data):
-            return _size(data) / density.text
+            return _words(data, maker)
         case ToolUseBlock():
-            return _PER_TOOL + len(canonical_json(block.input)) / density.json
+            return maker.call + _words(f"{block.name}{canonical_json(block.input).decode()}", maker)
         case ImageBlock():
-            return _image(block)
+            return _picture(block, maker)
+        case AudioBlock() | DocumentBlock():
+            return _LARGEST_PICTURE
         case _:
-            return _PER_TOOL + sum(_block(part, density) for part in block.content)
+            return maker.call + sum(_block(part, maker) for part in block.content)
 
 
-def _image(image: ImageBlock) -> float:
+def _words(text: str, maker: Maker) -> float:
+    if len(text) <= _WHOLE:
+        return _counted(text, maker)
+    size, step = _WHOLE // _SAMPLES, len(text) // _SAMPLES
+    seen = "".join(text[at * step : at * step + size] for at in range(_SAMPLES))
+    return _counted(seen, maker) * len(text) / len(seen)
+
+
+@lru_cache(maxsize=4_096)
+def _counted(text: str, maker: Maker) -> float:
+    words = [len(word) for word in _WORD.findall(text)]
+    tokens = len(words) + _LONG_COSTS * sum(size - _LONG for size in words if size > _LONG)
+    tokens += sum(-(-len(run) // _CAPITALS_LONG) for run in _CAPITALS.findall(text))
+    tokens += sum(1 + _SIGN_COSTS * (len(run) - 1) for run in _SIGNS.findall(text))
+    tokens -= _JOINED_SAVES * len(_JOINED.findall(text))
+    tokens += _BREAK_COSTS * len(_BREAK.findall(text))
+    tokens += sum(-(-len(run) // maker.digits) for run in _DIGITS.findall(text))
+    tokens *= maker.words
+    if not text.isascii():
+        tokens += maker.ideograph * len(_IDEOGRAPH.findall(text))
+        tokens += maker.syllable * len(_SYLLABLE.findall(text))
+        tokens += maker.foreign * len(_FOREIGN.findall(text))
+    return tokens
+
+
+def _picture(image: ImageBlock, maker: Maker) -> float:
     if image.source.kind != "base64":
-        return _LARGEST_IMAGE
+        return _LARGEST_PICTURE
     try:
         size = dimensions(base64.b64decode(image.source.data[:_HEADER]))
     except (binascii.Error, ValueError):
-        return _LARGEST_IMAGE
-    if size is None:
-        return _LARGEST_IMAGE
-    return min(_LARGEST_IMAGE, max(1, size[0] * size[1] // _PIXELS))
+        return _LARGEST_PICTURE
+    return _LARGEST_PICTURE if size is None else maker.picture(*size)
