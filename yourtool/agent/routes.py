@@ -1,19 +1,29 @@
 """Routing for a session: what the pure router needs, gathered; what it says, put in words."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.agent.state import State
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorClass, UsageError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided
-from yourtool.messages import ImageBlock, Message, RoutingDecisionRecord, ToolResultBlock
+from yourtool.messages import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaBlock,
+    Message,
+    RoutingDecisionRecord,
+    ToolResultBlock,
+)
 from yourtool.models import Model
 from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.estimate import estimate_tokens
+from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import ProviderRow, Registry
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
@@ -55,25 +65,62 @@ class Routes:
         self._tools = tools
         self._system = system
         self._defaults = defaults
+        self.structured_output = False
+        """Whether replies are to be held to a schema."""
 
-    def estimate(self, messages: Sequence[Message]) -> int:
-        """Guess the size of a request with these messages, in tokens."""
-        return estimate_tokens((*self._system, *messages), self._tools)
+    def estimate(self, state: State, model_id: str, said: Sequence[Message] = ()) -> int:
+        """Guess how many tokens the next request is to a model, with what is to be said in it.
+
+        What the model counted in this session already is the measure.
+        """
+        guess = self._guess((*state.messages, *said), model_id)
+        if (counted := state.counted.get(model_id)) is None:
+            return guess
+        sent = [message for message in state.messages if message.id < counted.message.id]
+        prompt = (
+            counted.input_tokens + counted.cached_input_tokens + counted.cache_creation_input_tokens
+        )
+        return calibrated(guess, self._guess(sent, model_id), prompt)
+
+    def parts(self, state: State) -> list[tuple[str, int]]:
+        """Return of what the next request consists; together they are its estimated tokens."""
+        model_id = self.expected(state).id
+        by_role: dict[str, list[Message]] = {}
+        for message in state.messages:
+            by_role.setdefault(message.role, []).append(message)
+        guesses = [
+            ("system prompt", estimate_tokens(self._system, (), model_id)),
+            ("tools", estimate_tokens((), self._tools, model_id)),
+            *(
+                (f"{role} messages", estimate_tokens(said, (), model_id))
+                for role, said in by_role.items()
+            ),
+        ]
+        whole = sum(tokens for _, tokens in guesses)
+        share = self.estimate(state, model_id) / whole if whole else 1
+        return [(name, round(tokens * share)) for name, tokens in guesses]
 
     def needs(self, messages: Sequence[Message]) -> Needs:
-        """Say what a model must be able to take if these messages are to be sent to it."""
+        """Say what any model must be able to take if these messages are to be sent to it.
+
+        How many tokens they are differs from model to model and is not in it.
+        """
         return Needs(
-            images=any(_has_image(message) for message in messages),
-            input_tokens=self.estimate(messages),
+            images=any(_holds(ImageBlock, message) for message in messages),
+            audio=any(_holds(AudioBlock, message) for message in messages),
+            documents=any(_holds(DocumentBlock, message) for message in messages),
             tools=bool(self._tools),
             system_prompt=True,
+            structured_output=self.structured_output,
         )
 
     def decide(self, override: Model | None, state: State) -> RouteDecided:
         """Choose the model of a turn whose user message is in `state` already."""
         started = time.perf_counter()
         decided = decide(
-            self._preferences(override, state.model), self.needs(state.messages), self._check
+            self._preferences(override, state.model),
+            self.needs(state.messages),
+            partial(self._check, state),
         )
         return RouteDecided(
             chosen_model=decided.chosen,
@@ -107,14 +154,12 @@ class Routes:
             UsageError: it cannot; the text says why and that the active model did not change.
         """
         model = self.catalogue.resolve(name)
-        if (rejection := self._check(model.id, self.needs(state.messages))) is not None:
+        if (rejection := self._check(state, model.id, self.needs(state.messages))) is not None:
             raise UsageError(
                 swap_refusal(
                     model,
                     rejection,
-                    where=_first_image(state.messages)
-                    if rejection.code is Failure.NO_VISION_SUPPORT
-                    else None,
+                    where=_first(rejection.code, state.messages),
                 )
             )
         return model
@@ -163,11 +208,14 @@ class Routes:
             global_default=self._defaults.everywhere,
         )
 
-    def _check(self, model_id: str, needs: Needs) -> Rejection | None:
+    def _guess(self, messages: Sequence[Message], model_id: str) -> int:
+        return estimate_tokens((*self._system, *messages), self._tools, model_id)
+
+    def _check(self, state: State, model_id: str, needs: Needs) -> Rejection | None:
         model = self.catalogue.get(model_id)
         return obstacle(
             model,
-            needs,
+            replace(needs, input_tokens=self.estimate(state, model.id)),
             configured=self._registry.why_not(model.provider),
             unavailable=self._availability.reason(model.id),
         )
@@ -194,17 +242,28 @@ def record_of(route: RouteDecided) -> RoutingDecisionRecord:
     )
 
 
-def _has_image(message: Message) -> bool:
+_IN_THE_WAY: Mapping[Failure, tuple[str, type[MediaBlock]]] = {
+    Failure.NO_VISION_SUPPORT: ("image", ImageBlock),
+    Failure.NO_AUDIO_SUPPORT: ("recording", AudioBlock),
+    Failure.NO_DOCUMENT_SUPPORT: ("document", DocumentBlock),
+}
+
+
+def _holds(kind: type[MediaBlock], message: Message) -> bool:
     return any(
-        isinstance(block, ImageBlock)
+        isinstance(block, kind)
         or (
             isinstance(block, ToolResultBlock)
-            and any(isinstance(part, ImageBlock) for part in block.content)
+            and any(isinstance(part, kind) for part in block.content)
         )
         for block in message.content
     )
 
 
-def _first_image(messages: Sequence[Message]) -> str:
-    number = next(index for index, message in enumerate(messages, 1) if _has_image(message))
-    return f"The first image is in message {number} of {len(messages)}."
+def _first(failure: Failure, messages: Sequence[Message]) -> str | None:
+    """Say where the first block stands that is in the way; None: none is."""
+    if failure not in _IN_THE_WAY:
+        return None
+    what, kind = _IN_THE_WAY[failure]
+    number = next(index for index, message in enumerate(messages, 1) if _holds(kind, message))
+    return f"The first {what} is in message {number} of {len(messages)}."

@@ -44,6 +44,8 @@ class State:
         self.turn_count = 0
         self.context_tokens = 0
         """Size of the conversation at the end of the last request."""
+        self.counted: dict[str, LlmCallCompleted] = {}
+        """The last request of each model whose tokens its provider counted."""
         self.open_turn: TurnStarted | None = None
         """The turn that has no terminal fact yet."""
         self.open_calls: dict[str, LlmCallCompleted] = {}
@@ -95,6 +97,8 @@ class State:
             + fact.cache_creation_input_tokens
             + fact.output_tokens
         )
+        if not (extra and extra.estimated):
+            self.counted[fact.model] = fact
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
         self._add(fact.message)
 
