@@ -1,5 +1,8 @@
+from decimal import Decimal
+
 import pytest
 
+from tests.tui.fakes import replied
 from yourtool.errors import (
     AuthError,
     ConfigError,
@@ -11,6 +14,7 @@ from yourtool.errors import (
     UnknownModelError,
     UsageError,
 )
+from yourtool.messages import UsageExtra
 from yourtool.outcome import Exit, NoModelError, Outcome, exit_of, failed_before
 
 
@@ -43,3 +47,28 @@ def test_a_turn_that_never_ended_is_a_failure():
     result = Outcome().result("sess_1")
     assert result.exit_code is Exit.FAILED
     assert result.error is not None
+
+
+@pytest.mark.parametrize(
+    ("extras", "unpriced", "reported"),
+    [
+        ((None,), 0, None),
+        ((UsageExtra(unpriced=True), None), 1, None),
+        (
+            (
+                UsageExtra(reported_cost_usd=Decimal("0.1")),
+                UsageExtra(reported_cost_usd=Decimal("0.2")),
+            ),
+            0,
+            Decimal("0.3"),
+        ),
+    ],
+)
+def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free_r_cst_01(
+    extras, unpriced, reported
+):
+    outcome = Outcome()
+    for extra in extras:
+        outcome.take(replied("yes", cost="0", extra=extra))
+    result = outcome.result("sess_1")
+    assert (result.unpriced_requests, result.reported_cost_usd) == (unpriced, reported)

@@ -88,6 +88,11 @@ class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
     routing: RoutingDecisionRecord | None = None
     usage: TokenCounts = TokenCounts()
     cost_usd: Decimal = Decimal(0)
+    """Of the requests whose price is known."""
+    unpriced_requests: int = 0
+    """Requests whose price is not known; they are not in `cost_usd`."""
+    reported_cost_usd: Decimal | None = None
+    """What providers said that requests cost; None: none said."""
     pricing_version: str = ""
     num_requests: int = 0
     duration_ms: int = 0
@@ -115,6 +120,8 @@ class Outcome:
         self._denials: list[Denial] = []
         self._usage = TokenCounts()
         self._cost = Decimal(0)
+        self._unpriced = 0
+        self._reported: Decimal | None = None
         self._requests = 0
 
     def take(self, event: Event) -> None:
@@ -157,6 +164,8 @@ class Outcome:
             routing=metadata.routing if metadata else None,
             usage=self._usage,
             cost_usd=self._cost,
+            unpriced_requests=self._unpriced,
+            reported_cost_usd=self._reported,
             pricing_version=self._last.pricing_version if self._last else "",
             num_requests=self._requests,
             duration_ms=round((time.monotonic() - self._began) * 1000),
@@ -170,6 +179,10 @@ class Outcome:
         self._last, self._failed, self._text = fact, None, fact.message.text
         self._calls |= {call.id: call for call in fact.message.tool_uses}
         self._cost += fact.cost_usd
+        if extra := fact.message.metadata.usage_extra:
+            self._unpriced += extra.unpriced
+            if extra.reported_cost_usd is not None:
+                self._reported = (self._reported or Decimal(0)) + extra.reported_cost_usd
         self._usage = TokenCounts(
             **{
                 name: getattr(self._usage, name) + getattr(fact, name)

@@ -47,7 +47,7 @@ def test_the_result_object_has_every_promised_field_r_cli_02(line):
     assert set(result) == {
         "type", "session_id", "turn_id", "result", "stop_reason", "model", "provider", "routing",
         "usage", "cost_usd", "pricing_version", "num_requests", "duration_ms", "is_error", "error",
-        "permission_denials", "exit_code",
+        "permission_denials", "exit_code", "unpriced_requests", "reported_cost_usd",
     }  # fmt: skip
     assert result["type"] == "result"
     assert result["session_id"].startswith("sess_")

@@ -35,6 +35,7 @@ from yourtool.messages import (
     StopReason,
     TextBlock,
     Usage,
+    UsageExtra,
 )
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.paths import Paths
@@ -106,7 +107,12 @@ def streamed(*pieces: str) -> list[Event]:
     return [start, *deltas]
 
 
-def replied(text: str, cost: str = "0.0123", model: str = SONNET.id) -> LlmCallCompleted:
+def replied(
+    text: str,
+    cost: str = "0.0123",
+    model: str = SONNET.id,
+    extra: UsageExtra | None = None,
+) -> LlmCallCompleted:
     usage = Usage(
         input_tokens=1_000,
         output_tokens=50,
@@ -115,7 +121,9 @@ def replied(text: str, cost: str = "0.0123", model: str = SONNET.id) -> LlmCallC
         pricing_version="2026-01-01",
         latency_ms=900,
     )
-    metadata = MessageMetadata(model=model, usage=usage, stop_reason=StopReason.END_TURN)
+    metadata = MessageMetadata(
+        model=model, usage=usage, stop_reason=StopReason.END_TURN, usage_extra=extra
+    )
     return LlmCallCompleted(
         model=model,
         provider=model.partition(":")[0],

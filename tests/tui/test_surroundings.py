@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from tests.tui.fakes import GPT, SONNET, WHEN, replied, started
 from yourtool.agent.commands import COMMANDS
+from yourtool.messages import UsageExtra
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import KEYS
@@ -208,12 +209,35 @@ def test_r_cst_02_cost_is_the_sum_of_the_completed_requests():
         replied("b", cost="0.50"),
         replied("c", cost="1", model=GPT.id),
     ]
-    totals, models = cost_report(facts, Decimal(3))
+    totals, models, roles = cost_report(facts, Decimal(3))
     assert dict(totals.rows)["session"].startswith("$1.75 for 3 requests")
     assert dict(totals.rows)["last turn"].startswith("$1.50 for 2 requests")
     assert dict(totals.rows)["today, all sessions"] == "$3.00"
     assert dict(totals.rows)["read from cache"].startswith("75%")
     assert [name for name, _ in models.rows] == [SONNET.id, GPT.id]
+    assert [(name, words[:5]) for name, words in roles.rows] == [("agent", "$1.75")]
+
+
+def test_r_cst_02_what_providers_report_stands_beside_what_was_computed():
+    facts = [
+        started("one"),
+        replied("a", cost="0.25", extra=UsageExtra(reported_cost_usd=Decimal("0.31"))),
+        replied("b", cost="0.50"),
+    ]
+    totals, *_ = cost_report(facts, Decimal(1))
+    rows = dict(totals.rows)
+    assert rows["session"].startswith("$0.7500 for 2 requests")
+    assert rows["reported by providers"] == "$0.3100 for 1 of 2 requests"
+
+
+def test_r_cst_01_a_session_without_any_price_is_unpriced_and_not_free():
+    unknown = UsageExtra(unpriced=True, estimated=True)
+    facts = [started("one"), replied("a", cost="0", extra=unknown)]
+    totals, *_ = cost_report(facts, Decimal(0))
+    words = dict(totals.rows)["session"]
+    assert words.startswith("unpriced for 1 request, 1 with estimated tokens; tokens")
+    mixed, *_ = cost_report([*facts, replied("b", cost="0.5")], Decimal(0))
+    assert dict(mixed.rows)["session"].startswith("$0.5000 for 2 requests, 1 unpriced")
 
 
 def test_a_session_without_requests_has_cost_nothing():

@@ -61,7 +61,10 @@ def transcript_keys() -> tuple[tuple[str, str], ...]:
 
 
 def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]:
-    """Return what a session has cost, from the same facts that are stored."""
+    """Return what a session has cost, from the same facts that are stored.
+
+    What providers report of their own accord stands beside what was computed, never in its place.
+    """
     calls: list[LlmCallCompleted] = []
     last_turn: list[LlmCallCompleted] = []
     for fact in facts:
@@ -71,18 +74,25 @@ def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]
             calls.append(fact)
             last_turn.append(fact)
     by_model: dict[str, list[LlmCallCompleted]] = defaultdict(list)
+    by_role: dict[str, list[LlmCallCompleted]] = defaultdict(list)
     for call in calls:
         by_model[call.model].append(call)
+        by_role[call.actor.value].append(call)
     prompt = sum(map(_prompt_tokens, calls))
     share = 100 * sum(call.cached_input_tokens for call in calls) // prompt if prompt else 0
     totals = (
         ("session", _spent(calls)),
+        *_reported(calls),
         ("last turn", _spent(last_turn)),
         ("today, all sessions", money(today)),
         ("read from cache", f"{share}% of {prompt:,} prompt tokens"),
     )
-    models = tuple((model, _spent(found)) for model, found in sorted(by_model.items()))
-    return Section("Cost", totals), *((Section("By model", models),) if models else ())
+    groups = (("By model", by_model), ("By role", by_role))
+    return Section("Cost", totals), *(
+        Section(title, tuple((name, _spent(found)) for name, found in sorted(group.items())))
+        for title, group in groups
+        if group
+    )
 
 
 def context_report(
@@ -133,18 +143,31 @@ def _spent(calls: Sequence[LlmCallCompleted]) -> str:
     words = "request" if len(calls) == 1 else "requests"
     output = sum(call.output_tokens for call in calls)
     tokens = f"{sum(map(_prompt_tokens, calls)):,} in, {output:,} out"
-    unpriced = sum(_unpriced(call) for call in calls)
+    extras = [extra for call in calls if (extra := call.message.metadata.usage_extra)]
+    unpriced = sum(extra.unpriced for extra in extras)
+    guessed = sum(extra.estimated for extra in extras)
+    if unpriced and unpriced == len(calls):
+        total, unpriced = "unpriced", 0
     note = f", {unpriced} unpriced" if unpriced else ""
+    note += f", {guessed} with estimated tokens" if guessed else ""
     return f"{total} for {len(calls)} {words}{note}; tokens {tokens}"
+
+
+def _reported(calls: Sequence[LlmCallCompleted]) -> tuple[tuple[str, str], ...]:
+    """Return what providers say that requests cost, where one says it."""
+    amounts = [
+        extra.reported_cost_usd
+        for call in calls
+        if (extra := call.message.metadata.usage_extra) and extra.reported_cost_usd is not None
+    ]
+    if not amounts:
+        return ()
+    words = f"{money(sum(amounts, Decimal(0)))} for {len(amounts)} of {len(calls)} requests"
+    return (("reported by providers", words),)
 
 
 def _prompt_tokens(call: LlmCallCompleted) -> int:
     return call.input_tokens + call.cached_input_tokens + call.cache_creation_input_tokens
-
-
-def _unpriced(call: LlmCallCompleted) -> bool:
-    extra = call.message.metadata.usage_extra
-    return bool(extra and extra.unpriced)
 
 
 def _per_cent(part: int, whole: int) -> str:
