@@ -39,47 +39,51 @@ def left_on(output):
 
 def test_ctrl_z_gives_the_shell_its_terminal_and_fg_brings_everything_back_r16(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
-    with ProviderServer([Reply("One is done."), Reply("Two is done.")]) as server:
-        with Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal:
-            open_in_shell(terminal)
-            terminal.say("first")
-            terminal.wait("One is done")
-            terminal.send("a draft that stays")
-            terminal.wait("a draft that stays")
-            terminal.send("\x1a")
-            terminal.wait("Stopped")
-            assert left_on(bytes(terminal.output)) == []
-            assert b"\x1b[?25h" in terminal.output[terminal.output.rfind(b"\x1b[?25l") :]
-            terminal.send("echo the shell $((40 + 2)) works\r")
-            terminal.wait("the shell 42 works")
-            terminal.screen.reset()  # what is seen afterwards was painted anew
-            terminal.send("fg; echo left with $?\r")
-            shown = terminal.wait("a draft that stays")
-            assert "One is done" in shown
-            terminal.send(" as it was")
-            terminal.wait("a draft that stays as it was")
-            terminal.send("\r")
-            terminal.wait("Two is done")
-            terminal.say("/quit")
-            terminal.wait("left with 0")
-            assert left_on(bytes(terminal.output)) == []
+    with (
+        ProviderServer([Reply("One is done."), Reply("Two is done.")]) as server,
+        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+    ):
+        open_in_shell(terminal)
+        terminal.say("first")
+        terminal.wait("One is done")
+        terminal.send("a draft that stays")
+        terminal.wait("a draft that stays")
+        terminal.send("\x1a")
+        terminal.wait("Stopped")
+        assert left_on(bytes(terminal.output)) == []
+        assert b"\x1b[?25h" in terminal.output[terminal.output.rfind(b"\x1b[?25l") :]
+        terminal.send("echo the shell $((40 + 2)) works\r")
+        terminal.wait("the shell 42 works")
+        terminal.screen.reset()  # what is seen afterwards was painted anew
+        terminal.send("fg; echo left with $?\r")
+        shown = terminal.wait("a draft that stays")
+        assert "One is done" in shown
+        terminal.send(" as it was")
+        terminal.wait("a draft that stays as it was")
+        terminal.send("\r")
+        terminal.wait("Two is done")
+        terminal.say("/quit")
+        terminal.wait("left with 0")
+        assert left_on(bytes(terminal.output)) == []
 
 
 def test_a_turn_survives_being_stopped_in_the_middle(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     slow = Reply("word " * 12 + "and the end", pause=0.1, words_at_once=1)
-    with ProviderServer([slow]) as server:
-        with Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal:
-            open_in_shell(terminal)
-            terminal.say("talk")
-            terminal.wait("word word")
-            terminal.send("\x1a")
-            terminal.wait("Stopped")
-            terminal.send("fg; echo left with $?\r")
-            terminal.wait("and the end")
-            terminal.wait(lambda text: "working" not in text)
-            terminal.say("/quit")
-            terminal.wait("left with 0")
+    with (
+        ProviderServer([slow]) as server,
+        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+    ):
+        open_in_shell(terminal)
+        terminal.say("talk")
+        terminal.wait("word word")
+        terminal.send("\x1a")
+        terminal.wait("Stopped")
+        terminal.send("fg; echo left with $?\r")
+        terminal.wait("and the end")
+        terminal.wait("Shift.Tab mode")
+        terminal.say("/quit")
+        terminal.wait("left with 0")
 
 
 def test_where_no_shell_could_wake_it_the_program_does_not_stop(work, home):

@@ -19,6 +19,7 @@ from tests.tui.fakes import (
     streamed,
     turn,
 )
+from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.errors import ConfigError, SessionBusyError
 from yourtool.tui.app import YourtoolApp
@@ -514,6 +515,27 @@ async def test_r_tui_20_reports_open_and_close(home, session, name):
         await settle(pilot)
         await press(pilot, "escape")
         await until(pilot, lambda: app.screen is app.chat)
+
+
+async def test_the_empty_screen_greets_until_something_is_said(home, tmp_path):
+    first = FakeSession(HELLO, workspace=tmp_path / "work")
+    second = FakeSession(HELLO, workspace=tmp_path / "work", session_id="sess_2")
+    app, _ = app_of(home, first, second)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        text = screen_text(app)
+        assert f"yourtool {__version__}" in text
+        assert str(tmp_path / "work")[:40] in text
+        assert f"{SONNET.id} · ask before anything is changed or run" in text
+        assert all(hint in text for hint in ("/help", "/resume", "/models"))
+        await press(pilot, "shift+tab")
+        await until(pilot, lambda: "edit files unasked" in screen_text(app))
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Hello to you." in screen_text(app))
+        assert "an earlier session" not in screen_text(app)
+        await say(pilot, "/new")
+        await until(pilot, lambda: "an earlier session" in screen_text(app))
 
 
 async def test_r_tui_20_new_and_clear(home, tmp_path):

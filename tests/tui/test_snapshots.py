@@ -60,6 +60,7 @@ def app_of(tmp_path, monkeypatch):
     def make(*scripts):
         session = FakeSession(*(scripts or (turn("hello", REPLY),)), workspace=work)
         runtime = FakeRuntime(tmp_path / "home", session)
+        runtime.options.workspace = Path("/home/me/work")  # what is shown must not vary
 
         async def opens():
             return runtime

@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given
 from rich.cells import cell_len
 
-from tests.tui.fakes import GPT, SONNET, WHEN, replied, started
+from tests.tui.fakes import GPT, SONNET, WHEN, failed, message, replied, started
 from yourtool.agent.commands import COMMANDS
-from yourtool.messages import UsageExtra
+from yourtool.effects import SideEffects
+from yourtool.events import (
+    LlmCallStarted,
+    ToolCalled,
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    ToolFailed,
+)
+from yourtool.messages import Role, UsageExtra
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import KEYS
@@ -27,8 +35,9 @@ from yourtool.tui.screens.choices import (
 )
 from yourtool.tui.screens.verbs import VERBS
 from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.items import Reply, Thinking
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.tui.widgets.status import Status, branch, duration, fitting, parts
+from yourtool.tui.widgets.status import Status, branch, doing, duration, fitting, parts
 
 FULL = Status(
     model="anthropic:claude-sonnet-4-6",
@@ -104,6 +113,65 @@ def test_r_tui_18_the_line_never_runs_over(width):
 def test_the_least_important_goes_first():
     ranks = [part.rank for part in fitting(parts(FULL, narrow=False), 60)]
     assert max(ranks) < len(parts(FULL, narrow=False)) - 1
+
+
+def sent(provider="anthropic"):
+    return LlmCallStarted(
+        model=f"{provider}:x", provider=provider, estimated_input_tokens=1, request_id="r"
+    )
+
+
+def called(number):
+    return ToolCalled(
+        tool_use_id=f"tu_{number}",
+        tool_name="shell",
+        input_hash="",
+        input_size_bytes=1,
+        side_effects=SideEffects.EXECUTE,
+    )
+
+
+def gave_up(number):
+    return ToolFailed(
+        tool_use_id=f"tu_{number}",
+        tool_name="shell",
+        error_class="timeout",
+        error_message="",
+        latency_ms=1,
+        message=message(Role.TOOL, ""),
+    )
+
+
+ASKED = ToolConfirmationRequested(
+    tool_use_id="tu_1",
+    tool_name="shell",
+    side_effects=SideEffects.EXECUTE,
+    confirmation_request_id="c1",
+    input_summary="",
+)
+ALLOWED = ToolConfirmationResolved(
+    tool_use_id="tu_1", confirmation_request_id="c1", decision="allow"
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "arriving", "words"),
+    [
+        ([started("go")], None, "working"),
+        ([started("go"), sent()], None, "waiting for anthropic"),
+        ([started("go"), sent("ev\x1bil")], None, "waiting for ev␛il"),
+        ([started("go"), sent()], Thinking(), "thinking"),
+        ([started("go"), sent()], Reply(), "writing"),
+        ([started("go"), sent(), failed()], None, "trying again"),
+        ([started("go"), sent(), replied("x"), ASKED], None, "waiting for you"),
+        ([started("go"), sent(), replied("x"), ASKED, ALLOWED, called(1)], None, "running shell"),
+        ([started("go"), sent(), replied("x"), called(1), called(2)], None, "running 2 tools"),
+        ([sent(), replied("x"), called(1), called(2), gave_up(1)], None, "running shell"),
+        ([sent(), replied("x"), called(1), gave_up(1), sent()], None, "waiting for anthropic"),
+    ],
+)
+def test_r_tui_18_the_line_says_what_a_turn_waits_for(facts, arriving, words):
+    assert doing(facts, arriving) == words
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(5, "5s"), (75, "1m 15s"), (3_600, "60m 00s")])

@@ -27,12 +27,12 @@ from yourtool.tui.history import History
 from yourtool.tui.reports import money
 from yourtool.tui.screens.entry import Entry
 from yourtool.tui.screens.verbs import EARLY, VERBS
-from yourtool.tui.widgets.banner import Banner
+from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
 from yourtool.tui.widgets.consent import Consent
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
-from yourtool.tui.widgets.status import Status, StatusLine, branch
+from yourtool.tui.widgets.status import Status, StatusLine, branch, doing
 from yourtool.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
@@ -105,14 +105,15 @@ class TurnScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out from the oldest words to the newest."""
         completion = Completion()
-        prompt = Prompt(self.completer, completion)
+        prompt, status = Prompt(self.completer, completion), StatusLine()
+        yield Greeting(status)
         yield Transcript()
         yield Banner()
         yield Queue()
         yield Consent(prompt, self.clock)
         yield completion
         yield prompt
-        yield StatusLine()
+        yield status
 
     def on_mount(self) -> None:
         """Say what can be done, before anything is loaded."""
@@ -138,7 +139,7 @@ class TurnScreen(Screen[None]):
         self.completer.files = ()
         self.completer.values = {
             **self.completer.values,
-            "mode": [(mode.value, _MODE_WORDS[mode]) for mode in Mode],
+            "mode": [(mode.value, MODE_WORDS[mode]) for mode in Mode],
             "provider": [(row.name, row.label) for row in runtime.registry.providers()],
         }
         self.offer_models()
@@ -310,11 +311,13 @@ class TurnScreen(Screen[None]):
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
             cost=f"{cost} + unpriced" if state.unpriced else cost,
-            activity=("stopping" if self._stopping else "working") if self.playing else "",
+            activity=self._activity if self.playing else "",
             seconds=int(self.clock() - self._began) if self.playing else None,
             queued=len(self.queue),
             branch=self._branch,
+            directory=str(runtime.options.workspace),
             urgent=self._urgent,
+            fresh=not state.turn_count and not self.playing,
         )
 
     def _turn_began(self) -> None:
@@ -341,6 +344,12 @@ class TurnScreen(Screen[None]):
     def _show_unseen(self, unseen: bool) -> None:
         self.prompt.border_title = UNSEEN if unseen else ""
         self.refresh_status()
+
+    @property
+    def _activity(self) -> str:
+        if self._stopping or self.session is None:
+            return "stopping"
+        return doing(self.session.state.facts, self.transcript.arriving)
 
     @property
     def _urgent(self) -> str:
@@ -388,11 +397,3 @@ class TurnScreen(Screen[None]):
         _log.exception("a fault in the interface or the core")
         where = f" Details are in {self.runtime.paths.log_file}." if self.runtime else ""
         self.note("error", f"Something went wrong inside the program.{where}")
-
-
-_MODE_WORDS = {
-    Mode.ASK: "ask before anything is changed or run",
-    Mode.ACCEPT_EDITS: "edit files unasked, ask before the rest",
-    Mode.PLAN: "read only",
-    Mode.AUTO: "never ask",
-}

@@ -1,5 +1,6 @@
 """The bottom line: which model, how much of its context, what it has cost, what goes on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -8,7 +9,20 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from yourtool.events import (
+    AnyFact,
+    LlmCallCompleted,
+    LlmCallFailed,
+    LlmCallStarted,
+    ToolCalled,
+    ToolCompleted,
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    ToolFailed,
+    TurnStarted,
+)
 from yourtool.text import printable
+from yourtool.tui.widgets.items import Item, Thinking
 
 NARROW = 60
 _GAP = "  "
@@ -30,6 +44,10 @@ class Status(Struct, frozen=True, kw_only=True):
     branch: str = ""
     urgent: str = ""
     """Words that must not be missed, for want of a better place."""
+    directory: str = ""
+    """The workspace, for the greeting; the line is too short for it."""
+    fresh: bool = True
+    """Nothing was said in this session yet."""
 
 
 class Part(Struct, frozen=True):
@@ -89,6 +107,41 @@ def fitting(found: list[Part], width: int) -> list[Part]:
     while len(kept) > 1 and sum(cell_len(p.text) + len(_GAP) for p in kept) - len(_GAP) > width:
         kept.remove(max(kept, key=lambda part: part.rank))
     return kept
+
+
+def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
+    """Return what a running turn does or waits for; `arriving` is the part of a reply that grows.
+
+    Only the facts since the last request are looked at.
+    """
+    settled: set[str] = set()
+    running: list[str] = []
+    asked = False
+    for fact in reversed(facts):
+        match fact:
+            case ToolCompleted() | ToolFailed():
+                settled.add(fact.tool_use_id)
+            case ToolConfirmationResolved():
+                settled.add(fact.confirmation_request_id)
+            case ToolCalled() if fact.tool_use_id not in settled:
+                running.append(printable(fact.tool_name))
+            case ToolConfirmationRequested() if fact.confirmation_request_id not in settled:
+                asked = True
+            case LlmCallStarted() if arriving is None:
+                return f"waiting for {printable(fact.provider)}"
+            case LlmCallFailed():
+                return "trying again"
+            case LlmCallStarted() | LlmCallCompleted() | TurnStarted():
+                break
+            case _:
+                pass
+    if asked:
+        return "waiting for you"
+    if running:
+        return f"running {running[0]}" if len(running) == 1 else f"running {len(running)} tools"
+    if arriving is not None:
+        return "thinking" if isinstance(arriving, Thinking) else "writing"
+    return "working"
 
 
 def duration(seconds: int) -> str:

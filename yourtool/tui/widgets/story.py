@@ -99,6 +99,12 @@ class Story:
         return items
 
     @property
+    def arriving(self) -> Item | None:
+        """The part of a reply that grows, if one has begun."""
+        calls = [card for card in self._cards.values() if card.status == "queued"]
+        return next(reversed(calls or self._parts), None)
+
+    @property
     def failed(self) -> bool:
         """Whether the story ends in a failure that may be tried again."""
         failure = self._failure

@@ -19,7 +19,7 @@ from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCo
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import ToolCard
-from yourtool.tui.widgets.items import Failure, Reply, Thinking
+from yourtool.tui.widgets.items import Failure, Item, Reply, Thinking
 from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.view import ItemView
 
@@ -121,6 +121,11 @@ class Transcript(ItemView):
                 item.highlight = highlight
                 item.changed()
         self._relayout()
+
+    @property
+    def arriving(self) -> Item | None:
+        """The part of a reply that grows, if one has begun."""
+        return self._story.arriving
 
     def last_reply_source(self) -> str:
         """Return the Markdown of the last reply."""
