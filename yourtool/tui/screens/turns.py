@@ -305,13 +305,14 @@ class TurnScreen(Screen[None]):
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
         cost = money(state.cost_usd)
+        activity = "stopping" if self._stopping else doing(state.facts, self.transcript.arriving)
         self.status_line.status = Status(
             model=model.id,
             pending="" if pending is None else pending or "default",
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
             cost=f"{cost} + unpriced" if state.unpriced else cost,
-            activity=self._activity if self.playing else "",
+            activity=activity if self.playing else "",
             seconds=int(self.clock() - self._began) if self.playing else None,
             queued=len(self.queue),
             branch=self._branch,
@@ -344,12 +345,6 @@ class TurnScreen(Screen[None]):
     def _show_unseen(self, unseen: bool) -> None:
         self.prompt.border_title = UNSEEN if unseen else ""
         self.refresh_status()
-
-    @property
-    def _activity(self) -> str:
-        if self._stopping or self.session is None:
-            return "stopping"
-        return doing(self.session.state.facts, self.transcript.arriving)
 
     @property
     def _urgent(self) -> str:
