@@ -188,6 +188,13 @@ def test_models_are_asked_of_their_servers_only_with_probe_r_ease_03(run, monkey
         assert server.requests == []
         rows = {row["id"]: row for row in json.loads(run("models", "--probe", "--json")[1])}
         table = run("models", "--probe")[1]
+        asked = len(server.requests)
+        kept = {row["id"]: row for row in json.loads(run("models", "--json")[1])}
+        assert len(server.requests) == asked
+    assert kept["ollama:qwen3:8b"].pop("described_at") > rows["ollama:qwen3:8b"].pop("described_at")
+    assert kept["ollama:qwen3:8b"] == rows["ollama:qwen3:8b"]
+    assert kept["anthropic:claude-sonnet-4-6"]["described_at"] is None
+    assert re.search("ollama:qwen3:8b .* today", table)
     qwen, new = rows["ollama:qwen3:8b"], rows["openai:gpt-new"]
     assert qwen["capabilities"]["max_context_tokens"] == 4096
     assert (qwen["known"], qwen["configured"]) == (True, True)
@@ -196,6 +203,15 @@ def test_models_are_asked_of_their_servers_only_with_probe_r_ease_03(run, monkey
     assert rows["openai:gpt-5"] == plain["openai:gpt-5"]
     assert re.search("Found on the usual ports of this machine: .*Ollama", table)
     assert "The models of `anthropic` are not known: " in table
+
+
+def test_a_damaged_cache_of_models_is_told_and_left_alone_r_ease_03(run, home):
+    (home / "cache").mkdir()
+    (home / "cache" / "models.json").write_text('[{"provider": 1}]')
+    code, out, _ = run("models")
+    assert code == Exit.ANSWERED
+    assert "What servers said of their models is not used" in out
+    assert "`yourtool models --probe` writes it anew" in out
 
 
 def test_models_says_what_is_configured_and_why_not(run, monkeypatch):

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
@@ -15,6 +17,7 @@ from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
+from yourtool.providers import probed
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.local_servers import discover
 from yourtool.providers.registry import Registry
@@ -25,29 +28,55 @@ def run(paths: Paths, arguments: Arguments) -> int:
     config = load_config(paths)
     catalogue = Catalogue.load(paths, config)
     registry = Registry(config, Credentials(paths))
-    notes = asyncio.run(_probe(registry, catalogue)) if arguments.probe else ()
+    file = paths.cache / probed.FILE_NAME
+    notes = _recall(file, registry, catalogue)
+    if arguments.probe:
+        notes = asyncio.run(_probe(file, registry, catalogue))
     why_not = {model.provider: registry.why_not(model.provider) for model in catalogue.all()}
     if arguments.json:
         version = catalogue.pricing_version
-        print_json([_as_json(model, why_not[model.provider], version) for model in catalogue.all()])
+        print_json(
+            [
+                _as_json(model, why_not[model.provider], version)
+                | {"described_at": catalogue.told_at(model.id)}
+                for model in catalogue.all()
+            ]
+        )
         return Exit.ANSWERED
     models = sorted(catalogue.all(), key=lambda model: why_not[model.provider] is not None)
     print_table(
-        [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "ABILITIES")]
-        + [_row(model, usable=why_not[model.provider] is None) for model in models]
+        [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "ABILITIES", "TOLD")]
+        + [
+            (
+                *_row(model, usable=why_not[model.provider] is None),
+                _age(catalogue.told_at(model.id), datetime.now(UTC)),
+            )
+            for model in models
+        ]
     )
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
     print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
     return Exit.ANSWERED
 
 
-async def _probe(registry: Registry, catalogue: Catalogue) -> list[str]:
-    """Let the catalogue learn what servers say of themselves; return what to tell about it."""
+def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
+    """Let the catalogue know what servers said earlier; return what to tell about it."""
+    try:
+        probed.learn(probed.recall(file), registry, catalogue)
+    except ValueError as error:
+        return [str(error)]
+    return []
+
+
+async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
+    """Let the catalogue learn what servers say now, and keep it; return what to tell about it."""
     rows = {row.name: row for row in registry.providers()}
     found = await discover(rows["ollama"].base_url)
+    heard: list[probed.Answer] = []
     for server in found:
         registry.attach(server.row)
         catalogue.learn(server.models)
+        heard.append(probed.answer_of(server.row, server.models))
     names = ", ".join(server.row.label for server in found) or "no model server"
     notes = [f"Found on the usual ports of this machine: {names}."]
     asked = [
@@ -56,12 +85,25 @@ async def _probe(registry: Registry, catalogue: Catalogue) -> list[str]:
         if registry.why_not(row.name) is None and not (row.name == "ollama" and row.is_local)
     ]
     answers = await asyncio.gather(*(_own_models(registry, name) for name in asked))
-    for answer in answers:
+    for name, answer in zip(asked, answers, strict=True):
         if isinstance(answer, str):
             notes.append(answer)
         else:
             catalogue.learn(answer)
+            heard.append(probed.answer_of(rows[name], answer))
+    try:
+        probed.remember(file, heard)
+    except OSError as error:
+        notes.append(f"This is not kept for the next time: {error}.")
     return notes
+
+
+def _age(told: datetime | None, now: datetime) -> str:
+    """Write how long ago a server described its model."""
+    if told is None:
+        return ""
+    days = (now - told).days
+    return "today" if days < 1 else f"{days} d ago"
 
 
 async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:

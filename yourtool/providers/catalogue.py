@@ -7,6 +7,7 @@ rows are laid over the shipped ones key by key. Whatever is written wrongly is o
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from msgspec.structs import asdict, replace
 
 from yourtool.config import Config
 from yourtool.errors import ConfigError, UnknownModelError
-from yourtool.models import AdapterCapabilities, Model, ModelId, Price, Thinking
+from yourtool.models import AdapterCapabilities, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
 from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested
 
@@ -31,6 +32,8 @@ class _Row(AdapterCapabilities, frozen=True, kw_only=True):
     uses_max_completion_tokens: bool = False
     accepts_temperature: bool = True
     thinking: Thinking | None = None
+    thinking_levels: tuple[Effort, ...] = ()
+    least_cached_tokens: int = 1_024
 
 
 class _ModelsFile(Struct, frozen=True):
@@ -65,6 +68,7 @@ class Catalogue:
         self._prices = prices or {}
         self._rows = rows or {}
         self._models = {model.id: model for model in models}
+        self._told: dict[str, datetime] = {}
         self._aliases: dict[str, str] = {}
         for model in self._models.values():
             for alias in model.aliases:
@@ -113,14 +117,17 @@ class Catalogue:
             known=False,
         )
 
-    def learn(self, models: Iterable[Model]) -> None:
+    def learn(self, models: Iterable[Model], at: datetime | None = None) -> None:
         """Take in what servers say of their models; what the tables say holds, key by key.
 
-        Of a model that is described already, a guess (`known` is false) changes nothing.
+        Of a model that is described already, a guess (`known` is false) changes nothing. `at` is
+        when they said it; None: now.
         """
+        at = at or datetime.now(UTC)
         for model in models:
             if not model.known and model.id in self._models:
                 continue
+            self._told[model.id] = at
             row = self._rows.get(model.id, {})
             said = {name: row[name] for name in row if name in _CAPABILITIES}
             self._models[model.id] = replace(
@@ -129,6 +136,10 @@ class Catalogue:
                 price=_price(model.id, self._prices),
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
             )
+
+    def told_at(self, model_id: str) -> datetime | None:
+        """Return when a model's own server described it; None: the tables do, or nobody."""
+        return self._told.get(model_id)
 
     def resolve(self, name: str) -> Model:
         """Return the model that an id, an alias or the unique tail of an id means.
@@ -180,6 +191,8 @@ def _model(
         uses_max_completion_tokens=merged.uses_max_completion_tokens,
         accepts_temperature=merged.accepts_temperature,
         thinking=merged.thinking,
+        thinking_levels=merged.thinking_levels,
+        least_cached_tokens=merged.least_cached_tokens,
     )
 
 

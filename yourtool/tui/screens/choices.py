@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from yourtool.messages import Message, Role
 from yourtool.models import Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import money, price_words, tokens_words
@@ -33,18 +34,37 @@ class Summary(Protocol):
     def updated_at(self) -> datetime: ...
 
 
+class Found(Protocol):
+    """What a search knows of a message."""
+
+    @property
+    def role(self) -> Role: ...
+    @property
+    def snippet(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def workspace_path(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
 def model_choices(
     models: Iterable[Model],
     why_not: Callable[[str], str | None],
     current: str,
+    told: Callable[[str], str] = lambda _: "",
 ) -> list[Choice]:
-    """Return the configured models first; the others say what they lack."""
+    """Return the configured models first; the others say what they lack.
+
+    `told` says of a model's id how old its own server's description of it is.
+    """
     rows: list[Choice] = []
     for model in models:
         reason = why_not(model.provider)
         alias = f" ({', '.join(model.aliases)})" if model.aliases else ""
         mark = " ← in use" if model.id == current else ""
-        about = reason or model_words(model)
+        about = reason or model_words(model) + told(model.id)
         rows.append(Choice(model.id, f"{model.id}{alias}{mark}", about, reason is None))
     return sorted(rows, key=lambda choice: (not choice.enabled, choice.value))
 
@@ -78,6 +98,28 @@ def session_choices(summaries: Iterable[Summary], workspace: Path, now: datetime
     return [choice for *_, choice in sorted(rows, key=lambda row: row[:2])]
 
 
+def fork_choices(prompts: Sequence[Message], now: datetime) -> list[Choice]:
+    """Return everything, then the prompts to fork before, the latest first, by message id."""
+    rows = [Choice("", "Everything so far", "the copy goes on where this session is")]
+    for number, each in reversed(list(enumerate(prompts, 1))):
+        age = age_words((now - each.created_at).total_seconds())
+        words = " ".join(each.text.split()) or "(no words)"
+        rows.append(Choice(each.id, words, f"before prompt {number} · {age} ago"))
+    return rows
+
+
+def hit_choices(hits: Sequence[Found], workspace: Path, now: datetime) -> list[Choice]:
+    """Return what a search found; the value is the index."""
+    rows: list[Choice] = []
+    for at, hit in enumerate(hits):
+        age = age_words((now - hit.created_at).total_seconds())
+        here = "here" if hit.workspace_path == str(workspace) else hit.workspace_path
+        who = "you" if hit.role is Role.USER else hit.role.value
+        about = f"{who} · {age} ago · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
+        rows.append(Choice(str(at), hit.snippet, about))
+    return rows
+
+
 def history_choices(entries: Sequence[Draft]) -> list[Choice]:
     """Return earlier prompts, the latest first, each once; the value is the index."""
     seen: dict[str, Choice] = {}
@@ -86,6 +128,11 @@ def history_choices(entries: Sequence[Draft]) -> list[Choice]:
         title = f"{first} …" if rest else first
         seen.setdefault(entries[at].text, Choice(str(at), title))
     return list(seen.values())
+
+
+def told_words(told: datetime | None, now: datetime) -> str:
+    """Write how old a server's description of its model is."""
+    return f"  as told {age_words((now - told).total_seconds())} ago" if told else ""
 
 
 def age_words(seconds: float) -> str:
