@@ -8,7 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ErrorInfo,
     ImageBlock,
     ImageSource,
@@ -74,13 +76,24 @@ image_blocks = st.builds(
     st.builds(ImageSource, st.sampled_from(["base64", "url", "file_ref"]), texts),
     st.sampled_from(["image/png", "image/jpeg"]),
 )
+_sources = st.builds(ImageSource, st.sampled_from(["base64", "url", "file_ref"]), texts)
+audio_blocks = st.builds(AudioBlock, _sources, st.sampled_from(["audio/wav", "audio/mpeg"]))
+document_blocks = st.builds(DocumentBlock, _sources, st.just("application/pdf"), texts)
 thinking_blocks = st.builds(ThinkingBlock, texts, st.none() | words)
 redacted_blocks = st.builds(RedactedThinkingBlock, words)
 tool_use_blocks = st.builds(ToolUseBlock, tool_use_ids, names, json_objects)
 result_contents = st.lists(text_blocks | image_blocks, max_size=3).map(tuple)
 tool_result_blocks = st.builds(ToolResultBlock, tool_use_ids, result_contents, st.booleans())
+_heard = st.builds(TextBlock, words) | image_blocks | audio_blocks | document_blocks
 blocks: st.SearchStrategy[ContentBlock] = st.one_of(
-    text_blocks, image_blocks, thinking_blocks, redacted_blocks, tool_use_blocks, tool_result_blocks
+    text_blocks,
+    image_blocks,
+    audio_blocks,
+    document_blocks,
+    thinking_blocks,
+    redacted_blocks,
+    tool_use_blocks,
+    tool_result_blocks,
 )
 
 usages = st.builds(
@@ -185,7 +198,7 @@ def histories(
     """Legal conversations: every call has one result, directly after its message, in order."""
     writer, messages = Writer(session_id), list[Message]()
     for _ in range(draw(st.integers(1, max_turns))):
-        asked = draw(st.lists(st.builds(TextBlock, words) | image_blocks, min_size=1, max_size=2))
+        asked = draw(st.lists(_heard, min_size=1, max_size=2))
         messages.append(writer.message(Role.USER, asked))
         for step in range(draw(st.integers(1, 3)), 0, -1):
             calls = _calls(draw, writer) if step > 1 else []

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from tests.strategies import any_messages, blocks, few, metadatas
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import (
-    BLOCK_TYPES,
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     ImageSource,
     Message,
@@ -25,11 +26,14 @@ from yourtool.messages import (
     ToolUseBlock,
     Usage,
     canonical_json,
+    now,
+)
+from yourtool.notation import (
+    BLOCK_TYPES,
     decode_content,
     decode_metadata,
     encode_content,
     encode_metadata,
-    now,
 )
 
 EVERY_KIND = (
@@ -37,6 +41,8 @@ EVERY_KIND = (
     ToolUseBlock("tu_1", "read_file", {"path": "a", "lines": [1, 2]}),
     ToolResultBlock("tu_1", (TextBlock("out"), ImageBlock(ImageSource("url", "u"), "image/png"))),
     ImageBlock(ImageSource("base64", "aGk="), "image/png"),
+    AudioBlock(ImageSource("file_ref", f"sha256:{'0' * 64}"), "audio/wav"),
+    DocumentBlock(ImageSource("file_ref", f"sha256:{'0' * 64}"), "application/pdf", "a.pdf"),
     ThinkingBlock("hm", "sig"),
     RedactedThinkingBlock("blob"),
 )
@@ -96,6 +102,8 @@ def test_the_wire_names_of_blocks_are_the_contract():
         "tool_use",
         "tool_result",
         "image",
+        "audio",
+        "document",
         "thinking",
         "redacted_thinking",
     }
@@ -104,6 +112,8 @@ def test_the_wire_names_of_blocks_are_the_contract():
         "tool_use",
         "tool_result",
         "image",
+        "audio",
+        "document",
         "thinking",
         "redacted_thinking",
     ]

@@ -16,6 +16,7 @@
     ├── ToolError                  what the model is told when a tool cannot do its work
     ├── ToolRegistrationError      a tool whose schema or name is not acceptable
     └── StoreError
+        ├── BlobError              an attachment that cannot be kept or had again
         ├── InvalidMessageError    a complete message that breaks an invariant
         ├── SessionBusyError       another process writes this session
         └── SessionNotFoundError
@@ -177,6 +178,10 @@ class ToolRegistrationError(YourtoolError):
 
 class StoreError(YourtoolError):
     """The session database could not do what was asked."""
+
+
+class BlobError(StoreError):
+    """An attachment that cannot be kept, or is not what was kept."""
 
 
 class InvalidMessageError(StoreError):

@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     Message,
     MessageStatus,
@@ -21,7 +23,7 @@ from yourtool.messages import (
 )
 
 PERMITTED: dict[Role, tuple[type[ContentBlock], ...]] = {
-    Role.USER: (TextBlock, ImageBlock),
+    Role.USER: (TextBlock, ImageBlock, AudioBlock, DocumentBlock),
     Role.ASSISTANT: (TextBlock, ToolUseBlock, ThinkingBlock, RedactedThinkingBlock),
     Role.TOOL: (ToolResultBlock,),
     Role.SYSTEM: (TextBlock,),

@@ -5,9 +5,6 @@ message of its own with role `tool`; a system prompt is a message with role `sys
 frozen and hashable; equality and hashing leave `provider_raw` out.
 """
 
-import functools
-import logging
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -17,10 +14,6 @@ import msgspec
 from msgspec import Struct, field
 
 SCHEMA_VERSION = 1
-
-_log = logging.getLogger(__name__)
-
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 class Role(StrEnum):
@@ -92,11 +85,12 @@ class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
 
 
 class ImageSource(Struct, frozen=True):
-    """Where the bytes of an image are."""
+    """Where the bytes of an image, a recording or a document are."""
 
     kind: Literal["base64", "url", "file_ref"]
     data: str
-    """Base64 text, a URL, or a path relative to the workspace."""
+    """Base64 text, a URL, `sha256:<hex>` of a kept attachment (`yourtool.blobs`), or a path
+    relative to the workspace."""
 
 
 class ImageBlock(Struct, frozen=True, tag_field="type", tag="image"):
@@ -104,6 +98,22 @@ class ImageBlock(Struct, frozen=True, tag_field="type", tag="image"):
 
     source: ImageSource
     media_type: str
+
+
+class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
+    """A recording."""
+
+    source: ImageSource
+    media_type: str
+
+
+class DocumentBlock(Struct, frozen=True, tag_field="type", tag="document", omit_defaults=True):
+    """A document with a layout of its own, such as a PDF."""
+
+    source: ImageSource
+    media_type: str
+    name: str = ""
+    """The file's name without directories, if it is known; from outside."""
 
 
 class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
@@ -128,8 +138,18 @@ class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
     is_error: bool = False
 
 
+MediaBlock: TypeAlias = ImageBlock | AudioBlock | DocumentBlock
+"""What has its bytes somewhere else."""
+
 ContentBlock: TypeAlias = (
-    TextBlock | ToolUseBlock | ToolResultBlock | ImageBlock | ThinkingBlock | RedactedThinkingBlock
+    TextBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | ImageBlock
+    | AudioBlock
+    | DocumentBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
 )
 
 
@@ -262,6 +282,19 @@ class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the format here could not take."""
 
 
+class RequestOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a reply was asked for, so that its turn can be repeated or compared."""
+
+    thinking_level: str | None = None
+    """What the model was asked for; None: it thought as it liked."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    tool_choice: str | None = None
+    """`auto`, `any`, `none` or `tool:<name>`; None: there were no tools."""
+    service_tier: str | None = None
+    cache_retention: str | None = None
+
+
 class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
     """Where a message came from and what it cost."""
 
@@ -287,6 +320,8 @@ class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=
     terminate: bool = False
     """A tool's hint that its result ends the turn, if all results of the reply say so."""
     usage_extra: UsageExtra | None = None
+    request: RequestOptions | None = None
+    """Of an assistant's message; for people, read by nothing here."""
     origin: str | None = None
     """An `Origin`, or `custom:<kind>`."""
     audience: Audience = Audience.BOTH
@@ -343,98 +378,3 @@ class Message(Struct, frozen=True, kw_only=True):
             if isinstance(block, ToolResultBlock):
                 return block
         return None
-
-
-BLOCK_TYPES: Mapping[str, type[ContentBlock]] = {
-    "text": TextBlock,
-    "tool_use": ToolUseBlock,
-    "tool_result": ToolResultBlock,
-    "image": ImageBlock,
-    "thinking": ThinkingBlock,
-    "redacted_thinking": RedactedThinkingBlock,
-}
-
-
-def encode_content(content: Sequence[ContentBlock]) -> bytes:
-    """Encode blocks for storage; deterministic."""
-    return canonical_json(content)
-
-
-def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]:
-    """Decode stored blocks; a kind this version does not know is skipped with a warning.
-
-    `where` names the row in that warning.
-
-    Raises:
-        msgspec.DecodeError: the data is not JSON, or a known block does not have its shape.
-    """
-    try:
-        return _content_decoder().decode(data)
-    except msgspec.ValidationError:
-        return _known_content(data, where)
-
-
-def encode_metadata(metadata: MessageMetadata) -> bytes:
-    """Encode metadata for storage; fields at their default are left out."""
-    return canonical_json(metadata)
-
-
-def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
-    """Decode stored metadata; what this version does not know is skipped with a warning.
-
-    A field is unknown by its name, or by a value that this version has no word for.
-
-    Raises:
-        msgspec.DecodeError: the data is not a JSON object.
-    """
-    raw = _OBJECT.decode(data)
-    unknown = raw.keys() - _metadata_fields()
-    try:
-        metadata = msgspec.convert(raw, MessageMetadata)
-    except msgspec.ValidationError:
-        unknown |= {name for name, value in raw.items() if not _is_readable(name, value)}
-        metadata = msgspec.convert(
-            {name: raw[name] for name in raw.keys() - unknown}, MessageMetadata
-        )
-    if unknown:
-        _log.warning("skipped unknown metadata %s in %s", sorted(unknown), where)
-    return metadata
-
-
-@functools.cache
-def _content_decoder() -> msgspec.json.Decoder[tuple[ContentBlock, ...]]:
-    return msgspec.json.Decoder(tuple[ContentBlock, ...])
-
-
-@functools.cache
-def _metadata_fields() -> frozenset[str]:
-    return frozenset(MessageMetadata.__struct_encode_fields__)
-
-
-def _is_readable(name: str, value: Any) -> bool:
-    try:
-        msgspec.convert({name: value}, MessageMetadata)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
-def _known_content(data: bytes | str, where: str) -> tuple[ContentBlock, ...]:
-    blocks, unknown = list[ContentBlock](), list[Any]()
-    for raw in msgspec.json.decode(data, type=list[dict[str, Any]]):
-        if (kind := BLOCK_TYPES.get(raw.get("type", ""))) is None:
-            unknown.append(raw.get("type"))
-            continue
-        if kind is ToolResultBlock:
-            raw["content"], parts = _known_parts(raw.get("content", []))
-            unknown += parts
-        blocks.append(msgspec.convert(raw, kind))
-    if unknown:
-        _log.warning("skipped blocks of unknown type %s in %s", unknown, where)
-    return tuple(blocks)
-
-
-def _known_parts(content: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
-    """Split what a tool result holds into the parts that can be read and the types that cannot."""
-    known = [part for part in content if part.get("type") in ("text", "image")]
-    return known, [part.get("type") for part in content if part not in known]

@@ -29,6 +29,11 @@ class Paths(Struct, frozen=True):
         return self.data / "sessions.db"
 
     @property
+    def blobs(self) -> Path:
+        """What was attached to messages; see `yourtool.blobs`."""
+        return self.data / "blobs"
+
+    @property
     def log_file(self) -> Path:
         """The diagnostic log; mode 0600."""
         return self.state / "log" / "yourtool.log"

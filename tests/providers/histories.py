@@ -22,12 +22,9 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
     Usage,
-    decode_content,
-    decode_metadata,
-    encode_content,
-    encode_metadata,
 )
 from yourtool.models import Model
+from yourtool.notation import decode_content, decode_metadata, encode_content, encode_metadata
 
 PNG = base64.b64encode(
     b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\0\x20" + b"\0\0\0\x10" + b"\0" * 5

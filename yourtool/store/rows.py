@@ -53,6 +53,8 @@ Upgrade: TypeAlias = Callable[
 ]
 """Brings content and metadata, as decoded JSON, from one schema version to the next."""
 
+Rewrite: TypeAlias = Callable[[str], str]
+
 UPGRADES: Mapping[int, Upgrade] = {}
 """By the version that they start from; versions without an entry changed nothing that matters."""
 
@@ -153,7 +155,7 @@ def scrubbed(fact: AnyFact) -> AnyFact:
     return rewritten(fact, storable)
 
 
-def rewritten(fact: AnyFact, rewrite: Callable[[str], str]) -> AnyFact:
+def rewritten(fact: AnyFact, rewrite: Rewrite) -> AnyFact:
     """Return the fact with every text in it rewritten, names in objects included."""
     return msgspec.convert(_rewritten(msgspec.to_builtins(fact), rewrite), type(fact))
 
@@ -169,7 +171,7 @@ def _upgraded(
     return canonical_json(blocks).decode(), canonical_json(fields).decode()
 
 
-def _rewritten(value: object, rewrite: Callable[[str], str]) -> object:
+def _rewritten(value: object, rewrite: Rewrite) -> object:
     match value:
         case str():
             return rewrite(value)

@@ -10,14 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import SessionNotFoundError, StoreError
-from yourtool.messages import Role, TextBlock
+from yourtool.messages import Role
 from yourtool.notation import decode_content
 from yourtool.store.database import Database
 from yourtool.store.leases import Lease
 from yourtool.store.rows import microseconds, moment
-from yourtool.store.words import query_of, snippet, terms_of
+from yourtool.store.words import query_of, snippet, terms_of, title_of
 
-_TITLE_LENGTH = 120
 _CANDIDATES = 5
 
 _CALLS = """
@@ -267,10 +266,7 @@ def _title(connection: Connection, session_id: str) -> str:
     ).fetchone()
     if row is None:
         return ""
-    blocks = decode_content(row[1], where=f"message `{row[0]}`")
-    lines = "\n".join(block.text for block in blocks if isinstance(block, TextBlock)).splitlines()
-    title = next((words for line in lines if (words := " ".join(line.split()))), "")
-    return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
+    return title_of(decode_content(row[1], where=f"message `{row[0]}`"))
 
 
 def _turn_count(connection: Connection, session_id: str) -> int:
