@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from yourtool.agent.commands import COMMANDS, matching
+from yourtool.models import EFFORTS
 
 MAX_OFFERS = 50
 
@@ -32,8 +33,14 @@ class Completer:
     """Knows what exists; `values` holds names and descriptions by kind of command argument."""
 
     def __init__(self) -> None:
-        self.values: Mapping[str, Sequence[tuple[str, str]]] = {}
+        self.values: Mapping[str, Sequence[tuple[str, str]]] = {
+            "effort": [(level, "") for level in EFFORTS]
+        }
         self.files: Sequence[str] = ()
+
+    def wants_files(self, before: str) -> bool:
+        """Whether files would be offered, were it known which there are."""
+        return not self.files and ("@" in before or before.startswith("/attach "))
 
     def offers(self, before: str) -> Offers | None:
         """Return what fits `before`, the text up to the cursor."""
@@ -60,6 +67,8 @@ class Completer:
             return None
         start = len(f"/{name} ")
         described = dict(self.values.get(kind, ()))
+        if kind == "file":
+            described = dict.fromkeys(self.files, "file")
         found = best(query, described)
         if found == [query]:
             return None

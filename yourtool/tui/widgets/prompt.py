@@ -10,6 +10,7 @@ from textual.widgets import TextArea
 from yourtool.text import printable, storable
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft, chip, chip_before, folds, line_feeds
+from yourtool.tui.dropped import pasted_file
 from yourtool.tui.keys import bindings
 from yourtool.tui.widgets.completion import Completion
 
@@ -98,6 +99,8 @@ class Prompt(TextArea):
     def paste(self, text: str) -> None:
         """Insert text that was not typed; folded when it is long or could not be shown as it is."""
         text = storable(line_feeds(text))
+        if not self.text and (path := pasted_file(text)) is not None:
+            text = f"/attach {path}"
         if folds(text) or printable(text) != text:
             self._pastes = (*self._pastes, text)
             text = chip(len(self._pastes), text)
@@ -113,7 +116,7 @@ class Prompt(TextArea):
         """Open or close the list of completions according to the word at the cursor."""
         before = self._before_cursor()
         offers = self._completer.offers(before) if self.selection.is_empty else None
-        if before.rpartition("@")[1] and not self._completer.files:
+        if self._completer.wants_files(before):
             self.post_message(self.FilesWanted())
         self._completion.open(offers)
 

@@ -1,0 +1,218 @@
+import base64
+import io
+import os
+import struct
+import subprocess
+import sys
+import zlib
+
+import pytest
+from PIL import Image
+
+from yourtool.agent.attachments import attach, from_bytes
+from yourtool.agent.clipboard import clipboard_picture
+from yourtool.errors import UsageError
+from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
+from yourtool.providers.magic import dimensions
+from yourtool.providers.media import FILE_LIMIT, IMAGE_LIMIT
+
+WAV = b"RIFF\x24\0\0\0WAVEfmt "
+PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"
+
+
+def drawn(kind, size=(30, 20), **options):
+    buffer = io.BytesIO()
+    Image.new("RGB", size, "navy").save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def noise(side):
+    """A PNG that hardly gets smaller."""
+    return drawn_from(Image.frombytes("RGB", (side, side), os.urandom(side * side * 3)), "PNG")
+
+
+def drawn_from(picture, kind, **options):
+    buffer = io.BytesIO()
+    picture.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def content(attachment):
+    return base64.b64decode(attachment.block.source.data)
+
+
+@pytest.mark.parametrize(
+    ("magic", "media_type"),
+    [
+        (WAV, "audio/wav"),
+        (b"ID3\x04 tag", "audio/mpeg"),
+        (b"\xff\xfb\x90\x64 frame", "audio/mpeg"),
+        (b"\xff\xf3\x90\x64 frame", "audio/mpeg"),
+        (b"\xff\xf2\x90\x64 frame", "audio/mpeg"),
+        (b"OggS\0\x02", "audio/ogg"),
+        (b"fLaC\0\0\0\x22", "audio/flac"),
+    ],
+)
+def test_a_recording_is_known_by_its_first_bytes_d14(tmp_path, magic, media_type):
+    (tmp_path / "said").write_bytes(magic)
+    attached = attach(tmp_path / "said")
+    assert isinstance(attached.block, AudioBlock)
+    assert (attached.block.media_type, content(attached)) == (media_type, magic)
+
+
+def test_a_pdf_keeps_its_name_d14(tmp_path):
+    (tmp_path / "plan.pdf").write_bytes(PDF)
+    attached = attach(str(tmp_path / "plan.pdf"))
+    assert isinstance(attached.block, DocumentBlock)
+    assert (attached.block.media_type, attached.block.name) == ("application/pdf", "plan.pdf")
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_a_picture_that_fits_goes_as_it_is(kind):
+    picture = drawn(kind)
+    attached = from_bytes(picture, f"a.{kind.lower()}")
+    assert isinstance(attached.block, ImageBlock)
+    assert (content(attached), attached.remark) == (picture, "")
+
+
+def test_what_a_file_is_beats_what_it_is_called_with_a_warning_d14():
+    attached = from_bytes(drawn("JPEG"), "a.png")
+    assert attached.block.media_type == "image/jpeg"
+    assert attached.remark == "`a.png` is really image/jpeg, and is sent as that."
+    assert from_bytes(WAV, "a.mp3").remark == "`a.mp3` is really audio/wav, and is sent as that."
+
+
+@pytest.mark.parametrize("kind", ["BMP", "TIFF", "AVIF"])
+def test_a_picture_of_a_kind_no_model_takes_is_converted(kind):
+    attached = from_bytes(drawn(kind), f"a.{kind.lower()}")
+    assert attached.block.media_type in ("image/png", "image/jpeg")
+    assert f"is a {kind} picture" in attached.remark
+    assert Image.open(io.BytesIO(content(attached))).size == (30, 20)
+
+
+def test_a_picture_with_too_many_bytes_is_made_smaller_and_always_alike():
+    large = noise(1_180)
+    assert len(large) > IMAGE_LIMIT
+    first, second = from_bytes(large, "a.png"), from_bytes(large, "a.png")
+    assert content(first) == content(second)
+    assert len(content(first)) <= IMAGE_LIMIT
+    assert first.remark == "`a.png` was made smaller, to what models take."
+
+
+def test_a_picture_with_too_many_pixels_is_made_smaller_and_stands_upright():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn to the right
+    attached = from_bytes(drawn("JPEG", (8_100, 30), exif=exif.tobytes()), "a.jpg")
+    width, height = dimensions(content(attached))
+    assert height == 2_000
+    assert width < height
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "why"),
+    [
+        (b"", "a.png", "`a.png` is empty"),
+        (b"\0\0\0\x18ftypheic", "a.heic", "HEIC picture, which models do not take"),
+        (b"BM\0\0\0\0\0\0\0\0 broken", "a.bmp", "cannot be decoded"),
+        (b"\x7fELF\0", "a.out", "recordings .WAV, MP3, Ogg, FLAC., PDFs and text"),
+        (PDF + b"\0" * FILE_LIMIT, "a.pdf", "`a.pdf` is larger than 14 MiB"),
+        (WAV + b"\0" * FILE_LIMIT, "a.wav", "`a.wav` is larger than 14 MiB"),
+        (b"x" * 2**19, "a.txt", "`a.txt` is larger than 256 KiB"),
+    ],
+    ids=["empty", "heic", "broken", "program", "large-pdf", "large-wav", "large-text"],
+)
+def test_what_cannot_go_along_is_refused_in_words_d14(given, name, why):
+    with pytest.raises(UsageError, match=why):
+        from_bytes(given, name)
+
+
+def test_a_picture_of_immense_size_is_refused_before_it_is_decoded():
+    head = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
+    rows = b"IDAT" + zlib.compress(b"")
+    bomb = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part))
+        for part in (head, rows, b"IEND")
+    )
+    with pytest.raises(UsageError, match="more than 100,000,000 pixels"):
+        from_bytes(bomb, "bomb.png")
+
+
+def test_without_pillow_the_refusal_says_how_to_get_it(tmp_path):
+    script = (
+        "import sys; sys.modules['PIL'] = None\n"
+        "import importlib.util as u; u.find_spec = lambda name: None\n"
+        "from yourtool.agent.attachments import from_bytes\n"
+        "from yourtool.errors import UsageError\n"
+        "try: from_bytes(b'BM' + bytes(20), 'a.bmp')\n"
+        "except UsageError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'yourtool[images]'" in done.stdout
+
+
+def test_an_address_is_passed_on_and_never_fetched():
+    attached = attach("https://example.org/cat.webp?size=2")
+    assert isinstance(attached.block, ImageBlock)
+    assert attached.block.source.kind == "url"
+    assert attached.block.media_type == "image/webp"
+    assert isinstance(attach("https://example.org/a.pdf").block, DocumentBlock)
+    with pytest.raises(UsageError, match="is a recording; fetch it"):
+        attach("https://example.org/a.mp3")
+
+
+def test_a_data_url_is_taken_as_its_bytes():
+    encoded = base64.b64encode(PDF).decode()
+    assert content(attach(f"data:application/pdf;base64,{encoded}")) == PDF
+    with pytest.raises(UsageError, match="does not hold base64"):
+        attach("data:image/png;base64,!")
+
+
+def test_hostile_names_do_no_harm(tmp_path):
+    (tmp_path / "a\x1b[2J\n.txt").write_text("hi")
+    attached = attach(tmp_path / "a\x1b[2J\n.txt")
+    assert isinstance(attached.block, TextBlock)
+    assert "\x1b" not in attached.name
+    assert "\x1b" not in attached.block.text
+    for name in ("a\0b", "~nobody-here/a", "x" * 5_000, "missing.png"):
+        with pytest.raises(UsageError, match="cannot be attached"):
+            attach(name)
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """Stands for the platform's tools: a directory that is all there is to find."""
+    for name in ("WAYLAND_DISPLAY", "DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def add(name, variable, script):
+        monkeypatch.setenv(variable, "0")
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+
+    return add
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("wl-paste", "WAYLAND_DISPLAY"), ("xclip", "DISPLAY"), ("pngpaste", "HOME")],
+)
+def test_the_clipboards_picture_comes_from_the_platforms_tool(tools, name, variable):
+    tools(name, variable, 'printf "a picture, by %s" "${0##*/}"')
+    assert clipboard_picture() == f"a picture, by {name}".encode()
+
+
+def test_no_key_reaches_a_clipboard_tool_r_crd_02(tools, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+    tools("xclip", "DISPLAY", 'printf "%s" "key:${ANTHROPIC_API_KEY:-none}"')
+    assert clipboard_picture() == b"key:none"
+
+
+def test_no_picture_and_no_tool_are_told_apart(tools):
+    with pytest.raises(UsageError, match="wl-clipboard"):
+        clipboard_picture()
+    tools("wl-paste", "WAYLAND_DISPLAY", "exit 1")
+    with pytest.raises(UsageError, match="no picture in the clipboard"):
+        clipboard_picture()

@@ -1,0 +1,90 @@
+"""Pictures made to fit what every provider takes, by Pillow if it is there.
+
+Pillow decodes in a process of its own (`scaling.py`): what a broken picture does to a decoder, it
+does to that process alone.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from yourtool.errors import UsageError
+from yourtool.providers.magic import dimensions
+from yourtool.providers.media import IMAGE_LIMIT
+
+LONGEST_SIDE = 8_000
+"""Pixels; longer ones are refused (https://docs.claude.com/en/docs/build-with-claude/vision)."""
+SCALED_SIDE = 2_000
+"""Pixels of the longer side after scaling; so many at most where a request has many pictures."""
+_SECONDS = 60
+_INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_CONTAINERS = {
+    b"avif": "AVIF",
+    b"avis": "AVIF",
+    b"heic": "HEIC",
+    b"heix": "HEIC",
+    b"hevc": "HEIC",
+    b"mif1": "HEIC",
+    b"msf1": "HEIC",
+}
+
+
+def foreign(content: bytes) -> str | None:
+    """Return what a picture is called that models do not take; None: it is something else."""
+    if content[:2] == b"BM" and content[6:10] == b"\0\0\0\0":
+        return "BMP"
+    if content[:4] in (b"II*\0", b"MM\0*"):
+        return "TIFF"
+    return _CONTAINERS.get(content[8:12]) if content[4:8] == b"ftyp" else None
+
+
+def fitted(content: bytes, name: str) -> bytes:
+    """Return a picture that is not too large, or `content` itself if that is not.
+
+    The same bytes give the same bytes again, and the picture stands as its orientation says.
+
+    Raises:
+        UsageError: it is too large, and cannot be made smaller here.
+    """
+    sides = dimensions(content) or (0, 0)
+    if len(content) <= IMAGE_LIMIT and max(sides) <= LONGEST_SIDE:
+        return content
+    size = f"{IMAGE_LIMIT / 2**20:.3g} MiB or {LONGEST_SIDE:,} pixels a side"
+    return _scaled(content, name, f"`{name}` is larger than {size}; make it smaller")
+
+
+def converted(content: bytes, name: str, kind: str) -> bytes:
+    """Return a picture of a foreign kind as one that models take.
+
+    Raises:
+        UsageError: it cannot be converted here.
+    """
+    refusal = f"`{name}` is a {kind} picture, which models do not take; make it a PNG or a JPEG"
+    if kind == "HEIC":
+        raise UsageError(refusal)
+    return _scaled(content, name, refusal)
+
+
+def _scaled(content: bytes, name: str, refusal: str) -> bytes:
+    if find_spec("PIL") is None:
+        raise UsageError(f"{refusal}, or `pip install 'yourtool[images]'` to have that done")
+    script = Path(__file__).with_name("scaling.py")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", str(script), str(IMAGE_LIMIT), str(SCALED_SIDE)],
+            input=content,
+            capture_output=True,
+            timeout=_SECONDS,
+            env={key: os.environ[key] for key in _INHERITED if key in os.environ},
+            check=True,
+        )
+    except subprocess.CalledProcessError as error:
+        if error.stderr.startswith(b"refused: "):
+            why = error.stderr.decode("utf-8", "replace").removeprefix("refused: ").strip()
+            raise UsageError(f"`{name}` cannot be made to fit: {why}") from error
+        raise UsageError(f"`{name}` cannot be decoded; it may be broken") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"`{name}` could not be made to fit; make it smaller") from error
+    return done.stdout
