@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -11,6 +11,11 @@ from yourtool.errors import UnknownModelError
 Thinking: TypeAlias = Literal["budget", "adaptive", "effort"]
 """How a thinking level is put: so many tokens at most, as many as the model sees fit with an effort
 beside it, or an effort alone."""
+Effort: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How long a model is to think before it answers, least first."""
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+CacheRetention: TypeAlias = Literal["none", "short", "long"]
+"""How long a provider is to keep the beginning of a conversation: not, minutes, hours."""
 
 
 class ModelId(NamedTuple):
@@ -108,6 +113,10 @@ class Model(Struct, frozen=True, kw_only=True):
     accepts_temperature: bool = True
     thinking: Thinking | None = None
     """For a model that `supports_thinking`; None: as its dialect mostly has it."""
+    thinking_levels: tuple[Effort, ...] = ()
+    """Those it takes; none: those that models of its form mostly take."""
+    least_cached_tokens: int = 1_024
+    """A shorter prefix is not cached."""
 
     @property
     def provider(self) -> str:

@@ -30,13 +30,21 @@ FIELDS = {
 }
 ORDER = list(Slot)
 NEEDS_ALL = Needs(
-    images=True, input_tokens=10_000, tools=True, system_prompt=True, structured_output=True
+    images=True,
+    audio=True,
+    documents=True,
+    input_tokens=10_000,
+    tools=True,
+    system_prompt=True,
+    structured_output=True,
 )
 
 
 def model(**capabilities: object) -> Model:
     able = {
         "supports_images": True,
+        "supports_audio": True,
+        "supports_documents": True,
         "supports_structured_output": True,
         "max_context_tokens": 200_000,
     }
@@ -106,6 +114,8 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
         {},
         {},
         {"supports_images": False},
+        {"supports_audio": False},
+        {"supports_documents": False},
         {"max_context_tokens": 9_999},
         {"supports_tools": False},
         {"supports_system_prompt": False},
@@ -116,7 +126,7 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
 
 
 @pytest.mark.parametrize(("number", "failure"), enumerate(Failure))
-def test_the_first_of_seven_checks_that_fails_is_the_one_that_is_told_r_rte_02(number, failure):
+def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told_r_rte_02(number, failure):
     candidate, configured, unavailable = failing_from(number)
     rejection = obstacle(candidate, NEEDS_ALL, configured, unavailable)
     assert rejection is not None
@@ -139,6 +149,19 @@ def test_images_in_the_history_refuse_a_blind_model_word_for_word_r_rte_04():
     assert swap_refusal(model(), rejection, where="The first is in message 3.") == (
         "Cannot swap to a:m: session contains images that this model can't process."
         " Active model unchanged. The first is in message 3."
+    )
+
+
+@pytest.mark.parametrize(
+    ("lack", "need", "what"),
+    [("supports_audio", "audio", "audio"), ("supports_documents", "documents", "documents")],
+)
+def test_recordings_and_documents_refuse_a_model_in_the_same_words_d14(lack, need, what):
+    rejection = obstacle(model(**{lack: False}), Needs(**{need: True}), None, None)
+    assert rejection is not None
+    assert swap_refusal(model(), rejection) == (
+        f"Cannot swap to a:m: session contains {what} that this model can't process."
+        " Active model unchanged."
     )
 
 

@@ -39,6 +39,8 @@ class Failure(StrEnum):
     NOT_CONFIGURED = "not_configured"
     PROVIDER_UNAVAILABLE = "provider_unavailable"
     NO_VISION_SUPPORT = "no_vision_support"
+    NO_AUDIO_SUPPORT = "no_audio_support"
+    NO_DOCUMENT_SUPPORT = "no_document_support"
     EXCEEDS_CONTEXT_WINDOW = "exceeds_context_window"
     NO_TOOL_SUPPORT = "no_tool_support"
     NO_SYSTEM_PROMPT_SUPPORT = "no_system_prompt_support"
@@ -68,6 +70,8 @@ class Needs(Struct, frozen=True, kw_only=True):
     """What a turn asks of a model; nothing else is checked."""
 
     images: bool = False
+    audio: bool = False
+    documents: bool = False
     input_tokens: int = 0
     tools: bool = False
     system_prompt: bool = False
@@ -165,6 +169,10 @@ def obstacle(
         return Rejection(Failure.PROVIDER_UNAVAILABLE, unavailable)
     if needs.images and not can.supports_images:
         return Rejection(Failure.NO_VISION_SUPPORT, f"{name} takes no images")
+    if needs.audio and not can.supports_audio:
+        return Rejection(Failure.NO_AUDIO_SUPPORT, f"{name} takes no recordings")
+    if needs.documents and not can.supports_documents:
+        return Rejection(Failure.NO_DOCUMENT_SUPPORT, f"{name} takes no documents")
     if needs.input_tokens > can.max_context_tokens:
         return Rejection(
             Failure.EXCEEDS_CONTEXT_WINDOW,
@@ -192,6 +200,10 @@ def swap_refusal(
     match rejection.code:
         case Failure.NO_VISION_SUPPORT:
             reason = "session contains images that this model can't process"
+        case Failure.NO_AUDIO_SUPPORT:
+            reason = "session contains audio that this model can't process"
+        case Failure.NO_DOCUMENT_SUPPORT:
+            reason = "session contains documents that this model can't process"
         case Failure.EXCEEDS_CONTEXT_WINDOW:
             reason = f"session {rejection.reason}"
         case _:

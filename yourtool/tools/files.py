@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.images import IMAGE_LIMIT, sniff
+from yourtool.providers.magic import IMAGE_TYPES, sniff
+from yourtool.providers.media import IMAGE_LIMIT
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
 from yourtool.tools.encoding import recognise
@@ -90,7 +91,7 @@ def _listed(entry: Entry) -> str:
 def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
     with context.workspace.open(args.path) as file:
         start = file.read(_SNIFFED)
-        if (media_type := sniff(start)) is not None:
+        if (media_type := sniff(start)) in IMAGE_TYPES:
             return _image(args.path, start + file.read(IMAGE_LIMIT), media_type, context)
         rest = file.read(LARGEST_EDITABLE + 1 - len(start))
         data = start + rest

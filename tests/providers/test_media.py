@@ -7,7 +7,7 @@ from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG, image
 from tests.strategies import Writer
 from yourtool.messages import Role
-from yourtool.providers.images import IMAGE_LIMIT, sendable
+from yourtool.providers.media import IMAGE_LIMIT, sendable
 
 SEES = model("openai", "gpt-4o")
 RAW = base64.b64decode(PNG)
@@ -60,8 +60,8 @@ def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
         (image("art", "file_ref"), "not a regular file"),
         (image("pipe.png", "file_ref"), "not a regular file"),
         (image("empty.png", "file_ref"), "it is empty"),
-        (image("large.png", "file_ref"), "larger than 5 MiB"),
-        (image("A" * (IMAGE_LIMIT * 2)), "larger than 5 MiB"),
+        (image("large.png", "file_ref"), "larger than 3.75 MiB"),
+        (image("A" * (IMAGE_LIMIT * 2)), "larger than 3.75 MiB"),
         (image("data:image/png;base64,AAAA"), "not base64"),
         (image(""), "it is empty"),
         (image("AAAA", media_type="image/tiff"), "image/tiff are not accepted"),

@@ -1,0 +1,51 @@
+"""What bytes are, told from the first of them (https://mimesniff.spec.whatwg.org)."""
+
+import struct
+
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+AUDIO_TYPES = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac")
+PDF, PLAIN = "application/pdf", "text/plain"
+DOCUMENT_TYPES = (PDF, PLAIN)
+_MAGIC = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+    b"\xff\xf3": "audio/mpeg",
+    b"\xff\xf2": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+    b"%PDF-": PDF,
+}
+
+
+def sniff(content: bytes) -> str | None:
+    """Return the media type that the first bytes tell, which providers check too; None: no idea.
+
+    The types are those that some model takes. https://mimesniff.spec.whatwg.org
+    """
+    for magic, media_type in _MAGIC.items():
+        if content.startswith(magic):
+            return media_type
+    if content[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(content[8:12])
+    return None
+
+
+def dimensions(content: bytes) -> tuple[int, int] | None:
+    """Return width and height in pixels of a PNG or a GIF, or of a JPEG whose frame comes early."""
+    kind = sniff(content)
+    if kind == "image/png" and len(content) >= 24:
+        return struct.unpack(">II", content[16:24])
+    if kind == "image/gif" and len(content) >= 10:
+        return struct.unpack("<HH", content[6:10])
+    at = 2
+    while kind == "image/jpeg" and at + 9 <= len(content) and content[at] == 0xFF:
+        marker, size = content[at + 1], int.from_bytes(content[at + 2 : at + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
+            return width, height
+        at += 2 + max(size, 2)
+    return None
