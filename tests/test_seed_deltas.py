@@ -539,7 +539,10 @@ def test_d12_a_history_that_begins_with_a_reply_is_a_valid_request(dialect):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)
     history = [*full(target)[3:], full(target)[2]]
-    sent = speaks.to_wire(request(target, view(history, target), (READ,))).body
+    shown = view(history, target)
+    assert [message.role for message in shown[:2]] == [Role.USER, Role.ASSISTANT]
+    assert view(shown, target) == shown
+    sent = speaks.to_wire(request(target, shown, (READ,))).body
     assert problems(provider, api, sent) == []
 
 

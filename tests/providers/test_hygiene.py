@@ -91,14 +91,14 @@ def test_results_stand_behind_their_call_in_the_order_of_the_calls():
     one, two = writer.tool_use_id(), writer.tool_use_id()
     called = say(writer, ToolUseBlock(one, "f", {}), ToolUseBlock(two, "f", {}))
     second, first, more = answer(writer, two), answer(writer, one), ask(writer, "and?")
-    assert view([called, more, second, first], SONNET) == (called, first, second, more)
+    assert view([called, more, second, first], SONNET)[1:] == (called, first, second, more)
 
 
 def test_results_without_a_call_and_second_results_are_left_out():
     writer = Writer()
     use = writer.tool_use_id()
     called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
-    assert view([called, first, answer(writer, use), answer(writer, "tu_x")], SONNET) == (
+    assert view([called, first, answer(writer, use), answer(writer, "tu_x")], SONNET)[1:] == (
         called,
         first,
     )
@@ -119,7 +119,7 @@ def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
     writer = Writer()
     use = writer.tool_use_id()
     called = say(writer, ToolUseBlock(use, "f", {}), **metadata)
-    _, closing, _ = view([called, ask(writer)], SONNET)
+    _, _, closing, _ = view([called, ask(writer)], SONNET)
     assert closing.result == ToolResultBlock(use, (TextBlock(why),), is_error=True)
     assert closing.metadata.parent_tool_use_id == use
     assert view([called], SONNET) == view([called], SONNET)
@@ -129,7 +129,8 @@ def test_a_call_whose_arguments_were_cut_is_answered_with_that_r_adp_06():
     writer = Writer()
     use = writer.tool_use_id()
     errors = {use: ToolInputError(raw="{", error="the arguments are not JSON", truncated=True)}
-    _, closing = view([say(writer, ToolUseBlock(use, "f", {}), tool_input_errors=errors)], SONNET)
+    called = say(writer, ToolUseBlock(use, "f", {}), tool_input_errors=errors)
+    _, _, closing = view([called], SONNET)
     assert closing.result.content[0].text == ("This call was not run: the arguments are not JSON.")
 
 

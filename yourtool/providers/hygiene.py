@@ -37,6 +37,8 @@ _WHY = {
 }
 _EMPTY = TextBlock("(an empty message)")
 _SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
+_OPENING = TextBlock("(The conversation begins with your reply.)")
+_FIRST_ID = "0" * 26
 _MADE_HERE = "hygiene"
 _NO_ANSWER = "This call has no result: it was interrupted before it finished."
 
@@ -67,7 +69,25 @@ def view(
         for block in turns[-1][0].content:
             dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
         turns.pop()
-    return tuple(message for turn in turns for message in turn)
+    return _opened(tuple(message for turn in turns for message in turn))
+
+
+def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages so that the user has the first word, as many models insist."""
+    for at, message in enumerate(messages):
+        if message.role is Role.ASSISTANT:
+            opening = Message(
+                id=_FIRST_ID,
+                session_id=message.session_id,
+                role=Role.USER,
+                content=(_OPENING,),
+                metadata=MessageMetadata(origin=_MADE_HERE),
+                created_at=message.created_at,
+            )
+            return (*messages[:at], opening, *messages[at:])
+        if message.role is not Role.SYSTEM:
+            break
+    return messages
 
 
 def _is_nobodys(origin: str | None) -> bool:
