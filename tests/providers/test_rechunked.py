@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.providers.exchanges import NAMES, complete, exchange, pieces, play
+from tests.providers.exchanges import NAMES, complete, exchange, expected, pieces, play
 from tests.providers.rules import CONTRADICTION, broken_rules
+from yourtool.errors import NetworkError
 from yourtool.messages import StopReason
 
 
@@ -26,9 +27,17 @@ SHORT = [
 STREAMS = [
     name
     for name in NAMES
-    if "stream" in traits(name) and not {"error_in_stream", "rs_error", "cut_stream"} & traits(name)
+    if {"stream", "ndjson"} & traits(name)
+    and not {"error_in_stream", "rs_error", "cut_stream"} & traits(name)
+]
+DOCUMENTS = [
+    name
+    for name in NAMES
+    if "nonstream" in traits(name) and exchange(name)["response"]["status"] == 200
 ]
 LONGEST = 60_000
+SMALL = 20_000
+MOST = 200
 
 
 def body_of(name):
@@ -58,18 +67,29 @@ async def test_every_place_to_cut_gives_the_same_events(name):
         assert outcome(*await play(name, [body[:at], body[at:]])) == whole
 
 
-@pytest.mark.parametrize("name", SHORT)
-async def test_single_bytes_give_the_same_events(name):
+@pytest.mark.parametrize("name", NAMES)
+async def test_single_bytes_of_any_recording_give_the_same_events(name):
+    """Every boundary there is, all at once; the largest bodies in pieces of a prime length."""
     body = body_of(name)
-    assert outcome(*await play(name, pieces(body, 1))) == outcome(*await play(name, [body]))
+    size = 1 if len(body) < SMALL else 7
+    assert outcome(*await play(name, pieces(body, size))) == outcome(*await play(name, [body]))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+async def test_a_document_cut_anywhere_is_an_error(name):
+    body = body_of(name).rstrip()
+    for end in range(0, len(body), max(1, len(body) // 12)):
+        events, error = await play(name, [body[:end]])
+        assert isinstance(error, NetworkError)
+        assert not events or complete(events).stop_reason is StopReason.ERROR
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_stream_cut_after_any_event_is_an_error_until_the_provider_said_all(name):
-    """Cut after each of the first and the last events, and here and there between."""
+async def test_a_stream_cut_after_any_event_is_an_error_until_all_was_said_r_adp_09(name):
+    """Cut after every event; of the longest, after the first and last ones and some between."""
     body = body_of(name)
     ends = [found.end() for found in re.finditer(rb"\r?\n\r?\n|\n(?=\{)", body)]
-    ends = ends if len(ends) < 30 else [*ends[:10], *ends[10:-15:9], *ends[-15:]]
+    ends = ends if len(ends) <= MOST else [*ends[:10], *ends[10:-15:9], *ends[-15:]]
     whole_from = None
     for end in ends:
         events, error = await play(name, [body[:end]])
@@ -77,6 +97,7 @@ async def test_a_stream_cut_after_any_event_is_an_error_until_the_provider_said_
         if error is None:
             whole_from = whole_from or end
             assert complete(events).stop_reason is not StopReason.ERROR
+            assert complete(events).stop_detail == expected(name)["stop_reason"]
         else:
             assert whole_from is None
             assert error.error_class == "network"

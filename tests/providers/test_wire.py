@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import json
 import logging
 from contextlib import asynccontextmanager
@@ -180,6 +181,41 @@ async def test_pings_do_not_count_as_content(ping):
     assert isinstance(error, NetworkError)
     assert "sent nothing" in str(error)
     assert complete(events).stop_reason is StopReason.ERROR
+
+
+STALLS = {
+    "anthropic-messages-f33dc675": [b": x\n\n", b'event: ping\ndata: {"type": "ping"}\n\n'],
+    "openai-chat-fae50610": [b": OPENROUTER PROCESSING\n\n", b'data: {"choices": []}\n\n'],
+    "openai-compat-chat-892aa398": [b": ping\n\n", b"\n"],
+    "openai-responses-3fe252db": [
+        b": x\n\n",
+        b'data: {"type":"response.in_progress","response":{"status":"in_progress"}}\n\n',
+    ],
+    "gemini-generate-c1aa0e6b": [b"\r\n", b'data: {"usageMetadata":{"promptTokenCount":1}}\n\n'],
+    "ollama-chat-681d9b76": [b"\n", b'{"message":{"content":""},"done":false}\n'],
+}
+
+
+@pytest.mark.parametrize("name", STALLS)
+async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect_r_adp_09(name):
+    """Pings, comments, blank lines and counters keep a connection alive and no reply."""
+    body = body_of(name)
+    mark = b"\n" if name.startswith("ollama") else b"\r\n\r\n" if b"\r\n\r\n" in body else b"\n\n"
+    beginning = body[: body.index(mark) + len(mark)]
+
+    class Stalling(Playback):
+        async def _body(self):
+            yield beginning
+            for ping in itertools.cycle(STALLS[name]):
+                await asyncio.sleep(0.002)
+                yield ping
+
+    speaker = adapter(name, Stalling([]), patience=IMPATIENT)
+    async with asyncio.timeout(1):
+        events, error = await events_of(speaker, asking(name))
+    assert isinstance(error, NetworkError)
+    assert "sent nothing" in str(error)
+    assert not events or complete(events).stop_reason is StopReason.ERROR
 
 
 async def test_a_slow_reader_is_not_taken_for_a_silent_provider():
