@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from yourtool.errors import ConfigError
+from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped
 from yourtool.tables import Fault, Key, dotted, flat, leaves, line_of, nested
 
@@ -117,9 +118,21 @@ class Config(Struct, frozen=True):
         Mode, Meta(description="What is asked first: `ask`, `accept-edits`, `plan` or `auto`.")
     ] = Mode.ASK
     effort: Annotated[
-        str | None,
-        Meta(description="How long to think, where the model has levels.", examples=["high"]),
+        Effort | None,
+        Meta(
+            description="How long to think, where the model has levels: `off`, `minimal`, `low`,"
+            " `medium`, `high`, `xhigh` or `max`.",
+            examples=["high"],
+        ),
     ] = None
+    cache_retention: Annotated[
+        CacheRetention,
+        Meta(
+            description="How long providers keep the beginning of a conversation: `none`, `short`"
+            " (minutes) or `long` (an hour or more, which costs more, and the makers' own hosts"
+            " only)."
+        ),
+    ] = "short"
     thinking_on_swap: Annotated[
         ThinkingOnSwap,
         Meta(description="Another model's reasoning: left out, or shown to the next one as text."),

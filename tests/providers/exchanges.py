@@ -16,6 +16,7 @@ from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import Request, WireReply
+from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.google import Google
 from yourtool.providers.ollama import Ollama
 from yourtool.providers.openai_chat import OpenAIChat
@@ -73,7 +74,12 @@ def model(provider: str, name: str = "some-model", **changes: Any) -> Model:
         supports_prompt_caching=True,
         accepted_image_media_types=("image/png", "image/jpeg", "image/gif", "image/webp"),
     )
-    fields = {"id": f"{provider}:{name}", "wire_name": name, "capabilities": capabilities}
+    fields = {
+        "id": f"{provider}:{name}",
+        "wire_name": name,
+        "capabilities": capabilities,
+        "least_cached_tokens": 0,
+    }
     return Model(**{**fields, **changes})
 
 
@@ -83,14 +89,16 @@ def request(
     tools: tuple[ToolDefinition, ...] = (),
     **changes: Any,
 ) -> Request:
+    messages = tuple(messages)
     fields: dict[str, Any] = {
         "request_id": "01R",
         "session_id": "sess_01",
         "message_id": "01M",
         "model": model,
-        "messages": tuple(messages),
+        "messages": messages,
         "tools": tools,
         "max_output_tokens": 4096,
+        "cache": plan_cache(messages, tools, model, "short"),
         "tool_ids": ToolIdMap(),
         "interrupt": Interrupt(),
     }

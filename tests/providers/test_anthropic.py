@@ -184,14 +184,15 @@ def test_the_system_prompt_is_hoisted_and_neighbours_are_joined():
     assert results[1]["is_error"] is True
 
 
-def test_breakpoints_are_on_the_last_tool_the_stable_prompt_and_the_last_block():
+def test_breakpoints_are_where_the_plan_has_them_r_adp_18():
     body = wire(request(SONNET, full(SONNET), (READ, msgspec.structs.replace(READ, name="b"))))
     marked = []
     for block in [*body["tools"], *body["system"], *_blocks(body)]:
         if "cache_control" in block:
             assert block.pop("cache_control") == {"type": "ephemeral"}
             marked.append(block)
-    assert marked == [body["tools"][-1], body["system"][1], body["messages"][-1]["content"][-1]]
+    ends = [body["messages"][at]["content"][-1] for at in (2, -1)]
+    assert marked == [body["tools"][-1], body["system"][1], *ends]
 
 
 def _blocks(body):
@@ -203,7 +204,9 @@ def test_two_requests_in_a_row_share_their_prefix():
     first = wire(request(SONNET, history[:6], (READ,), tool_ids=ids))
     second = wire(request(SONNET, history, (READ,), tool_ids=ids))
     assert (first["tools"], first["system"]) == (second["tools"], second["system"])
-    first["messages"][-1]["content"][-1].pop("cache_control")
+    for body in (first, second):
+        for block in _blocks(body):
+            block.pop("cache_control", None)
     assert second["messages"][: len(first["messages"])] == first["messages"]
 
 

@@ -144,11 +144,10 @@ def test_images_of_a_result_without_words_are_pointed_at():
     ("target", "effort", "think"),
     [
         (QWEN, None, False),
-        (QWEN, "none", False),
+        (QWEN, "so-so", False),
         (QWEN, "low", True),
         (OSS, "low", "low"),
-        (OSS, "max", "max"),
-        (OSS, "xhigh", True),
+        (OSS, "max", "high"),
         (OSS, None, False),
         (able(QWEN, supports_thinking=False), "high", None),
     ],

@@ -114,7 +114,7 @@ def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it_r_adp_1
             {**stable, "cache_control": {"type": "ephemeral"}},
             {"type": "text", "text": "Today is a Friday."},
         ]
-    assert json.dumps(body).count("cache_control") == int(marked)
+    assert json.dumps(body["messages"][0]).count("cache_control") == int(marked)
 
 
 def test_no_mark_stands_where_there_is_no_stable_prompt():

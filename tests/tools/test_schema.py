@@ -92,10 +92,8 @@ def test_r_can_09_a_malformed_keyword_is_named_by_its_path(part, path):
     assert problem.startswith(f"{path}: ")
 
 
-def test_the_arguments_of_a_tool_are_an_object():
-    assert schema.check({"type": "string"}) == [
-        "$.type: the arguments of a tool must be an `object`"
-    ]
+def test_the_whole_is_an_object():
+    assert schema.check({"type": "string"}) == ["$.type: the whole must be an `object`"]
     assert schema.check([]) == ["$: must be an object"]
 
 

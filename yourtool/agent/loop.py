@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
+from yourtool.agent.asking import options_of, request_of
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import spend_allowance
 from yourtool.agent.turn import Turn
@@ -27,7 +28,6 @@ from yourtool.events import (
     TurnCancelled,
     TurnCompleted,
 )
-from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.invariants import validate_session
 from yourtool.messages import (
@@ -44,7 +44,6 @@ from yourtool.messages import (
     UsageExtra,
     now,
 )
-from yourtool.providers import hygiene
 from yourtool.providers.base import Request
 from yourtool.providers.prices import cost
 
@@ -133,7 +132,7 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
 
 async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
     """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
-    request = _request(turn)
+    request = request_of(turn)
     started = time.monotonic()
     call = await turn.record(
         LlmCallStarted(
@@ -172,23 +171,6 @@ async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
         raise Interrupted
     async for event in _completed(turn, complete):
         yield event
-
-
-def _request(turn: Turn) -> Request:
-    conversation = hygiene.view(turn.state.messages, turn.model, turn.thinking_on_swap)
-    return Request(
-        request_id=new_id(),
-        session_id=turn.session_id,
-        message_id=new_id(),
-        model=turn.model,
-        messages=(*turn.system, *conversation),
-        tools=turn.toolbox.definitions if turn.model.capabilities.supports_tools else (),
-        max_output_tokens=turn.model.capabilities.max_output_tokens,
-        effort=turn.effort,
-        tool_ids=turn.tool_ids,
-        workspace_path=str(turn.workspace.root),
-        interrupt=turn.interrupt,
-    )
 
 
 def _demand_valid(request: Request) -> None:
@@ -234,6 +216,7 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
                     provider_raw=reply.provider_raw,
                     tool_input_errors=reply.tool_input_errors or None,
                     usage_extra=extra,
+                    request=options_of(turn),
                 ),
                 created_at=now(),
             ),
@@ -344,6 +327,7 @@ def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | 
         status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
         stop_reason=reply.stop_reason,
         usage_extra=extra,
+        request=options_of(turn),
     )
     return Message(
         id=reply.message_id,

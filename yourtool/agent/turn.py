@@ -1,9 +1,12 @@
 """What the loop and the dispatcher share during one turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
@@ -13,11 +16,22 @@ from yourtool.effects import Confirm
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, RoutingDecisionRecord, ToolInputError
-from yourtool.models import Model
-from yourtool.providers.base import Adapter
+from yourtool.models import CacheRetention, Effort, Model
+from yourtool.providers.base import Adapter, ToolChoice
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.base import Toolbox, Workspace
 from yourtool.tools.workspace import FileReads
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """How replies are asked for, whatever model gives them."""
+
+    effort: Effort | None = None
+    """None: every model thinks as it likes."""
+    cache_retention: CacheRetention = "short"
+    tool_choice: ToolChoice = "auto"
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the last reply's text."""
 
 
 @dataclass(kw_only=True)
@@ -55,8 +69,9 @@ class Turn:
     workspace: Workspace
     reads: FileReads
     spill: Path
+    blobs: Path
     budget: Budget
-    effort: str | None
+    wishes: Wishes
     interactive: bool
     on_outcome: Callable[[str | None], Sequence[ProviderUnavailable | ProviderRecovered]]
     """Told the error class of each finished request (None: success); returns what routing has

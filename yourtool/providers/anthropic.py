@@ -45,9 +45,17 @@ class Anthropic:
 
     api = API
 
+    def __init__(self, *, keeps_long: bool = False) -> None:
+        """`keeps_long`: the host takes the longer retention of caches."""
+        self._keeps_long = keeps_long
+
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
-        return WireRequest(path=_PATH, headers=_HEADERS, body=canonical_json(body(request)))
+        return WireRequest(
+            path=_PATH,
+            headers=_HEADERS,
+            body=canonical_json(body(request, keeps_long=self._keeps_long)),
+        )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one event of a stream; unknown ones are skipped, new ones come without notice.

@@ -1,10 +1,14 @@
 """The request body of the Messages API, https://docs.claude.com/en/api/messages."""
 
+import logging
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from yourtool.messages import (
-    ImageBlock,
+    DocumentBlock,
+    MediaBlock,
     Message,
     RedactedThinkingBlock,
     Role,
@@ -13,32 +17,40 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.base import Request
-from yourtool.providers.media import NOT_SHOWN, sendable
+from yourtool.providers.base import OneTool, Request
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
+from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
+from yourtool.providers.media import EMPTY, sendable, unsent
+from yourtool.providers.output_schema import ANTHROPIC, narrowed
 from yourtool.providers.shapes import text
+from yourtool.providers.thinking import asked, levels
 from yourtool.providers.tool_ids import tool_name
 
 API = "messages"
 """The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_CACHE = {"type": "ephemeral"}
-_LEVELS = {
-    "minimal": "low",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "max",
-    "max": "max",
+_EFFORTS = {"minimal": "low"}
+_BUDGETS = {
+    "minimal": 1_024,
+    "low": 2_048,
+    "medium": 8_192,
+    "high": 24_576,
+    "xhigh": 28_672,
+    "max": 32_768,
 }
-_THINKING_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576, "max": 32_768}
 _LEAST_BUDGET = 1_024
+_RESTS = {"type": "disabled"}
+_UNMARKED = ("thinking", "redacted_thinking")
+
+_log = logging.getLogger(__name__)
 
 
-def body(request: Request) -> dict[str, Any]:
-    """Return the request as the server takes it."""
+def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
+    """Return the request as the server takes it; `keeps_long`: it can cache for an hour."""
     model = request.model
+    if not keeps_long and request.cache.retention == "long":
+        request = replace(request, cache=replace(request.cache, retention="short"))
     wire: dict[str, Any] = {
         "model": model.wire_name,
         "max_tokens": request.max_output_tokens,
@@ -56,25 +68,30 @@ def body(request: Request) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
+        _mark(wire["tools"], None, 0, request)
     if stops := [stop for stop in request.stop_sequences if stop.strip()]:
         wire["stop_sequences"] = stops
-    wire |= _thinking(request)
-    is_free = model.accepts_temperature and "thinking" not in wire
+    if (choice := _choice(request)) is not None:
+        wire["tool_choice"] = choice
+    wire |= _thinking(request, is_forced=choice is not None and choice["type"] != "none")
+    if request.output_schema is not None:
+        shape = {"type": "json_schema", "schema": narrowed(request.output_schema, ANTHROPIC)}
+        wire["output_config"] = {**wire.get("output_config", {}), "format": shape}
+    is_free = model.accepts_temperature and wire.get("thinking", _RESTS) == _RESTS
     if request.temperature is not None and is_free:
         wire["temperature"] = request.temperature
-    if model.capabilities.supports_prompt_caching:
-        _mark(wire, request)
     return wire
 
 
 def _system(request: Request) -> list[dict[str, Any]]:
-    return [
-        {"type": "text", "text": block.text}
-        for message in request.messages
-        if message.role is Role.SYSTEM
-        for block in message.content
-        if isinstance(block, TextBlock) and block.text.strip()
-    ]
+    parts: list[dict[str, Any]] = []
+    for message in request.messages:
+        if message.role is Role.SYSTEM:
+            for index, block in enumerate(message.content):
+                if isinstance(block, TextBlock) and block.text.strip():
+                    parts.append({"type": "text", "text": block.text})
+                    _mark(parts, message.id, index, request)
+    return parts
 
 
 def _turns(request: Request) -> list[dict[str, Any]]:
@@ -104,14 +121,16 @@ def _turns(request: Request) -> list[dict[str, Any]]:
 def _heard(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the blocks of a user's or a tool's message."""
     blocks: list[dict[str, Any]] = []
-    for block in message.content:
+    for index, block in enumerate(message.content):
         if isinstance(block, TextBlock) and block.text.strip():
             blocks.append({"type": "text", "text": block.text})
-        elif isinstance(block, ImageBlock):
-            blocks += _image(block, message, request)
+        elif isinstance(block, MediaBlock):
+            unseen = {"type": "text", "text": unsent(block)}
+            blocks += _media(block, message, request) or [unseen]
         elif isinstance(block, ToolResultBlock):
             blocks.append(_result(block, message, request))
-    return blocks or [{"type": "text", "text": NOT_SHOWN}]
+        _mark(blocks, message.id, index, request)
+    return blocks or [{"type": "text", "text": EMPTY}]
 
 
 def _result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
@@ -123,7 +142,7 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
         elif result.is_error:
             dropped(part, message, request.model.provider, "an error takes only text")
         else:
-            content += _image(part, message, request)
+            content += _media(part, message, request)
     provider = request.model.provider
     wire: dict[str, Any] = {
         "type": "tool_result",
@@ -137,14 +156,21 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
     return wire
 
 
-def _image(block: ImageBlock, message: Message, request: Request) -> list[dict[str, Any]]:
-    picture = sendable(block, message, request)
-    if picture is None:
+def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return a picture, a PDF or a plain text; there is no block for sound
+    (https://docs.claude.com/en/docs/build-with-claude/pdf-support)."""
+    media = sendable(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN))
+    if media is None:
         return []
-    if picture.url is not None:
-        return [{"type": "image", "source": {"type": "url", "url": picture.url}}]
-    source = {"type": "base64", "media_type": picture.media_type, "data": picture.data}
-    return [{"type": "image", "source": source}]
+    source = {"type": "base64", "media_type": media.media_type, "data": media.data}
+    if media.url is not None:
+        source = {"type": "url", "url": media.url}
+    elif media.media_type == PLAIN:
+        source = {"type": "text", "media_type": PLAIN, "data": media.words}
+    if not isinstance(block, DocumentBlock):
+        return [{"type": "image", "source": source}]
+    named = {"title": block.name} if block.name else {}
+    return [{"type": "document", "source": source, **named}]
 
 
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
@@ -173,6 +199,7 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
                 blocks.append(({"type": "redacted_thinking", "data": data}, block))
             case _:
                 pass
+        _mark([wire for wire, _ in blocks], message.id, place, request)
     blocks += [(raw, None) for raw in kept.rest() if text(raw.get("type"))]
     while blocks and (thought := blocks[-1][1]) is not None:
         dropped(thought, message, model.provider, "reasoning that led to nothing")
@@ -180,34 +207,54 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     return [wire for wire, _ in blocks]
 
 
-def _thinking(request: Request) -> dict[str, Any]:
-    """Return the fields that ask for a thinking level in the model's own form."""
-    level = _LEVELS.get(request.effort or "")
-    if level is None or not request.model.capabilities.supports_thinking:
+def _thinking(request: Request, *, is_forced: bool) -> dict[str, Any]:
+    """Return the fields that ask for a thinking level in the model's own form.
+
+    A call cannot be forced while the model thinks.
+    """
+    if not request.model.capabilities.supports_thinking:
         return {}
-    form = request.model.thinking or "budget"
+    level, form = asked(request.model, request.effort), request.model.thinking or "budget"
+    must_rest = level == "off" or is_forced
     if form == "budget":
-        budget = min(_THINKING_BUDGETS[level], request.max_output_tokens - _LEAST_BUDGET)
+        if level is None or must_rest:
+            return {}
+        budget = min(_BUDGETS[level], request.max_output_tokens - _LEAST_BUDGET)
         enabled = {"type": "enabled", "budget_tokens": budget}
         return {"thinking": enabled} if budget >= _LEAST_BUDGET else {}
-    fields: dict[str, Any] = {"output_config": {"effort": level}}
-    if form == "adaptive":
+    fields: dict[str, Any] = {}
+    if level is not None and level != "off":
+        fields["output_config"] = {"effort": _EFFORTS.get(level, level)}
+    if form == "adaptive" and must_rest:
+        fields["thinking"] = _RESTS
+    elif form == "adaptive" and fields:
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
     return fields
 
 
-def _mark(body: dict[str, Any], request: Request) -> None:
-    """Let the prefix be cached up to the tools, the stable system prompt, and the last block."""
-    if body.get("tools"):
-        body["tools"][-1]["cache_control"] = _CACHE
-    stable = next((message for message in request.messages if message.role is Role.SYSTEM), None)
-    if stable is not None:
-        size = sum(
-            isinstance(part, TextBlock) and bool(part.text.strip()) for part in stable.content
-        )
-        if size:
-            body["system"][size - 1]["cache_control"] = _CACHE
-    if body["messages"]:
-        last = body["messages"][-1]["content"][-1]
-        if last["type"] in ("text", "image", "tool_use", "tool_result"):
-            last["cache_control"] = _CACHE
+def _choice(request: Request) -> dict[str, Any] | None:
+    """Return whether tools must be called; a model that always thinks cannot be made to.
+
+    https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+    """
+    choice, model = request.tool_choice, request.model
+    if choice == "auto" or not request.tools:
+        return None
+    if choice == "none":
+        return {"type": "none"}
+    thinks = model.capabilities.supports_thinking and model.thinking in ("adaptive", "effort")
+    if thinks and "off" not in levels(model):
+        _log.warning("`%s` always thinks, so no tool is forced upon it", model.id)
+        return None
+    if isinstance(choice, OneTool):
+        return {"type": "tool", "name": tool_name(choice.name)}
+    return {"type": "any"}
+
+
+def _mark(
+    blocks: list[dict[str, Any]], message_id: str | None, index: int, request: Request
+) -> None:
+    """Let the prefix be kept up to the last of the blocks, if the plan has it end there."""
+    if blocks and request.cache.has(message_id, index) and blocks[-1].get("type") not in _UNMARKED:
+        long = request.cache.retention == "long"
+        blocks[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": "1h"} if long else {})}

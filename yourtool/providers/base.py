@@ -9,7 +9,7 @@ an `error` that follows it before the same error is raised.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -17,8 +17,19 @@ from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message
-from yourtool.models import Model
+from yourtool.models import Effort, Model
+from yourtool.providers.cache_plan import CachePlan
 from yourtool.providers.tool_ids import ToolIdMap
+
+
+class OneTool(Struct, frozen=True):
+    """The model must call this tool."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = Literal["auto", "any", "none"] | OneTool
+"""Whether the model calls tools: as it likes, at least one, or none."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -36,11 +47,18 @@ class Request(Struct, frozen=True, kw_only=True):
     max_output_tokens: int
     stop_sequences: tuple[str, ...] = ()
     temperature: float | None = None
-    effort: str | None = None
-    """Thinking level, where the model has one."""
+    effort: Effort | None = None
+    """Thinking level; a model that does not take it gets `thinking.asked` of it."""
+    tool_choice: ToolChoice = "auto"
+    """Only with `tools`."""
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the final text, in the subset of `tools.schema`."""
+    cache: CachePlan = CachePlan()
     tool_ids: ToolIdMap
     workspace_path: str = ""
-    """Where `file_ref` images are resolved."""
+    """Where a `file_ref` that is a path is resolved."""
+    blobs_path: str = ""
+    """Where kept attachments are (`yourtool.blobs`)."""
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
 

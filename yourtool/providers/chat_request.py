@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from yourtool.messages import (
     ImageBlock,
+    MediaBlock,
     Message,
     RedactedThinkingBlock,
     Role,
@@ -15,11 +16,14 @@ from yourtool.messages import (
     ToolResultBlock,
     canonical_json,
 )
-from yourtool.providers.base import Request
-from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.base import OneTool, Request
+from yourtool.providers.chat_media import media_parts
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
+from yourtool.providers.media import EMPTY, unsent
+from yourtool.providers.output_schema import named
 from yourtool.providers.shapes import mapping
+from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 
 API = "chat"
@@ -31,6 +35,9 @@ _NOTHING = "(no output)"
 _TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
 """Models behind OpenRouter that cache nothing by themselves
 (https://openrouter.ai/docs/features/prompt-caching)."""
+_TOLD_IN_MESSAGES = ("anthropic/",)
+"""Those that heed more than one mark; to the others only what stands still is worth marking."""
+_CACHE = {"type": "ephemeral"}
 _REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Kinds of entries and the field that holds their words."""
 
@@ -41,6 +48,8 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
     stream_usage: bool = True
     """Takes `stream_options.include_usage`."""
     system_role: Literal["system", "developer"] = "system"
+    more_media: bool = False
+    """Takes recordings other than WAV and MP3, and PDFs by their address, as OpenRouter does."""
     images_in_tool_results: bool = False
     """Takes pictures in tool messages; else they follow in a user message."""
     short_tool_ids: bool = False
@@ -77,12 +86,20 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
+        if isinstance(request.tool_choice, OneTool):
+            chosen = {"name": tool_name(request.tool_choice.name)}
+            wire["tool_choice"] = {"type": "function", "function": chosen}
+        elif request.tool_choice != "auto":
+            wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
     if request.stop_sequences and not model.uses_max_completion_tokens:
         wire["stop"] = list(request.stop_sequences)
     if request.temperature is not None and model.accepts_temperature:
         wire["temperature"] = request.temperature
-    if request.effort and model.capabilities.supports_thinking:
-        level = "high" if request.effort == "max" else request.effort
+    if request.output_schema is not None:
+        shape = named(request.output_schema)
+        wire["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if (level := asked(model, request.effort)) is not None:
+        level = "none" if level == "off" else level
         if quirks.effort == "reasoning":
             wire["reasoning"] = {"effort": level}
         elif quirks.effort == "reasoning_effort":
@@ -101,11 +118,12 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
             pictures = []
         match message.role:
             case Role.USER:
-                messages += _user(message, request)
+                messages += _marked(_user(message, request, quirks), message, request, quirks)
             case Role.ASSISTANT:
                 messages += _assistant(message, request, quirks)
             case Role.TOOL:
-                messages += _answers(message, request, quirks, pictures)
+                answers = _answers(message, request, quirks, pictures)
+                messages += _marked(answers, message, request, quirks)
             case Role.SYSTEM:
                 pass
     if pictures:
@@ -124,17 +142,30 @@ def _system(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
         for message in request.messages
         if message.role is Role.SYSTEM
     ]
-    model = request.model
-    is_marked = (
-        quirks.cache_breakpoints
-        and model.capabilities.supports_prompt_caching
-        and model.wire_name.startswith(_TOLD_WHAT_TO_CACHE)
-    )
-    if not (is_marked and said and said[0]):
+    marked = {mark.message_id for mark in request.cache.marks}
+    is_told = quirks.cache_breakpoints and request.model.wire_name.startswith(_TOLD_WHAT_TO_CACHE)
+    if not (is_told and said and said[0] and request.messages[0].id in marked):
         return "\n\n".join(filter(None, said))
-    stable: dict[str, Any] = {"type": "text", "text": said[0]}
-    stable["cache_control"] = {"type": "ephemeral"}
+    stable = {"type": "text", "text": said[0], "cache_control": _CACHE}
     return [stable, *({"type": "text", "text": text} for text in said[1:] if text)]
+
+
+def _marked(
+    wires: list[dict[str, Any]], message: Message, request: Request, quirks: Quirks
+) -> list[dict[str, Any]]:
+    """Mark the end of a message that ends a prefix, for models that heed more than one mark.
+
+    All words are put in parts for them, so that a message looks the same when its mark is gone.
+    """
+    is_heeded = request.model.wire_name.startswith(_TOLD_IN_MESSAGES)
+    if not (quirks.cache_breakpoints and is_heeded and request.cache.marks):
+        return wires
+    for wire in wires:
+        if isinstance(wire["content"], str):
+            wire["content"] = [{"type": "text", "text": wire["content"]}]
+    if any(mark.message_id == message.id for mark in request.cache.marks):
+        wires[-1]["content"][-1]["cache_control"] = _CACHE
+    return wires
 
 
 def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
@@ -142,26 +173,20 @@ def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": "user", "content": [label, *pictures]}
 
 
-def _user(message: Message, request: Request) -> list[dict[str, Any]]:
+def _user(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"type": "text", "text": block.text})
-        elif isinstance(block, ImageBlock):
-            parts += _image(block, message, request)
+        elif isinstance(block, MediaBlock):
+            parts += media_parts(block, message, request, relayed=quirks.more_media) or [
+                {"type": "text", "text": unsent(block)}
+            ]
     if not parts:
-        return [{"role": "user", "content": NOT_SHOWN}]
+        return [{"role": "user", "content": EMPTY}]
     if len(parts) == 1 and "text" in parts[0]:
         return [{"role": "user", "content": parts[0]["text"]}]
     return [{"role": "user", "content": parts}]
-
-
-def _image(block: ImageBlock, message: Message, request: Request) -> list[dict[str, Any]]:
-    picture = sendable(block, message, request)
-    if picture is None:
-        return []
-    url = picture.url or f"data:{picture.media_type};base64,{picture.data}"
-    return [{"type": "image_url", "image_url": {"url": url}}]
 
 
 def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
@@ -234,7 +259,7 @@ def _answer(
     own: list[dict[str, Any]] = []
     for part in result.content:
         if isinstance(part, ImageBlock):
-            own += _image(part, message, request)
+            own += media_parts(part, message, request, relayed=quirks.more_media)
     said = "\n".join(text for text in texts if text.strip())
     if own and not quirks.images_in_tool_results:
         pictures += own

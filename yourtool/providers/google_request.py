@@ -13,6 +13,7 @@ from typing import Any
 from yourtool.messages import (
     ContentBlock,
     ImageBlock,
+    MediaBlock,
     Message,
     RedactedThinkingBlock,
     Role,
@@ -21,12 +22,14 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.base import Request
+from yourtool.providers.base import OneTool, Request, ToolChoice
 from yourtool.providers.google_schema import google_schema
-from yourtool.providers.images import NOT_SHOWN, sendable
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
+from yourtool.providers.media import EMPTY, sendable, unsent
+from yourtool.providers.output_schema import GOOGLE, narrowed
 from yourtool.providers.shapes import count, text
+from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 
 API = "generateContent"
@@ -34,17 +37,19 @@ API = "generateContent"
 SIGNATURE = "thoughtSignature"
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
+_CALLED = {"audio/mpeg": "audio/mp3"}
+"""Media types that have another name here."""
 _GO_ON = {"text": "(go on)"}
 _STOPS_LIMIT = 5
-_LEVELS = {
-    "minimal": "low",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "high",
-    "max": "high",
+_BUDGETS = {
+    "off": 0,
+    "minimal": 512,
+    "low": 2_048,
+    "medium": 8_192,
+    "high": 24_576,
+    "xhigh": 24_576,
+    "max": 24_576,
 }
-_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}
 
 Parts = list[dict[str, Any]]
 
@@ -72,6 +77,8 @@ def body(request: Request) -> dict[str, Any]:
                 declared["parameters"] = schema
             declarations.append(declared)
         wire["tools"] = [{"functionDeclarations": declarations}]
+        if request.tool_choice != "auto":
+            wire["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
     return wire
 
 
@@ -81,6 +88,12 @@ def function_name(name: str) -> str:
     return name if name[0].isalpha() or name[0] == "_" else f"_{name}"[:64]
 
 
+def _calling(choice: ToolChoice) -> dict[str, Any]:
+    if isinstance(choice, OneTool):
+        return {"mode": "ANY", "allowedFunctionNames": [function_name(choice.name)]}
+    return {"mode": choice.upper()}
+
+
 def _config(request: Request) -> dict[str, Any]:
     model = request.model
     config: dict[str, Any] = {"maxOutputTokens": request.max_output_tokens}
@@ -88,11 +101,13 @@ def _config(request: Request) -> dict[str, Any]:
         config["stopSequences"] = stops[:_STOPS_LIMIT]
     if request.temperature is not None and model.accepts_temperature:
         config["temperature"] = request.temperature
-    level = _LEVELS.get(request.effort or "")
-    if level and model.capabilities.supports_thinking:
+    if request.output_schema is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = narrowed(request.output_schema, GOOGLE)
+    if (level := asked(model, request.effort)) is not None:
         is_budget = model.thinking == "budget"
         wanted = {"thinkingBudget": _BUDGETS[level]} if is_budget else {"thinkingLevel": level}
-        config["thinkingConfig"] = {"includeThoughts": True, **wanted}
+        config["thinkingConfig"] = {"includeThoughts": level != "off", **wanted}
     return config
 
 
@@ -149,18 +164,21 @@ def _heard(message: Message, request: Request) -> Parts:
     for block in message.content:
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"text": block.text})
-        elif isinstance(block, ImageBlock):
-            parts += _image(block, message, request)
-    return parts or [{"text": NOT_SHOWN}]
+        elif isinstance(block, MediaBlock):
+            parts += _media(block, message, request) or [{"text": unsent(block)}]
+    return parts or [{"text": EMPTY}]
 
 
-def _image(block: ImageBlock, message: Message, request: Request) -> Parts:
-    picture = sendable(block, message, request)
-    if picture is None:
+def _media(block: MediaBlock, message: Message, request: Request) -> Parts:
+    """Return a picture, a recording or a document, which all look alike
+    (https://ai.google.dev/gemini-api/docs/audio)."""
+    media = sendable(block, message, request)
+    if media is None:
         return []
-    if picture.url is not None:
-        return [{"fileData": {"mimeType": picture.media_type, "fileUri": picture.url}}]
-    return [{"inlineData": {"mimeType": picture.media_type, "data": picture.data}}]
+    media_type = _CALLED.get(media.media_type, media.media_type)
+    if media.url is not None:
+        return [{"fileData": {"mimeType": media_type, "fileUri": media.url}}]
+    return [{"inlineData": {"mimeType": media_type, "data": media.data}}]
 
 
 def _answer(
@@ -173,7 +191,7 @@ def _answer(
     own: Parts = []
     for part in result.content:
         if isinstance(part, ImageBlock):
-            own += _image(part, message, request)
+            own += _media(part, message, request)
     pictures += own
     said = "\n".join(part.text for part in result.content if isinstance(part, TextBlock))
     said = said or ("(see the images below)" if own else "(no output)")

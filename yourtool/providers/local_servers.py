@@ -14,12 +14,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.errors import AdapterError
 from yourtool.messages import canonical_json
-from yourtool.models import AdapterCapabilities, Model
+from yourtool.models import AdapterCapabilities, Effort, Model
 from yourtool.providers.base import Transport
-from yourtool.providers.images import MEDIA_TYPES
+from yourtool.providers.magic import IMAGE_TYPES
 from yourtool.providers.registry import ProviderRow
 from yourtool.providers.shapes import count, decode, mapping, objects, text
 from yourtool.providers.transport import HttpxTransport, Timeouts
@@ -32,6 +33,9 @@ MOST_MODELS = 200
 _LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
 _LEAST_OUTPUT, _MOST_OUTPUT = 1_024, 32_768
 _AT_ONCE = 8
+_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
+_YES_OR_NO: tuple[Effort, ...] = ("off", "high")
+"""Of models that think or do not (https://docs.ollama.com/capabilities/thinking)."""
 _NAME = re.compile(r"[!-~]{1,200}")
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)$", re.MULTILINE)
 _TIMEOUTS = Timeouts(connect=0.3, silence=2, listing=2)
@@ -165,7 +169,10 @@ def _of_ollama(provider: str, name: str, shown: Mapping[str, Any]) -> Model | No
         thinking="thinking" in able,
         known=bool(shown),
     )
-    return _model(provider, name, facts)
+    model = _model(provider, name, facts)
+    can = replace(model.capabilities, supports_structured_output=True)
+    levels = _LEVELS if "gpt-oss" in name else _YES_OR_NO
+    return replace(model, capabilities=can, thinking_levels=levels)
 
 
 async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -274,7 +281,7 @@ def _model(provider: str, name: str, facts: _Facts) -> Model:
             supports_thinking=facts.thinking,
             max_context_tokens=window,
             max_output_tokens=max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT)),
-            accepted_image_media_types=MEDIA_TYPES if facts.images else (),
+            accepted_image_media_types=IMAGE_TYPES if facts.images else (),
         ),
         known=facts.known,
     )

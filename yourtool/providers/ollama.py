@@ -9,12 +9,14 @@ instead of cut: otherwise the server takes its default and drops what is oldest 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from yourtool.deltas import StreamEvent, TokenUsage
+from yourtool.effects import ToolDefinition
 from yourtool.messages import (
     ImageBlock,
+    MediaBlock,
     Message,
     RedactedThinkingBlock,
     Role,
@@ -25,15 +27,16 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.arguments import written
-from yourtool.providers.base import Request
-from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.base import OneTool, Request
 from yourtool.providers.loss import dropped
+from yourtool.providers.media import EMPTY, sendable, unsent
 from yourtool.providers.ndjson import Ndjson
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
 from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
 from yourtool.providers.sse import SseEvent
 from yourtool.providers.stops import stop_reason
+from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 from yourtool.providers.wire import WireRequest
 
@@ -45,10 +48,8 @@ _STOPS = {
     "load": StopReason.OTHER,
     "unload": StopReason.OTHER,
 }
-_LEVELS = ("low", "medium", "high", "max")
 _THINKS_IN_LEVELS = "gpt-oss"
 """What the names of the models hold that take a level; all others take yes or no."""
-_NOT_THINKING = ("none", "off")
 _ERROR = "Error: "
 _NOTHING = "(no output)"
 _SHOWN = "The images that the tools returned:"
@@ -138,7 +139,9 @@ def _body(request: Request) -> dict[str, Any]:
         "stream": True,
         "truncate": False,
     }
-    if request.tools and model.capabilities.supports_tools:
+    if request.output_schema is not None:
+        wire["format"] = request.output_schema
+    if tools := _tools(request):
         wire["tools"] = [
             {
                 "type": "function",
@@ -148,17 +151,27 @@ def _body(request: Request) -> dict[str, Any]:
                     "parameters": tool.input_schema,
                 },
             }
-            for tool in request.tools
+            for tool in tools
         ]
     if model.capabilities.supports_thinking:
-        wire["think"] = _think(model.wire_name, request.effort)
+        level = asked(model, request.effort)
+        thinks = level is not None and level != "off"
+        wire["think"] = level if thinks and _THINKS_IN_LEVELS in model.wire_name else thinks
     return wire
 
 
-def _think(name: str, effort: str | None) -> bool | str:
-    wanted = effort is not None and effort not in _NOT_THINKING
-    is_level = wanted and effort in _LEVELS and _THINKS_IN_LEVELS in name
-    return effort if is_level and effort is not None else wanted
+def _tools(request: Request) -> Sequence[ToolDefinition]:
+    """Return the tools that may be called: the server can be told no more about calls than that.
+
+    A reply is held to a schema from its first word on, so no call can come before it.
+    """
+    choice = request.tool_choice
+    is_bare = choice == "none" or request.output_schema is not None
+    if is_bare or not request.model.capabilities.supports_tools:
+        return ()
+    if isinstance(choice, OneTool):
+        return [tool for tool in request.tools if tool.name == choice.name]
+    return request.tools
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -173,10 +186,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             pictures = []
         match message.role:
             case Role.USER:
-                images = _images(message.content, message, request)
-                said = "\n\n".join(_texts(message.content)) or ("" if images else NOT_SHOWN)
-                heard: dict[str, Any] = {"role": "user", "content": said}
-                messages.append({**heard, "images": images} if images else heard)
+                messages.append(_heard(message, request))
             case Role.ASSISTANT:
                 names |= {call.id: tool_name(call.name) for call in message.tool_uses}
                 messages += _said(message, request)
@@ -207,13 +217,30 @@ def _texts(blocks: Iterable[Any]) -> list[str]:
     return [block.text for block in blocks if isinstance(block, TextBlock) and block.text.strip()]
 
 
+def _heard(message: Message, request: Request) -> dict[str, Any]:
+    words: list[str] = []
+    images: list[str] = []
+    for block in message.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            words.append(block.text)
+        elif isinstance(block, MediaBlock):
+            shown = _images((block,), message, request)
+            images += shown
+            words += [] if shown else [unsent(block)]
+    said = "\n\n".join(words) or ("" if images else EMPTY)
+    heard: dict[str, Any] = {"role": "user", "content": said}
+    return {**heard, "images": images} if images else heard
+
+
 def _images(blocks: Iterable[Any], message: Message, request: Request) -> list[str]:
     """Return the pictures as plain base64; the server fetches nothing from an address."""
     images: list[str] = []
     for block in blocks:
-        if not isinstance(block, ImageBlock):
+        if not isinstance(block, MediaBlock):
             continue
-        if block.source.kind == "url":
+        if not isinstance(block, ImageBlock):
+            dropped(block, message, request.model.provider, "this dialect has no place for it")
+        elif block.source.kind == "url":
             dropped(block, message, request.model.provider, "it fetches no images")
         elif (picture := sendable(block, message, request)) is not None:
             images.append(picture.data)

@@ -85,7 +85,12 @@ BUILT_IN = (
         label="OpenRouter",
         key_url="https://openrouter.ai/keys",
         default_model="openrouter:anthropic/claude-sonnet-4.6",
-        quirks={"effort": "reasoning", "reasoning_details": True, "cache_breakpoints": True},
+        quirks={
+            "effort": "reasoning",
+            "reasoning_details": True,
+            "cache_breakpoints": True,
+            "more_media": True,
+        },
     ),
     ProviderRow(
         name="google",
@@ -306,15 +311,28 @@ def dialect_of(row: ProviderRow) -> Any:
     """
     match row.api:
         case "messages":
-            return import_module("yourtool.providers.anthropic").Anthropic()
+            return import_module("yourtool.providers.anthropic").Anthropic(
+                keeps_long=_is_makers_own(row)
+            )
         case "responses":
-            return import_module("yourtool.providers.openai_responses").OpenAIResponses()
+            return import_module("yourtool.providers.openai_responses").OpenAIResponses(
+                keeps_long=_is_makers_own(row)
+            )
         case "generate-content":
             return import_module("yourtool.providers.google").Google()
         case "ollama":
             return import_module("yourtool.providers.ollama").Ollama()
         case _:
             return import_module("yourtool.providers.openai_chat").OpenAIChat(row.quirks)
+
+
+def _is_makers_own(row: ProviderRow) -> bool:
+    """Whether requests go to the host of whoever made the interface, not to one like it."""
+    return any(
+        own.api == row.api and origin_of(own.base_url) == origin_of(row.base_url)
+        for own in BUILT_IN
+        if own.base_url
+    )
 
 
 def _refusing(error: AdapterError) -> Adapter:

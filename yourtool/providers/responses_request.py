@@ -4,8 +4,11 @@ import re
 from typing import Any
 
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
+    MediaBlock,
     Message,
     RedactedThinkingBlock,
     Role,
@@ -15,11 +18,14 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.providers.base import Request
-from yourtool.providers.images import NOT_SHOWN, sendable
+from yourtool.providers.base import OneTool, Request
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
+from yourtool.providers.magic import PLAIN
+from yourtool.providers.media import EMPTY, as_text, sendable, unsent
+from yourtool.providers.output_schema import named
 from yourtool.providers.shapes import mapping, text
+from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 
 API = "responses"
@@ -28,13 +34,17 @@ _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LEAST_OUTPUT = 16
 _ERROR = "Error: "
 _NOTHING = "(no output)"
+_PDF_NAME = "document.pdf"
 _OURS = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
 _RUN_BY_CLIENTS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
 """What items begin with that want an answer of their own kind, and those answers."""
 
 
-def body(request: Request) -> dict[str, Any]:
-    """Return the request as the server takes it."""
+def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
+    """Return the request as the server takes it; `keeps_long`: it can cache for hours.
+
+    https://platform.openai.com/docs/guides/prompt-caching
+    """
     model = request.model
     wire: dict[str, Any] = {
         "model": model.wire_name,
@@ -56,15 +66,26 @@ def body(request: Request) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
+        if isinstance(request.tool_choice, OneTool):
+            chosen = tool_name(request.tool_choice.name)
+            wire["tool_choice"] = {"type": "function", "name": chosen}
+        elif request.tool_choice != "auto":
+            wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
+    if request.output_schema is not None:
+        wire["text"] = {"format": {"type": "json_schema", **named(request.output_schema)}}
     if model.capabilities.supports_thinking:
         # A model that does not reason refuses to be asked for its reasoning.
         wire["include"] = ["reasoning.encrypted_content"]
-        if request.effort:
-            wire["reasoning"] = {"effort": request.effort, "summary": "auto"}
+        if (level := asked(model, request.effort)) == "off":
+            wire["reasoning"] = {"effort": "none"}
+        elif level is not None:
+            wire["reasoning"] = {"effort": level, "summary": "auto"}
     if request.temperature is not None and model.accepts_temperature:
         wire["temperature"] = request.temperature
-    if model.capabilities.supports_prompt_caching:
+    if request.cache.retention != "none":
         wire["prompt_cache_key"] = request.session_id
+        if request.cache.retention == "long" and keeps_long:
+            wire["prompt_cache_retention"] = "24h"
     return wire
 
 
@@ -84,7 +105,7 @@ def _items(request: Request) -> list[dict[str, Any]]:
         match message.role:
             case Role.USER:
                 parts = _parts(message.content, message, request)
-                parts = parts or [{"type": "input_text", "text": NOT_SHOWN}]
+                parts = parts or [{"type": "input_text", "text": EMPTY}]
                 items.append({"type": "message", "role": "user", "content": parts})
             case Role.ASSISTANT:
                 items += _said(message, request)
@@ -108,12 +129,32 @@ def _parts(
     for block in blocks:
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"type": "input_text", "text": block.text})
-        elif isinstance(block, ImageBlock):
-            picture = sendable(block, message, request)
-            if picture is not None:
-                url = picture.url or f"data:{picture.media_type};base64,{picture.data}"
-                parts.append({"type": "input_image", "image_url": url, "detail": "auto"})
+        elif isinstance(block, MediaBlock):
+            unseen = {"type": "input_text", "text": unsent(block)}
+            parts += _media(block, message, request) or (
+                [unseen] if message.role is Role.USER else []
+            )
     return parts
+
+
+def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return a picture or a document; there is no item for sound
+    (https://platform.openai.com/docs/guides/pdf-files)."""
+    if isinstance(block, AudioBlock):
+        dropped(block, message, request.model.provider, "there is no item for sound")
+        return []
+    if (media := sendable(block, message, request)) is None:
+        return []
+    match block:
+        case ImageBlock():
+            return [{"type": "input_image", "image_url": media.data_url, "detail": "auto"}]
+        case DocumentBlock() if media.url is not None:
+            return [{"type": "input_file", "file_url": media.url}]
+        case DocumentBlock() if media.media_type == PLAIN:
+            return [{"type": "input_text", "text": as_text(block, media)}]
+        case DocumentBlock(name=name):
+            file = {"filename": name or _PDF_NAME, "file_data": media.data_url}
+            return [{"type": "input_file", **file}]
 
 
 def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:

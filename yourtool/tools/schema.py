@@ -101,7 +101,7 @@ def check(schema: object, path: str = "$") -> list[str]:
         elif keyword == "items":
             problems += check(value, f"{path}.items")
     if path == "$" and cast("dict[str, Any]", schema).get("type") != "object":
-        problems.append("$.type: the arguments of a tool must be an `object`")
+        problems.append("$.type: the whole must be an `object`")
     return problems
 
 

@@ -1,0 +1,167 @@
+import hashlib
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
+
+from tests.providers.exchanges import READ, model, problems, request
+from tests.providers.histories import full
+from tests.providers.journeys import STATIONS, without_marks
+from tests.strategies import Writer, histories
+from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
+from yourtool.providers.hygiene import view
+from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.tool_ids import ToolIdMap
+
+SONNET = model("anthropic", "claude-sonnet-4-6")
+CLAUDE = model("openrouter", "anthropic/claude-sonnet-4.6")
+DIALECTS = {**STATIONS, "openrouter claude": replace(STATIONS["openrouter"], model=CLAUDE)}
+
+
+def system(writer):
+    return (
+        writer.message(Role.SYSTEM, [TextBlock("You write code.")]),
+        writer.message(Role.SYSTEM, [TextBlock("Today is a Friday.")]),
+    )
+
+
+def marked(body):
+    return json.dumps(body).count("cache_control")
+
+
+def test_the_marks_are_tools_stable_prompt_last_request_and_end_r_adp_18():
+    history = full(SONNET)
+    stable, volatile, _, _, _, result, reply, last = history
+    plan = plan_cache(history, (READ,), SONNET, "short")
+    assert plan.marks == (
+        CacheMark(None),
+        CacheMark(stable.id, 1),
+        CacheMark(result.id, 0),
+        CacheMark(last.id, 1),
+    )
+    assert not {volatile.id, reply.id} & {mark.message_id for mark in plan.marks}
+
+
+def test_the_end_of_a_request_is_marked_in_the_next_one_however_much_was_added_r_adp_18():
+    history = full(SONNET)
+    first = plan_cache(history[:3], (READ,), SONNET, "short")
+    second = plan_cache(history[:6], (READ,), SONNET, "short")
+    assert first.marks[-1] in second.marks
+
+
+def test_reasoning_and_blank_text_are_not_marked():
+    writer = Writer()
+    said = writer.message(Role.ASSISTANT, [TextBlock("a"), ThinkingBlock("b", "s"), TextBlock(" ")])
+    heard = writer.message(Role.USER, [TextBlock("?")])
+    assert plan_cache((heard, said), (), SONNET, "short").marks[-1] == CacheMark(said.id, 0)
+
+
+def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
+    writer = Writer()
+    long = writer.message(Role.USER, [TextBlock("word " * 2_000)])
+    picky = replace(SONNET, least_cached_tokens=1_024)
+    messages = (*system(writer), long)
+    assert plan_cache(messages, (READ,), picky, "short").marks == (CacheMark(long.id, 0),)
+    assert plan_cache(messages[:2], (READ,), picky, "short").marks == ()
+
+
+@pytest.mark.parametrize("target", [SONNET, replace(SONNET, capabilities=AdapterCapabilities())])
+def test_nothing_is_marked_where_nothing_is_kept(target):
+    kept = "none" if target is SONNET else "short"
+    assert plan_cache(full(SONNET), (READ,), target, kept) == CachePlan()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=12)
+@given(history=histories())
+def test_two_requests_in_a_row_share_their_bytes_r_adp_18(dialect, history):
+    logging.disable(logging.WARNING)
+    try:
+        _check_growth(DIALECTS[dialect], history)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _check_growth(station, history):
+    ids, parts = ToolIdMap(), system(Writer("sess_system"))
+    begins = [at for at, message in enumerate(history) if message.role is Role.ASSISTANT]
+    before = None
+    for end in (*begins, len(history)):
+        shown = view(history[:end], station.model)
+        asked = request(station.model, (*parts, *shown), (READ,), tool_ids=ids)
+        wire = station.dialect().to_wire(asked).body
+        assert problems(*station.api, wire) == []
+        body = json.loads(wire)
+        assert marked(body) <= 4
+        now = without_marks(body)
+        turns = canonical_json(now.pop(station.turns)).removesuffix(b"]")
+        turns = turns.removesuffix(b'],"role":"user"}')  # what is said next may join this turn
+        if before is not None:
+            assert now == before[0]
+            assert turns.startswith(before[1])
+        before = now, turns
+
+
+def test_whole_messages_are_marked_behind_openrouter_too_d2():
+    asked = request(CLAUDE, view(full(CLAUDE), CLAUDE), (READ,))
+    body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(asked).body)
+    assert marked(body["tools"]) == 0
+    ends = [turn for turn in body["messages"] if marked(turn)]
+    assert [turn["role"] for turn in ends] == ["system", "tool", "user"]
+    assert ends[1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(("keeps_long", "mark"), [(True, "1h"), (False, None)])
+def test_an_hour_is_asked_for_on_the_makers_own_host_only_d2(keeps_long, mark):
+    plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
+    asked = request(SONNET, full(SONNET), (READ,), cache=plan)
+    body = json.loads(Anthropic(keeps_long=keeps_long).to_wire(asked).body)
+    assert body["tools"][-1]["cache_control"].get("ttl") == mark
+    gpt = model("openai", "gpt-5.6-terra")
+    asked = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
+    body = json.loads(OpenAIResponses(keeps_long=keeps_long).to_wire(asked).body)
+    assert body["prompt_cache_key"] == asked.session_id
+    assert body.get("prompt_cache_retention") == ("24h" if keeps_long else None)
+
+
+def test_a_session_that_keeps_nothing_names_no_key():
+    gpt = model("openai", "gpt-5.6-terra")
+    body = OpenAIResponses().to_wire(request(gpt, full(gpt), cache=CachePlan())).body
+    assert b"prompt_cache" not in body
+
+
+def digest() -> str:
+    """Every dialect's bytes for one conversation, with a tool's schema in two orders."""
+    turned = replace(READ, input_schema=dict(reversed(list(READ.input_schema.items()))))
+    found = hashlib.sha256()
+    for station in DIALECTS.values():
+        bodies = {
+            station.dialect().to_wire(request(station.model, full(station.model), (tool,))).body
+            for tool in (READ, turned)
+        }
+        assert len(bodies) == 1
+        found.update(bodies.pop())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_the_bytes_are_the_same_in_every_process_d15(seed):
+    code = "from tests.providers.test_cache_plan import digest; print(digest())"
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.strip() == digest()

@@ -1,0 +1,190 @@
+"""What a request asks for beside its conversation, in every dialect."""
+
+import json
+import logging
+
+import pytest
+from msgspec.structs import replace
+
+from tests.providers.exchanges import READ, model, problems, request
+from tests.providers.histories import full
+from tests.providers.journeys import STATIONS
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import OneTool
+from yourtool.providers.output_schema import ANTHROPIC, is_strict, narrowed
+
+OTHER = replace(READ, name="list_files")
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "description": "Who."},
+        "size": {"type": "array", "items": {"type": "integer", "maximum": 9}},
+    },
+    "required": ["name", "size"],
+}
+CLOSED = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": 'Who. Must fit {"minLength":1}.'},
+        "size": {"type": "array", "items": {"type": "integer", "maximum": 9}},
+    },
+    "required": ["name", "size"],
+    "additionalProperties": False,
+}
+PLAIN = {
+    **CLOSED,
+    "properties": {
+        **CLOSED["properties"],
+        "size": {
+            "type": "array",
+            "items": {"type": "integer", "description": 'Must fit {"maximum":9}.'},
+        },
+    },
+}
+STRICT = {"name": "reply", "schema": CLOSED, "strict": True}
+
+
+def wire(station, **asked):
+    target = asked.pop("model", station.model)
+    body = station.dialect().to_wire(request(target, full(target), (READ, OTHER), **asked)).body
+    assert problems(*station.api, body) == []
+    return json.loads(body)
+
+
+CHOICES = {
+    "anthropic": ("tool_choice", {"type": "any"}, {"type": "none"},
+                  {"type": "tool", "name": "read_file"}),
+    "openai chat": ("tool_choice", "required", "none",
+                    {"type": "function", "function": {"name": "read_file"}}),
+    "openrouter": ("tool_choice", "required", "none",
+                   {"type": "function", "function": {"name": "read_file"}}),
+    "openai responses": ("tool_choice", "required", "none",
+                         {"type": "function", "name": "read_file"}),
+    "google": ("toolConfig", {"functionCallingConfig": {"mode": "ANY"}},
+               {"functionCallingConfig": {"mode": "NONE"}},
+               {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["read_file"]}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", CHOICES)
+def test_the_choice_of_tools_is_put_in_the_dialects_words_d18(dialect):
+    station, (field, *words) = STATIONS[dialect], CHOICES[dialect]
+    assert field not in wire(station)
+    for choice, word in zip(("any", "none", OneTool("read_file")), words, strict=True):
+        body = wire(station, tool_choice=choice)
+        assert body[field] == word
+        assert len(body["tools"]) == len(wire(station)["tools"])
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [("any", ["read_file", "list_files"]), ("none", []), (OneTool("read_file"), ["read_file"])],
+)
+def test_ollama_is_offered_only_what_may_be_called_d18(choice, names):
+    body = wire(STATIONS["ollama"], tool_choice=choice)
+    assert [tool["function"]["name"] for tool in body.get("tools", ())] == names
+
+
+@pytest.mark.parametrize("dialect", STATIONS)
+def test_without_tools_there_is_no_choice_d18(dialect):
+    station = STATIONS[dialect]
+    asked = request(station.model, full(station.model), tool_choice="any")
+    body = station.dialect().to_wire(asked).body
+    assert problems(*station.api, body) == []
+    assert not {"tool_choice", "toolConfig"} & json.loads(body).keys()
+
+
+@pytest.mark.parametrize(
+    ("form", "levels", "thinking"),
+    [("budget", (), None), ("adaptive", ("off", "high"), {"type": "disabled"})],
+)
+def test_a_model_does_not_think_while_a_call_is_forced_r_adp_17(form, levels, thinking):
+    target = model("anthropic", "x", thinking=form, thinking_levels=levels)
+    body = wire(STATIONS["anthropic"], model=target, tool_choice="any", effort="high",
+                temperature=0.5, max_output_tokens=64_000)  # fmt: skip
+    assert body["tool_choice"] == {"type": "any"}
+    assert body.get("thinking") == thinking
+    assert body["temperature"] == 0.5
+
+
+def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged_r_adp_17(caplog):
+    target = model("anthropic", "x", thinking="adaptive", thinking_levels=("low", "high"))
+    with caplog.at_level(logging.WARNING):
+        body = wire(STATIONS["anthropic"], model=target, tool_choice=OneTool("read_file"))
+    assert "tool_choice" not in body
+    assert "`anthropic:x` always thinks" in caplog.text
+
+
+@pytest.mark.parametrize("form", ["adaptive", "budget"])
+def test_no_thinking_is_said_as_the_model_has_it_r_adp_17(form):
+    target = model("anthropic", "x", thinking=form, thinking_levels=("off", "high"))
+    body = wire(STATIONS["anthropic"], model=target, effort="off", temperature=0.5)
+    assert body.get("thinking") == ({"type": "disabled"} if form == "adaptive" else None)
+    assert "output_config" not in body
+    assert body["temperature"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("dialect", "field", "value"),
+    [
+        ("openai chat", "reasoning_effort", "none"),
+        ("openrouter", "reasoning", {"effort": "none"}),
+        ("openai responses", "reasoning", {"effort": "none"}),
+        ("ollama", "think", False),
+    ],
+)
+def test_thinking_can_be_turned_off_r_adp_17(dialect, field, value):
+    station = STATIONS[dialect]
+    target = replace(station.model, thinking_levels=("off", "high"))
+    assert wire(station, model=target, effort="off")[field] == value
+
+
+def test_a_budget_of_nothing_turns_thinking_off_r_adp_17():
+    target = model("google", "x", thinking="budget", thinking_levels=("off", "high"))
+    config = wire(STATIONS["google"], model=target, effort="off")["generationConfig"]
+    assert config["thinkingConfig"] == {"includeThoughts": False, "thinkingBudget": 0}
+
+
+def test_a_reply_is_held_to_a_schema_in_every_dialect():
+    found = {dialect: wire(station, output_schema=SCHEMA) for dialect, station in STATIONS.items()}
+    shape = {"type": "json_schema", "json_schema": STRICT}
+    assert found["anthropic"]["output_config"] == {
+        "format": {"type": "json_schema", "schema": PLAIN}
+    }
+    assert (
+        found["openai chat"]["response_format"] == found["openrouter"]["response_format"] == shape
+    )
+    assert found["openai responses"]["text"] == {"format": {"type": "json_schema", **STRICT}}
+    config = found["google"]["generationConfig"]
+    assert config["responseMimeType"] == "application/json"
+    assert config["responseJsonSchema"] == CLOSED
+    assert found["ollama"]["format"] == SCHEMA
+    assert "tools" not in found["ollama"]
+
+
+def test_a_schema_and_a_thinking_level_are_asked_for_together():
+    target = model("anthropic", "x", thinking="adaptive")
+    body = wire(STATIONS["anthropic"], model=target, effort="high", output_schema=SCHEMA)
+    assert body["output_config"].keys() == {"effort", "format"}
+
+
+def test_a_schema_with_optional_parts_is_not_strict():
+    optional = {**SCHEMA, "required": ["name"]}
+    body = wire(STATIONS["openai chat"], output_schema=optional)
+    assert body["response_format"]["json_schema"]["strict"] is False
+    nested = {"type": "array", "items": {"type": "object", "properties": {"a": {}}}}
+    assert not is_strict({**CLOSED, "properties": {"a": nested}, "required": ["a"]})
+
+
+def test_an_object_that_is_said_to_be_open_stays_open():
+    assert narrowed({"type": "object", "additionalProperties": True}, ANTHROPIC) == {
+        "type": "object",
+        "additionalProperties": True,
+    }
+
+
+def test_a_model_that_takes_no_level_is_asked_for_none():
+    station = STATIONS["anthropic"]
+    plain = model("anthropic", "x", thinking="adaptive", capabilities=AdapterCapabilities())
+    asked = request(plain, full(plain)[6:], (READ,), effort="off", tool_choice="any")
+    assert "thinking" not in json.loads(station.dialect().to_wire(asked).body)

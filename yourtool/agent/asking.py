@@ -1,0 +1,47 @@
+"""One model request made of a turn: what is sent, and with which options."""
+
+from yourtool.agent.turn import Turn
+from yourtool.ids import new_id
+from yourtool.messages import RequestOptions
+from yourtool.providers import hygiene
+from yourtool.providers.base import OneTool, Request
+from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.thinking import asked
+
+
+def request_of(turn: Turn) -> Request:
+    """Return the next request of the turn, with ids of its own."""
+    model, wishes = turn.model, turn.wishes
+    tools = turn.toolbox.definitions if model.capabilities.supports_tools else ()
+    conversation = hygiene.view(turn.state.messages, model, turn.thinking_on_swap)
+    messages = (*turn.system, *conversation)
+    return Request(
+        request_id=new_id(),
+        session_id=turn.session_id,
+        message_id=new_id(),
+        model=model,
+        messages=messages,
+        tools=tools,
+        max_output_tokens=model.capabilities.max_output_tokens,
+        effort=asked(model, wishes.effort),
+        tool_choice=wishes.tool_choice,
+        output_schema=wishes.output_schema,
+        cache=plan_cache(messages, tools, model, wishes.cache_retention),
+        tool_ids=turn.tool_ids,
+        workspace_path=str(turn.workspace.root),
+        blobs_path=str(turn.blobs),
+        interrupt=turn.interrupt,
+    )
+
+
+def options_of(turn: Turn) -> RequestOptions:
+    """Return how the requests of the turn ask for a reply, to be kept beside it."""
+    model, wishes = turn.model, turn.wishes
+    choice, has_tools = wishes.tool_choice, model.capabilities.supports_tools
+    named = f"tool:{choice.name}" if isinstance(choice, OneTool) else choice
+    return RequestOptions(
+        thinking_level=asked(model, wishes.effort),
+        max_tokens=model.capabilities.max_output_tokens,
+        tool_choice=named if has_tools and turn.toolbox.definitions else None,
+        cache_retention=wishes.cache_retention,
+    )
