@@ -8,25 +8,30 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from pathlib import Path
-from typing import Literal, Protocol, TextIO, TypeAlias
+from typing import Any, Literal, Protocol, TextIO, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from yourtool.agent.attachments import attachment
+from yourtool.agent.attachments import attach
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
 from yourtool.agent.session import Session
-from yourtool.deltas import Notice
+from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events import Event
 from yourtool.messages import ContentBlock, TextBlock
-from yourtool.outcome import Exit, NoModelError, Outcome, Result, failed_before
+from yourtool.outcome import Exit, Failure, NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths
 from yourtool.text import printable, storable, storable_json
+from yourtool.tools import schema as json_schema
+
+_ABOUT_THE_FILE = ("$schema", "$id", "$comment")
+"""Keywords that demand nothing of an answer."""
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -38,6 +43,8 @@ class Task(Struct, frozen=True, kw_only=True):
     output: Format = "text"
     session: str | None = None
     """The beginning of a session id; empty: the last session of the directory."""
+    schema: Path | None = None
+    """The file of the JSON schema that the answer is held to."""
 
 
 class Budget(Protocol):
@@ -77,8 +84,16 @@ class Printer:
 
     def show(self, event: Event) -> None:
         """Write one event where the format has a line for each; notices go to standard error."""
-        if isinstance(event, Notice) and event.level != "info":
-            self.say(event.text)
+        match event:
+            case Notice(level="warning" | "error", text=text):
+                self.say(text)
+            case RetryScheduled():
+                self.say(
+                    f"{event.message}; trying again in {event.delay_seconds:.0f} s"
+                    f" ({event.attempt} of {event.max_attempts})."
+                )
+            case _:
+                pass
         if self._output == "stream-json":
             self._write(_line(event))
 
@@ -125,14 +140,21 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
 
 
 async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
-    content = await asyncio.to_thread(_content, task.prompt, options.attachments)
+    if task.schema is not None:
+        schema = await asyncio.to_thread(read_schema, task.schema)
+        options = replace(options, output_schema=schema)
+    attached = await asyncio.to_thread(lambda: tuple(map(attach, options.attachments)))
+    for remark in (each.remark for each in attached if each.remark):
+        printer.say(remark)
+    said = (TextBlock(task.prompt), *(each.block for each in attached))
+    content = said if attached else task.prompt
     runtime = await Runtime.open(paths, options)
     try:
         for warning in runtime.warnings:
             printer.say(warning)
         session = await _open(runtime, task)
         try:
-            return await turn(session, content, printer)
+            return held_to(options.output_schema, await turn(session, content, printer))
         finally:
             await session.close()
     finally:
@@ -152,6 +174,41 @@ async def turn(
                 if printer.abandoned:
                     session.cancel()
     return outcome.result(session.id, session.budget.reached)
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """Return the JSON schema of an answer.
+
+    Raises:
+        UsageError: the file cannot be read, or holds no schema that every provider takes.
+    """
+    try:
+        schema = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise UsageError(f"`--output-schema {path}`: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"`--output-schema {path}` is no JSON object: {error}") from error
+    schema = {name: part for name, part in schema.items() if name not in _ABOUT_THE_FILE}
+    if problems := json_schema.check(schema):
+        raise UsageError(f"`--output-schema {path}` cannot be used: {'; '.join(problems)}")
+    return schema
+
+
+def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:
+    """Return the result, as a failure if its text is not what the schema wants."""
+    if schema is None or result.exit_code is not Exit.ANSWERED:
+        return result
+    try:
+        problems = json_schema.validate(schema, msgspec.json.decode(result.result))
+    except msgspec.DecodeError as error:
+        problems = [f"it is not JSON: {error}"]
+    if not problems:
+        return result
+    failure = Failure(
+        error_class="output_schema_validation_failed",
+        message=f"the answer does not fit the schema: {'; '.join(problems[:3])}",
+    )
+    return replace(result, is_error=True, error=failure, exit_code=Exit.FAILED)
 
 
 @contextmanager
@@ -212,12 +269,6 @@ def _require_model(runtime: Runtime) -> None:
             f"no provider has a key; set {', '.join(f'`{name}`' for name in names)},"
             " or run `yourtool` and enter one with `/key`; `-m demo:tour` shows a script"
         )
-
-
-def _content(prompt: str, attachments: Sequence[Path]) -> str | tuple[ContentBlock, ...]:
-    if not attachments:
-        return prompt
-    return (TextBlock(prompt), *map(attachment, attachments))
 
 
 def _line(value: Event | Result) -> str:

@@ -74,6 +74,7 @@ def _answer(arguments: Arguments, prompt: str, paths: Paths) -> int:
         prompt=whole,
         output=arguments.output_format,
         session="" if arguments.proceed else arguments.resume,
+        schema=arguments.output_schema,
     )
     return headless.run(paths, _run_options(arguments, interactive=False), task)
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Literal, Never
 
 from msgspec import Struct
 
 from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.errors import UsageError
+from yourtool.models import EFFORTS, Effort
 
 COMMANDS = ("sessions", "models", "route", "config", "doctor")
 FORMATS = ("text", "json", "stream-json")
@@ -29,6 +30,18 @@ class Arguments(Struct, frozen=True, kw_only=True):
     probe: bool = False
     """Of `models`: ask the providers and the usual ports of this machine."""
     id: str = ""
+    words: str = ""
+    """Of `sessions search`."""
+    file: Path | None = None
+    """Of `sessions export` and `import`; None or `-`: standard output or input."""
+    form: Literal["markdown", "jsonl"] | None = None
+    """Of `sessions export`; None: as the name of the file says."""
+    force: bool = False
+    """Of `sessions export`: over a file that exists."""
+    at: str | None = None
+    """The message of `sessions fork`."""
+    here: bool = False
+    """Of `sessions list` and `search`: those of the workspace alone."""
     prompt: str | None = None
     """Of `-p` (None: the interface; empty: only standard input) and of `route`."""
     proceed: bool = False
@@ -44,8 +57,9 @@ class Arguments(Struct, frozen=True, kw_only=True):
     output_format: str = "text"
     max_turns: int | None = None
     max_cost: Decimal | None = None
-    attachments: tuple[Path, ...] = ()
-    effort: str | None = None
+    attachments: tuple[str, ...] = ()
+    output_schema: Path | None = None
+    effort: Effort | None = None
     session_dir: str | None = None
     no_color: bool = False
 
@@ -63,6 +77,12 @@ def read_arguments(argv: Sequence[str]) -> Arguments:
         json=given.get("json", False),
         probe=given.get("probe", False),
         id=given.get("id", ""),
+        words=" ".join(given.get("words", ())),
+        file=given.get("file"),
+        form=given.get("form"),
+        force=given.get("force", False),
+        at=given.get("at"),
+        here=given.get("here", False),
         prompt=given.get("route_prompt", given["prompt"]),
         proceed=given["proceed"],
         resume=given["resume"],
@@ -76,6 +96,7 @@ def read_arguments(argv: Sequence[str]) -> Arguments:
         max_turns=given["max_turns"],
         max_cost=given["max_cost"],
         attachments=tuple(given["attach"]),
+        output_schema=given["output_schema"],
         effort=given["effort"],
         session_dir=given["session_dir"],
         no_color=given["no_color"],
@@ -90,6 +111,8 @@ def _check(arguments: Arguments, *, formatted: bool) -> None:
         raise UsageError("`--continue` and `--resume` cannot be combined; `--resume ID` is enough")
     if is_run and arguments.prompt is None and formatted:
         raise UsageError("`--output-format` needs `-p`: the interface has no format")
+    if is_run and arguments.prompt is None and arguments.output_schema is not None:
+        raise UsageError("`--output-schema` needs `-p`: the interface answers in prose")
     if is_run and arguments.prompt is not None and arguments.resume == "":
         raise UsageError("`--resume` needs an id with `-p`; `yourtool sessions list` shows them")
 
@@ -132,12 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_consent_options(parser)
     _add_answer_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    sessions = commands.add_parser("sessions", help="list and read stored sessions")
-    actions = sessions.add_subparsers(dest="action", required=True, metavar="list|show")
-    _add_common(actions.add_parser("list", help="the sessions of every directory, newest first"))
-    show = actions.add_parser("show", help="one session as text")
-    show.add_argument("id", metavar="ID", help="a session id, or the beginning of one")
-    _add_common(show)
+    _add_sessions(commands.add_parser("sessions", help="what was said, and copies of it"))
     models = commands.add_parser("models", help="the models, and what each one needs")
     models.add_argument(
         "--probe",
@@ -153,6 +171,43 @@ def _parser() -> argparse.ArgumentParser:
     _add_common(config)
     _add_common(commands.add_parser("doctor", help="look at settings, keys, terminal and store"))
     return parser
+
+
+def _add_sessions(sessions: argparse.ArgumentParser) -> None:
+    verbs = "list|show|search|export|import|fork"
+    actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
+
+    def add(name: str, about: str, *, of: bool = False) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, help=about, description=about)
+        if of:
+            action.add_argument("id", metavar="ID", help="a session id, or the beginning of one")
+        return action
+
+    every = add("list", "the sessions of every directory, newest first")
+    show = add("show", "one session as text", of=True)
+    search = add("search", "messages in which all words stand, or words that begin like them")
+    search.add_argument("words", nargs="+", metavar="WORD")
+    for action in (every, search):
+        action.add_argument("--here", action="store_true", help="only those of this directory")
+    export = add("export", "write a session to a file, without keys", of=True)
+    export.add_argument("file", nargs="?", type=Path, metavar="FILE", help="none: standard output")
+    export.add_argument(
+        "--format",
+        dest="form",
+        choices=("markdown", "jsonl"),
+        help="jsonl can be imported; default: jsonl for a FILE.jsonl, else markdown",
+    )
+    export.add_argument("--force", action="store_true", help="write over a file that exists")
+    take = add("import", "store an exported session as one of this directory")
+    take.add_argument("file", type=Path, metavar="FILE", help="as JSON lines; `-`: standard input")
+    fork = add("fork", "begin a session with what was said in another", of=True)
+    fork.add_argument(
+        "--at",
+        metavar="MESSAGE",
+        help="before this prompt, or after the turn of this reply; default: everything",
+    )
+    for action in (every, show, search, export, take, fork):
+        _add_common(action)
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +235,12 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="go on with that session; without an id, pick one",
     )
-    add("--effort", metavar="LEVEL", help="how long to think, where the model has levels")
+    add(
+        "--effort",
+        choices=EFFORTS,
+        metavar="LEVEL",
+        help=f"how long to think, where the model has levels: {', '.join(EFFORTS)}",
+    )
 
 
 def _add_consent_options(parser: argparse.ArgumentParser) -> None:
@@ -216,12 +276,17 @@ def _add_answer_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--output-format", choices=FORMATS, help="how the answer is written; default: text")
     add(
-        "--attach",
+        "--output-schema",
         type=Path,
+        metavar="FILE",
+        help="hold the answer to this JSON schema; it is the JSON text then",
+    )
+    add(
+        "--attach",
         action="append",
         default=[],
         metavar="FILE",
-        help="an image or text document for the (first) prompt; may be repeated",
+        help="an image, recording, PDF or text document for the (first) prompt; may be repeated",
     )
 
 
