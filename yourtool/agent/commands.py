@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Values: TypeAlias = Literal["model", "mode", "theme", "provider"]
+Values: TypeAlias = Literal["model", "effort", "mode", "theme", "provider", "file"]
 """What completion offers for an argument."""
 
 
@@ -19,6 +19,7 @@ class Command(Struct, frozen=True, kw_only=True):
     values: Values | None = None
     during_turn: bool = True
     """Whether it may be used while a turn runs."""
+    needs_session: bool = True
     aliases: tuple[str, ...] = ()
 
     @property
@@ -28,7 +29,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command(name="help", summary="show what can be typed and pressed"),
+    Command(name="help", summary="show what can be typed and pressed", needs_session=False),
     Command(
         name="model",
         argument="[NAME | - | show]",
@@ -36,6 +37,12 @@ COMMANDS: tuple[Command, ...] = (
         summary="choose the model; `-` gives the choice back, `show` explains the last one",
     ),
     Command(name="models", summary="pick a model from a list with prices and abilities"),
+    Command(
+        name="effort",
+        argument="[LEVEL | -]",
+        values="effort",
+        summary="say how long models think before they answer; `-` leaves it to them",
+    ),
     Command(name="new", summary="begin a new session", during_turn=False),
     Command(
         name="resume",
@@ -43,6 +50,22 @@ COMMANDS: tuple[Command, ...] = (
         summary="go on with an earlier session",
         during_turn=False,
         aliases=("sessions",),
+    ),
+    Command(
+        name="fork",
+        summary="go on from here, or from before a prompt, in a copy of the session",
+        during_turn=False,
+    ),
+    Command(
+        name="search",
+        argument="WORDS",
+        summary="find words in all sessions, and go there",
+        during_turn=False,
+    ),
+    Command(
+        name="export",
+        argument="[FILE]",
+        summary="write the session as Markdown, or as FILE.jsonl, which can be imported",
     ),
     Command(name="clear", summary="clear the screen; the conversation goes on"),
     Command(name="cost", summary="show what the session has cost, by model"),
@@ -57,7 +80,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         name="continue", summary="let a reply go on that was cut at its limit", during_turn=False
     ),
-    Command(name="theme", argument="[NAME]", values="theme", summary="change the colours"),
+    Command(
+        name="theme",
+        argument="[NAME]",
+        values="theme",
+        summary="change the colours",
+        needs_session=False,
+    ),
     Command(
         name="mode",
         argument="[NAME]",
@@ -65,7 +94,14 @@ COMMANDS: tuple[Command, ...] = (
         summary="say how much is asked before tools run",
     ),
     Command(name="copy", argument="[N]", summary="copy the last reply, or the Nth from the end"),
-    Command(name="quit", summary="leave", aliases=("exit",)),
+    Command(
+        name="attach",
+        argument="[FILE | ADDRESS | -]",
+        values="file",
+        summary="send a picture, a recording or a document with the next prompt; `-` leaves it out",
+    ),
+    Command(name="paste", summary="send the picture in the clipboard with the next prompt"),
+    Command(name="quit", summary="leave", needs_session=False, aliases=("exit",)),
 )
 
 _BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}

@@ -4,6 +4,7 @@ Every verb that changes something returns the events of the change, so that whoe
 all of it and nothing else need be told.
 """
 
+import asyncio
 import hashlib
 import threading
 import time
@@ -14,6 +15,8 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from yourtool.agent.addressing import Addressed, address
 from yourtool.agent.gate import Gate
 from yourtool.agent.loop import run_turn
@@ -22,7 +25,8 @@ from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Routes, record_of
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Turn
+from yourtool.agent.turn import Budget, Turn, Wishes
+from yourtool.blobs import by_hash, has_bytes
 from yourtool.config import Mode, ThinkingOnSwap
 from yourtool.deltas import Notice
 from yourtool.effects import Confirm
@@ -47,9 +51,9 @@ from yourtool.messages import (
     TextBlock,
     now,
 )
-from yourtool.models import Model
-from yourtool.providers.estimate import estimate_tokens
+from yourtool.models import Effort, Model
 from yourtool.providers.registry import Registry
+from yourtool.providers.thinking import adjustment, described
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.store.leases import Lease
 from yourtool.text import storable
@@ -73,8 +77,9 @@ class Surroundings:
     confirm: Confirm
     budget: Budget
     spill: Path
+    blobs: Path
     pricing_version: str
-    effort: str | None = None
+    wishes: Wishes = field(default_factory=Wishes)
     thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
@@ -95,6 +100,10 @@ class Session:
         self._interrupt: Interrupt | None = None
         self._opened = time.monotonic()
         self._closed = False
+        self._adjusted: str | None = None
+        """The last thing that was said about a thinking level."""
+        self._told: set[str] = set()
+        """What is said once in a session."""
 
     # ── what front ends read ────────────────────────────────────────────────────────────────────
 
@@ -123,25 +132,31 @@ class Session:
         self._around.gate.mode = mode
 
     @property
+    def effort(self) -> Effort | None:
+        """The thinking level that models are asked for; None: they think as they like."""
+        return self._around.wishes.effort
+
+    @effort.setter
+    def effort(self, level: Effort | None) -> None:
+        self._around.wishes = replace(self._around.wishes, effort=level)
+
+    @property
     def model(self) -> Model:
         """The model that the next turn would go to, if it can take it."""
         return self._around.routes.expected(self.state)
 
     def explain(self) -> list[str]:
         """Say in at most twelve lines which model answers and why the last turn went where."""
-        return self._around.routes.explain(self.state)
+        active, *more = self._around.routes.explain(self.state)
+        return [active, self.thinking(), *more]
+
+    def thinking(self) -> str:
+        """Say in a line how long the next turn's model is asked to think."""
+        return described(self.model, self.effort)
 
     def context(self) -> list[tuple[str, int]]:
         """Return what the next request would hold, part by part, in estimated tokens."""
-        system = system_messages(self.workspace, self.id)
-        by_role: dict[str, list[Message]] = {}
-        for message in self.state.messages:
-            by_role.setdefault(message.role, []).append(message)
-        return [
-            ("system prompt", estimate_tokens(system, ())),
-            ("tools", estimate_tokens((), self._around.toolbox.definitions)),
-            *((f"{role} messages", estimate_tokens(said, ())) for role, said in by_role.items()),
-        ]
+        return self._around.routes.parts(self.state)
 
     def files(self) -> list[str]:
         """Return paths of the workspace that can be mentioned, ignored files left out; capped.
@@ -160,16 +175,20 @@ class Session:
 
         Raises:
             UsageError: a turn is running, or the alias cannot be obeyed; nothing was stored.
+            BlobError: what is attached cannot be kept; nothing was stored.
         """
         self._must_be_idle()
         addressed = address(content, self._around.routes.catalogue, self.workspace)
+        said = addressed.content
+        if has_bytes(said):
+            said = await asyncio.to_thread(by_hash, self._around.blobs, said)
         message = Message(
             id=new_id(),
             session_id=self.id,
             role=Role.USER,
             content=tuple(
                 TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
-                for block in addressed.content
+                for block in said
             ),
             created_at=now(),
         )
@@ -267,6 +286,14 @@ class Session:
                 yield await record(_nothing_ran(), parent=route.id)
             else:
                 turn = self._turn(interrupt, started, route)
+                told = adjustment(turn.model, turn.wishes.effort)
+                if told is not None and told != self._adjusted:
+                    yield Notice(level="warning", text=told)
+                self._adjusted = told
+                told = self._around.routes.without_tools(turn.model)
+                if told is not None and told not in self._told:
+                    self._told.add(told)
+                    yield Notice(level="warning", text=told)
                 async with aclosing(run_turn(turn)) as events:
                     async for event in events:
                         if isinstance(event, TurnCompleted | TurnCancelled):
@@ -289,7 +316,7 @@ class Session:
         said = [message] if message is not None else []
         return TurnStarted(
             user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-            estimated_input_tokens=self._around.routes.estimate([*history, *said]),
+            estimated_input_tokens=self._around.routes.estimate(self.state, self.model.id, said),
             has_images=any(isinstance(b, ImageBlock) for m in said for b in m.content),
             has_tool_calls_in_history=any(each.tool_uses for each in history),
             message=message,
@@ -316,8 +343,9 @@ class Session:
             workspace=around.workspace,
             reads=self._reads,
             spill=around.spill,
+            blobs=around.blobs,
             budget=around.budget,
-            effort=around.effort,
+            wishes=around.wishes,
             thinking_on_swap=around.thinking_on_swap,
             interactive=around.interactive,
             on_outcome=lambda error: around.routes.outcome(model, error),

@@ -1,39 +1,40 @@
 """What each slash command does on the screen; the names are those of the command table."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.messages import Message, Role, now
+from yourtool.models import EFFORTS, Effort
 from yourtool.tui.reports import context_report, cost_report, help_report
+from yourtool.tui.screens.attaching import attach, attach_clipboard
 from yourtool.tui.screens.choices import (
     LEGEND,
     model_choices,
-    session_choices,
+    told_words,
 )
 from yourtool.tui.screens.entry import Entry
 from yourtool.tui.screens.picker import Choice, Picker
 from yourtool.tui.screens.report import ReportScreen
+from yourtool.tui.screens.sessions import (
+    DEMO,
+    begin_session,
+    export_session,
+    fork_session,
+    new_session,
+    opened,
+    resume_session,
+    search_sessions,
+    tell_demo,
+)
 
-if TYPE_CHECKING:  # the core opens after the first paint, and the screen imports this module
-    from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session import Session
+if TYPE_CHECKING:  # only named
     from yourtool.tui.screens.turns import TurnScreen
 
 Verb: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
 
-EARLY = frozenset({"help", "quit", "theme"})
-"""Those that need no session."""
-DEMO = "demo"
 GO_ON = "Go on exactly where you stopped, without repeating anything."
-
-
-def _open(chat: "TurnScreen") -> "tuple[Runtime, Session]":
-    if chat.runtime is None or chat.session is None:
-        raise UsageError("There is no session yet.")
-    return chat.runtime, chat.session
 
 
 async def show_help(chat: "TurnScreen", _argument: str) -> None:
@@ -43,7 +44,7 @@ async def show_help(chat: "TurnScreen", _argument: str) -> None:
 
 async def choose_model(chat: "TurnScreen", argument: str) -> None:
     """`/model`: a name, `-`, `show`, or the list."""
-    _, session = _open(chat)
+    _, session = opened(chat)
     if not argument:
         await pick_model(chat, "")
     elif argument == "show":
@@ -56,7 +57,7 @@ async def choose_model(chat: "TurnScreen", argument: str) -> None:
 
 async def swap(chat: "TurnScreen", name: str) -> None:
     """Take another model; a real one leaves the demo's session, and its copy of the directory."""
-    runtime, session = _open(chat)
+    runtime, session = opened(chat)
     if session.model.provider == DEMO and not chat.playing:
         target = runtime.catalogue.resolve(name)
         if target.provider != DEMO:
@@ -69,49 +70,30 @@ async def swap(chat: "TurnScreen", name: str) -> None:
 
 async def pick_model(chat: "TurnScreen", _argument: str) -> None:
     """`/models`"""
-    runtime, session = _open(chat)
-    choices = model_choices(runtime.catalogue.all(), runtime.registry.why_not, session.model.id)
+    runtime, session = opened(chat)
+    catalogue = runtime.catalogue
+    choices = model_choices(
+        catalogue.all(),
+        runtime.registry.why_not,
+        session.model.id,
+        lambda model_id: told_words(catalogue.told_at(model_id), now()),
+    )
     picked = await chat.app.push_screen_wait(Picker("Model for this session", choices, LEGEND))
     if picked is not None:
         await swap(chat, picked)
 
 
-async def begin_session(chat: "TurnScreen", model: str = "") -> None:
-    """Put a new session in place of this one, with a model where one is named."""
-    runtime, old = _open(chat)
-    fresh = await runtime.new_session(chat.confirm, model or None)
-    await old.close()
-    chat.attach(runtime, fresh)
-    tell_demo(chat)
-
-
-async def new_session(chat: "TurnScreen", _argument: str) -> None:
-    """`/new`"""
-    await begin_session(chat)
-
-
-async def resume_session(chat: "TurnScreen", argument: str) -> None:
-    """`/resume`: an id, the beginning of one, or the list."""
-    runtime, old = _open(chat)
-    session_id = await runtime.sessions.find(argument) if argument else await pick_session(chat)
-    if session_id is None:
-        return
-    if session_id == old.id:
-        chat.note("info", "This is that session.")
-        return
-    resumed = await runtime.resume(session_id, chat.confirm)
-    await old.close()
-    chat.attach(runtime, resumed)
-    tell_demo(chat)
-
-
-async def pick_session(chat: "TurnScreen", runtime: "Runtime | None" = None) -> str | None:
-    """Let the user choose a stored session; None: none."""
-    if (runtime := runtime or chat.runtime) is None:
-        return None
-    found = await runtime.sessions.list()
-    choices = session_choices(found, runtime.options.workspace, now())
-    return await chat.app.push_screen_wait(Picker("Sessions", choices))
+async def choose_effort(chat: "TurnScreen", argument: str) -> None:
+    """`/effort`: a level, `-`, or what holds now; the next turn is the first to heed it."""
+    _, session = opened(chat)
+    level: Effort | None = next((each for each in EFFORTS if each == argument), None)
+    if argument and argument != "-" and level is None:
+        raise UsageError(
+            f"There is no thinking level `{argument}`; there are {', '.join(EFFORTS)}."
+        )
+    if argument:
+        session.effort = level
+    chat.note("info", session.thinking())
 
 
 async def clear_screen(chat: "TurnScreen", _argument: str) -> None:
@@ -121,21 +103,22 @@ async def clear_screen(chat: "TurnScreen", _argument: str) -> None:
 
 async def show_cost(chat: "TurnScreen", _argument: str) -> None:
     """`/cost`"""
-    runtime, session = _open(chat)
-    sections = cost_report(session.state.facts, await runtime.cost_today())
+    runtime, session = opened(chat)
+    own = session.state.facts[session.state.copied :]
+    sections = cost_report(own, await runtime.cost_today())
     await chat.app.push_screen(ReportScreen("Cost", sections))
 
 
 async def show_context(chat: "TurnScreen", _argument: str) -> None:
     """`/context`"""
-    _, session = _open(chat)
+    _, session = opened(chat)
     sections = context_report(session.model, session.context(), session.state.context_tokens)
     await chat.app.push_screen(ReportScreen("Context", sections))
 
 
 async def enter_key(chat: "TurnScreen", argument: str) -> None:
     """`/key`: choose a provider, type the key unseen, and go on with that provider."""
-    runtime, session = _open(chat)
+    runtime, session = opened(chat)
     rows = {row.name: row for row in runtime.registry.providers() if row.name != DEMO}
     if argument and argument not in rows:  # it may be a key, so it is not repeated
         raise UsageError(f"`/key` takes the name of a provider: {', '.join(sorted(rows))}.")
@@ -165,13 +148,13 @@ async def enter_key(chat: "TurnScreen", argument: str) -> None:
 
 async def retry_turn(chat: "TurnScreen", _argument: str) -> None:
     """`/retry`"""
-    _, session = _open(chat)
+    _, session = opened(chat)
     chat.turn = chat.play(session.retry())
 
 
 async def continue_reply(chat: "TurnScreen", _argument: str) -> None:
     """`/continue`: for a reply that hit its length limit."""
-    _, session = _open(chat)
+    _, session = opened(chat)
     chat.turn = chat.play(session.send(GO_ON))
 
 
@@ -189,7 +172,7 @@ async def choose_theme(chat: "TurnScreen", argument: str) -> None:
 
 async def choose_mode(chat: "TurnScreen", argument: str) -> None:
     """`/mode`: a name or the list."""
-    _open(chat)
+    opened(chat)
     names = [mode.value for mode in Mode]
     name = argument or await chat.app.push_screen_wait(
         Picker("What is asked first?", [Choice(*pair) for pair in chat.completer.values["mode"]])
@@ -202,7 +185,7 @@ async def choose_mode(chat: "TurnScreen", argument: str) -> None:
 
 async def copy_reply(chat: "TurnScreen", argument: str) -> None:
     """`/copy`: the source text of a reply, counted from the last."""
-    _, session = _open(chat)
+    _, session = opened(chat)
     if argument and not (argument.isdecimal() and int(argument)):
         raise UsageError("`/copy` takes a number: 1 is the last reply, 2 the one before.")
     replies: list[Message] = [
@@ -221,37 +204,9 @@ async def leave(chat: "TurnScreen", _argument: str) -> None:
     await chat.app.action_quit()
 
 
-def tell_demo(chat: "TurnScreen") -> None:
-    """Say plainly whether a script answers, and how to have a model instead."""
-    runtime, session = _open(chat)
-    if session.model.provider != DEMO:
-        chat.banner.tell(DEMO, None)
-        return
-    names = [env for row in runtime.registry.providers() for env in row.key_env[:1]][:2]
-    chat.banner.tell(
-        DEMO,
-        "This is a script, not a model; it works in a copy of this directory. For a real model: "
-        "/key to enter a key now · "
-        f"set {' or '.join(names) or 'a key variable'} and start again · "
-        f"or describe a local server in {runtime.paths.home / 'config.toml'}",
-    )
-
-
-async def attach_files(chat: "TurnScreen", runtime: "Runtime") -> None:
-    """Let what `--attach` named go with the first prompt; a file that cannot is told."""
-    for path in runtime.options.attachments:
-        try:
-            block = await asyncio.to_thread(runtime.attachment, path)
-        except UsageError as error:
-            chat.note("error", str(error))
-        else:
-            chat.attached += (block,)
-            chat.note("info", f"{path.name} goes with the next prompt.")
-
-
 async def offer_local_servers(chat: "TurnScreen") -> None:
     """Name the models that this machine serves already, to somebody who has only the script."""
-    runtime, session = _open(chat)
+    runtime, session = opened(chat)
     if session.model.provider != DEMO:
         return
     for server in await runtime.find_local_servers():
@@ -265,8 +220,12 @@ VERBS: Mapping[str, Verb] = {
     "help": show_help,
     "model": choose_model,
     "models": pick_model,
+    "effort": choose_effort,
     "new": new_session,
     "resume": resume_session,
+    "fork": fork_session,
+    "search": search_sessions,
+    "export": export_session,
     "clear": clear_screen,
     "cost": show_cost,
     "context": show_context,
@@ -276,5 +235,7 @@ VERBS: Mapping[str, Verb] = {
     "theme": choose_theme,
     "mode": choose_mode,
     "copy": copy_reply,
+    "attach": attach,
+    "paste": attach_clipboard,
     "quit": leave,
 }
