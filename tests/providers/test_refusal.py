@@ -1,6 +1,7 @@
 import json
 import time
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,32 @@ def test_each_status_and_body_maps_to_its_class_r_adp_07(status, body, kind, ret
     assert error.retryable is retryable
     assert error.status == status
     assert str(error).startswith("`acme` ")
+
+
+FULL = json.loads(Path(__file__).with_name("full_contexts.json").read_text("utf-8"))
+"""What servers answer to a conversation that does not fit."""
+
+
+@pytest.mark.parametrize("said", FULL, ids=lambda said: said["server"])
+def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_07(said):
+    error = refusal(said["server"], said["status"], said["body"].encode())
+    assert type(error) is ContextOverflowError
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "max_tokens: 300000 > 128000, which is the maximum allowed number of output tokens"),
+        (400, "max_tokens is too large: 200000. This model supports at most 128000 completion"),
+        (400, "thinking.budget_tokens: Input should be greater than or equal to 1024"),
+        (429, "Too many tokens, please wait before trying again."),
+        (429, "Rate limit reached: this request would exceed 30,000 input tokens per minute"),
+    ],
+)
+def test_other_limits_are_not_taken_for_a_full_context_r_adp_07(status, message):
+    error = refusal("acme", status, openai(None, None, message).encode())
+    assert type(error) in (InvalidRequestError, RateLimitError)
 
 
 CLASSES = {

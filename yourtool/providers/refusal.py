@@ -37,7 +37,8 @@ _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGN
 _DELAY = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
 _TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _OVERFLOW = re.compile(
-    r"prompt is too long|context (?:length|window|size|limit)|context_length"
+    r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
+    r"|context (?:length|window|size|limit)|context_length"
     r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
     r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length",
     re.IGNORECASE | re.DOTALL,
