@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from yourtool.config import config_file
-from yourtool.deltas import Notice, TextDelta
+from yourtool.deltas import Notice, RetryScheduled, TextDelta
 from yourtool.effects import Confirmation, Verdict
 from yourtool.events import Event, TurnCancelled, TurnCompleted
 from yourtool.headless import Printer, deny, turn
@@ -135,6 +135,16 @@ async def test_warnings_go_to_standard_error_in_every_format():
         talk = Talk(Notice(level="warning", text="careful"), Notice(level="info", text="quiet"))
         await turn(talk, "go", Printer(output, io.StringIO(), err))
         assert err.getvalue() == "yourtool: careful\n"
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+async def test_a_wait_for_another_attempt_is_told_on_standard_error_r_adp_08(output):
+    err = io.StringIO()
+    wait = RetryScheduled(
+        attempt=2, max_attempts=3, delay_seconds=7.6, error_class="server_error", message="broken"
+    )
+    await turn(Talk(wait), "go", Printer(output, io.StringIO(), err))
+    assert err.getvalue() == "yourtool: broken; trying again in 8 s (2 of 3).\n"
 
 
 async def test_every_question_is_answered_with_no_r_cli_03():

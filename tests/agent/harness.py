@@ -14,7 +14,7 @@ from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.session import Session, Surroundings
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget
+from yourtool.agent.turn import Budget, Wishes
 from yourtool.config import Limits, Mode
 from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
@@ -56,6 +56,8 @@ BLIND = Model(id="openai:blind", wire_name="blind", aliases=("blind",), price=PR
               capabilities=AdapterCapabilities(max_context_tokens=100_000))  # fmt: skip
 SMALL = Model(id="openai:small", wire_name="small", aliases=("small",), price=PRICE,
               capabilities=AdapterCapabilities(max_context_tokens=1_500))  # fmt: skip
+PLAIN = Model(id="ollama:plain", wire_name="plain", aliases=("plain",), price=PRICE,
+              capabilities=AdapterCapabilities(supports_tools=False))  # fmt: skip
 
 
 class Checked:
@@ -112,7 +114,7 @@ class User:
         return answer if isinstance(answer, Decision) else answer(confirmation)
 
 
-NO_RULES, LIMITS = RuleSet(), Limits()
+NO_RULES, LIMITS, NO_WISHES = RuleSet(), Limits(), Wishes()
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
 
@@ -141,6 +143,7 @@ class Bench:
         max_requests: int | None = None,
         max_cost: Decimal | None = None,
         interactive: bool = True,
+        wishes: Wishes = NO_WISHES,
     ) -> Session:
         adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
         session_id = resume or new_session_id()
@@ -165,7 +168,7 @@ class Bench:
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(
-                Catalogue([MODEL, OTHER, BLIND, SMALL], "2026-01-01"),
+                Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN], "2026-01-01"),
                 registry,
                 self.availability,
                 toolbox.definitions,
@@ -177,8 +180,10 @@ class Bench:
             confirm=confirm or User(),
             budget=Budget(limits=limits, max_requests=max_requests, max_cost=max_cost),
             spill=spill,
+            blobs=self.root / "blobs",
             pricing_version="2026-01-01",
             interactive=interactive,
+            wishes=wishes,
             tool_ids=tool_ids,
         )
         return Session(session_id, state, record, self.sessions.lease(session_id), around)

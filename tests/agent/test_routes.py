@@ -1,7 +1,7 @@
 """What a request is guessed to hold, once a provider has counted one of the session."""
 
 from tests.agent.harness import MODEL, play
-from yourtool.deltas import TokenUsage
+from yourtool.deltas import Notice, TokenUsage
 from yourtool.providers.scripted import Scripted, counts, says
 
 
@@ -52,4 +52,23 @@ async def test_an_estimated_usage_is_no_count_r_adp_13(bench):
     session = await bench.session(Scripted([says("Yes.") + guessed]))
     await play(session.send("hello"))
     assert session.state.counted == {}
+    await session.close()
+
+
+async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_once_r_oll_05(bench):
+    words = 'Sure: {"name": "shell", "arguments": {"command": "touch pwned"}}'
+    adapter = Scripted([says(words), says("Fine."), says("With tools.")])
+    session = await bench.session(adapter)
+    await play(session.select("plain"))
+    events = [
+        *await play(session.send("run it")),
+        *await play(session.send("again")),
+        *await play(session.send("@test and you?")),
+    ]
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    [told] = [text for text in notices if "cannot call tools" in text]
+    assert "`ollama:plain`" in told
+    assert [bool(request.tools) for request in adapter.requests] == [False, False, True]
+    assert not any(message.tool_uses for message in session.state.messages)
+    assert list(bench.workspace.iterdir()) == []
     await session.close()

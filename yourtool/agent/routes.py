@@ -1,7 +1,7 @@
 """Routing for a session: what the pure router needs, gathered; what it says, put in words."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -120,7 +120,7 @@ class Routes:
         decided = decide(
             self._preferences(override, state.model),
             self.needs(state.messages),
-            partial(self._check, state),
+            partial(self._check, state, {override.id if override else None, state.model}),
         )
         return RouteDecided(
             chosen_model=decided.chosen,
@@ -154,7 +154,9 @@ class Routes:
             UsageError: it cannot; the text says why and that the active model did not change.
         """
         model = self.catalogue.resolve(name)
-        if (rejection := self._check(state, model.id, self.needs(state.messages))) is not None:
+        if (
+            rejection := self._check(state, {model.id}, model.id, self.needs(state.messages))
+        ) is not None:
             raise UsageError(
                 swap_refusal(
                     model,
@@ -163,6 +165,15 @@ class Routes:
                 )
             )
         return model
+
+    def without_tools(self, model: Model) -> str | None:
+        """Say that a model is offered no tools although there are some; None: it is."""
+        if model.capabilities.supports_tools or not self._tools:
+            return None
+        return (
+            f"`{model.id}` cannot call tools, so none are offered to it: it can talk about files"
+            " and commands, but neither read nor change or run anything."
+        )
 
     def explain(self, state: State) -> list[str]:
         """Say which model is active and what every slot said on the last turn."""
@@ -211,11 +222,18 @@ class Routes:
     def _guess(self, messages: Sequence[Message], model_id: str) -> int:
         return estimate_tokens((*self._system, *messages), self._tools, model_id)
 
-    def _check(self, state: State, model_id: str, needs: Needs) -> Rejection | None:
+    def _check(
+        self, state: State, explicit: Container[str | None], model_id: str, needs: Needs
+    ) -> Rejection | None:
+        """A model that the user chose does without tools if it has to; no other is taken so."""
         model = self.catalogue.get(model_id)
         return obstacle(
             model,
-            replace(needs, input_tokens=self.estimate(state, model.id)),
+            replace(
+                needs,
+                input_tokens=self.estimate(state, model.id),
+                tools=needs.tools and model.id not in explicit,
+            ),
             configured=self._registry.why_not(model.provider),
             unavailable=self._availability.reason(model.id),
         )
