@@ -88,6 +88,11 @@ class Terminal:
         """Paste as a terminal does that brackets pastes."""
         self.send(f"\x1b[200~{text}\x1b[201~")
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Drag a corner of the window."""
+        self.screen.resize(rows, columns)
+        self.process.setwinsize(rows, columns)
+
     def end(self, seconds: float = 10) -> int | None:
         """Wait for the program to leave; return its exit code, None after a signal."""
         deadline = time.monotonic() + seconds

@@ -91,6 +91,12 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
             "the interface needs a terminal on standard input and output;"
             ' without one, use `yourtool -p "PROMPT"`'
         )
+    if (term := os.environ.get("TERM", "")) in ("", "dumb", "unknown"):
+        raise UsageError(
+            f"the interface cannot be drawn on a terminal of type `{term}`;"
+            " set `TERM` to what it is, such as `xterm-256color`,"
+            ' or use `yourtool -p "PROMPT"`, which prints plain text'
+        )
     config = load_config(paths)
     app = import_module("yourtool.tui.app").YourtoolApp(
         _runtime_opener(arguments, paths),

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual import events, on, work
 from textual.app import App
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.paths import resolve_paths, shipped
 from yourtool.tui.markdown.blocks import Highlight
-from yourtool.tui.plain import Plain
+from yourtool.tui.plain import Colourless, Plain
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.turns import TurnScreen
@@ -71,14 +71,20 @@ class YourtoolApp(App[None]):
         self._continue_last = continue_last
         self._pick_session = pick_session
         self._last_filters: list[LineFilter] = [Sanitise()]
+        if self.no_color:
+            self._last_filters.append(Colourless())
         self._leaving = False
         self._code = 0
         self.runtime: Runtime | None = None
         self.chat = ChatScreen()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Put the sanitiser behind everything that is drawn."""
-        return [*super().get_line_filters(), *self._last_filters]
+        """Put the sanitiser behind everything that is drawn.
+
+        Where there are to be no colours, the toolkit would draw in greys.
+        """
+        theirs = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
+        return [*theirs, *self._last_filters]
 
     def draw_plainly(self) -> None:
         """Draw lines and signs with ASCII; called before the app runs."""

@@ -1,9 +1,11 @@
-"""Lines and signs in ASCII, for terminals and fonts that have nothing else."""
+"""What is left out for terminals, fonts and people: colours, and signs beyond ASCII."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from unicodedata import name
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
@@ -37,3 +39,21 @@ class Plain(LineFilter):
             else Segment(segment.text.translate(_TABLE), segment.style, segment.control)
             for segment in segments
         ]
+
+
+class Colourless(LineFilter):
+    """Takes every colour away, as https://no-color.org asks; bold and reverse stay."""
+
+    def apply(self, segments: Sequence[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a row without colours."""
+        return [
+            segment
+            if segment.style is None
+            else Segment(segment.text, _colourless(segment.style), segment.control)
+            for segment in segments
+        ]
+
+
+@lru_cache(1024)
+def _colourless(style: Style) -> Style:
+    return Style.from_meta(style.meta) + style.without_color if style.meta else style.without_color

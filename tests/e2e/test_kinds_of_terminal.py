@@ -1,0 +1,147 @@
+"""Terminals of many kinds: without colours, with few, without any abilities, of changing size."""
+
+import re
+from itertools import cycle, islice
+
+import pytest
+
+from tests.e2e.conftest import make_repository
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+SGR = re.compile(rb"\x1b\[([\d;:]*)m")
+REPLY = "# Done\n\nIt is **well**:\n\n```python\ndef f(x):\n    return 1  # one\n```\n"
+EDIT = ("write_file", {"path": "new.txt", "content": "one\n"})
+READY = "Shift.Tab mode"
+
+
+@pytest.fixture
+def work(tmp_path):
+    path = tmp_path / "work"
+    path.mkdir()
+    (path / "README.md").write_text("# work\n")
+    make_repository(path)
+    return path
+
+
+def numbers(output):
+    """Return every number in a sequence that sets colours or styles."""
+    found = b";".join(SGR.findall(bytes(output))).replace(b":", b";").split(b";")
+    return {int(number) for number in found if number}
+
+
+def colours(output):
+    return {n for n in numbers(output) if 30 <= n <= 49 or 90 <= n <= 107}
+
+
+def converse(terminal):
+    """Have everything on the screen that is coloured: completion, a question, a card, a reply."""
+    terminal.wait(READY)
+    terminal.send("/mo")
+    terminal.wait("/models")
+    terminal.send("\x03")
+    terminal.wait(lambda text: "/models  " not in text.replace("/models   another", ""))
+    terminal.say("go")
+    terminal.wait("Allow write_file")
+    terminal.answer("a")
+    terminal.wait("It is well")
+    terminal.say("/help")
+    terminal.wait("Esc closes")
+    terminal.send("\x1b")
+    terminal.wait(lambda text: "Esc closes" not in text)
+    terminal.say("/quit")
+    assert terminal.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments"),
+    [({"NO_COLOR": "1"}, ()), ({"NO_COLOR": "", "COLORTERM": "truecolor"}, ("--no-color",))],
+    ids=["NO_COLOR", "--no-color"],
+)
+def test_r_tui_23_without_colours_none_is_sent(work, home, variables, arguments):
+    with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
+        env = {**home, **server.environment, **variables}
+        with Terminal((*YOURTOOL, *arguments), cwd=work, env=env) as terminal:
+            converse(terminal)
+            assert colours(terminal.output) == set()
+            assert {1, 7} <= numbers(terminal.output), "bold and reverse tell what colours told"
+
+
+@pytest.mark.parametrize(
+    ("variables", "depths"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, {2}),
+        ({"TERM": "xterm-256color"}, {5}),
+        ({"TERM": "xterm"}, set()),
+    ],
+    ids=["truecolor", "256", "16"],
+)
+def test_a_terminal_is_sent_no_more_colours_than_it_has(work, home, variables, depths):
+    with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
+        env = {**home, **server.environment, **variables}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            converse(terminal)
+            extended = re.findall(rb"[34]8[;:]([25])[;:]", bytes(terminal.output))
+            assert set(map(int, extended)) == depths
+            assert colours(terminal.output)
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_that_can_draw_nothing_is_told_so_in_plain_words(work, home, term):
+    with Terminal(YOURTOOL, cwd=work, env={**home, "TERM": term}) as terminal:
+        assert terminal.end() == 2
+        said = terminal.output.decode()
+    assert f"`{term}`" in said and "TERM" in said and "yourtool -p" in said
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-p", "hi"), ("models",), ("sessions", "list"), ("doctor",)]
+)
+def test_what_prints_to_a_terminal_is_plain_on_a_dumb_one_and_without_colours(
+    work, home, arguments
+):
+    with ProviderServer([Reply(REPLY)] * 2) as server:
+        env = {**home, **server.environment}
+        for variables in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
+            with Terminal((*YOURTOOL, *arguments), cwd=work, env={**env, **variables}) as terminal:
+                terminal.end(20)
+                assert b"Traceback" not in terminal.output
+                assert colours(terminal.output) == set()
+                if "TERM" in variables:
+                    assert b"\x1b" not in terminal.output
+
+
+def test_r_tui_07_a_storm_of_sizes_while_a_reply_streams_loses_nothing(work, home):
+    words = [f"word{n:03}" for n in range(120)]
+    sizes = islice(cycle([(40, 12), (200, 50), (20, 5), (80, 24), (100, 30)]), 60)
+    with ProviderServer([Reply(" ".join(words), pause=0.01, words_at_once=1)]) as server:
+        env = {**home, **server.environment}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            terminal.wait(READY)
+            terminal.say("talk")
+            terminal.wait("word000")
+            for columns, rows in sizes:
+                terminal.resize(columns, rows)
+                terminal.read(0.02)
+            shown = terminal.wait("word119")
+            assert [word for word in words if word not in shown] == []
+            terminal.wait(READY)
+            terminal.say("/quit")
+            assert terminal.end() == 0
+
+
+def test_r_tui_18_forty_by_twelve_and_two_hundred_by_fifty_show_a_question_whole(work, home):
+    for columns, rows in ((40, 12), (200, 50)):
+        with ProviderServer([Reply("First.", [EDIT]), Reply("It is well.")]) as server:
+            env = {**home, **server.environment}
+            with Terminal(YOURTOOL, cwd=work, env=env, columns=columns, rows=rows) as terminal:
+                terminal.wait("ask +0% ctx")
+                terminal.say("go")
+                shown = terminal.wait("Allow write_file")
+                assert re.search(r"1 \+ one", shown)
+                assert all(letter in shown for letter in ("[a]", "[s]", "[w]", "[d]", "[n]"))
+                terminal.send("\x1b")
+                terminal.answer("\x1b")
+                terminal.send("\x04")
+                terminal.end()
