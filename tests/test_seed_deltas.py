@@ -61,6 +61,7 @@ from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.items import Reply, UserMessage
 from yourtool.tui.widgets.story import Story
+from yourtool.tui.widgets.summary import advice, headline
 
 FEW = settings(max_examples=15, deadline=None)
 
@@ -207,6 +208,8 @@ async def test_d1_the_error_and_its_code_are_stored_with_what_had_arrived(bench)
     await session.close()
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert failed.error_code == "billing"
+    assert headline(failed).startswith("No credit or quota is left")
+    assert advice(failed, "").startswith("Add credit at the provider")
     stored = session.state.messages[-1]
     assert stored.metadata.status is MessageStatus.ERROR
     assert stored.metadata.error is not None

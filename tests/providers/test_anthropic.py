@@ -309,7 +309,7 @@ def test_what_only_another_model_can_read_is_never_sent_r_can_13():
 
 @pytest.mark.parametrize("raw", [{"scope": 1}, {"blocks": [1, {"at": "x"}], "notes": 3}])
 def test_leftovers_of_no_known_shape_are_ignored(raw):
-    raw = {"scope": {"provider": "anthropic", "model": SONNET.id}, **raw}
+    raw = {"scope": {"provider": "anthropic", "api": "messages", "model": SONNET.id}, **raw}
     wire(request(SONNET, _said([TextBlock("a")], provider_raw=raw)))
 
 

@@ -161,7 +161,7 @@ async def test_what_a_model_thought_is_shown_to_it_again():
     events, _ = await play(name)
     thinking, *_ = complete(events).final_content
     history = [as_message(complete(events), QWEN, Writer())]
-    [said, *_] = wire(request(QWEN, view(history, QWEN)))["messages"]
+    [_, said, *_] = wire(request(QWEN, view(history, QWEN)))["messages"]
     assert isinstance(thinking, ThinkingBlock)
     assert said["thinking"] == thinking.text
 

@@ -211,7 +211,7 @@ async def test_only_the_model_that_thought_gets_its_reasoning_back_r_swp_03_r_ca
 
 
 def _thought(content, notes, blocks=()):
-    scope = {"provider": "openai", "model": GPT.id}
+    scope = {"provider": "openai", "api": "responses", "model": GPT.id}
     raw = {"scope": scope, "notes": notes, "blocks": list(blocks)}
     metadata = msgspec.structs.replace(reply_metadata(GPT.id), provider_raw=raw)
     return Writer().message(Role.ASSISTANT, content, metadata)
@@ -261,7 +261,7 @@ def test_words_between_calls_go_before_them():
     content = [ToolUseBlock(uses[0], "f", {}), TextBlock("and"), ToolUseBlock(uses[1], "f", {})]
     history = view([writer.message(Role.ASSISTANT, content)], GPT)
     kinds = [item["type"] for item in wire(request(GPT, history))["input"]]
-    assert kinds == ["message", *["function_call"] * 2, *["function_call_output"] * 2]
+    assert kinds == ["message"] * 2 + ["function_call"] * 2 + ["function_call_output"] * 2
 
 
 async def test_the_first_of_several_responses_in_one_body_is_the_reply():

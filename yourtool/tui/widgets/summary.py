@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from yourtool.errors import ErrorClass
+from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events import (
     LlmCallCompleted,
     LlmCallFailed,
@@ -24,6 +24,11 @@ _HEADS: dict[str, str] = {
     ErrorClass.INVALID_REQUEST: "The provider refused the request",
 }
 
+_CODE_HEADS: dict[str, str] = {
+    ErrorCode.BILLING: "No credit or quota is left",
+    ErrorCode.CONTENT_FILTER: "The provider will not process this prompt",
+}
+
 _ADVICE: dict[str, str] = {
     ErrorClass.RATE_LIMIT: "Wait a little, or take another model with `/model`.",
     ErrorClass.AUTH: "`/key` takes a new key; `yourtool doctor` shows where this one is from.",
@@ -31,6 +36,11 @@ _ADVICE: dict[str, str] = {
     ErrorClass.NETWORK: "Check the connection and the address; `/model` takes another model.",
     ErrorClass.CONTEXT_OVERFLOW: "Start afresh with `/new`, or take a larger model with `/model`.",
     ErrorClass.INVALID_REQUEST: "Trying again unchanged will not help; `/model` takes another one.",
+}
+
+_CODE_ADVICE: dict[str, str] = {
+    ErrorCode.BILLING: "Add credit at the provider, or take another one with `/model`.",
+    ErrorCode.CONTENT_FILTER: "Put it in other words, or take another model with `/model`.",
 }
 
 _STOPS: dict[StopReason, str] = {
@@ -43,6 +53,7 @@ _STOPS: dict[StopReason, str] = {
 def headline(event: LlmCallFailed) -> str:
     """Return class, provider and status of a failure in one line."""
     what = _HEADS.get(event.error_class, "The request failed")
+    what = _CODE_HEADS.get(event.error_code or "", what)
     status = f", HTTP {event.provider_status}" if event.provider_status else ""
     return f"{what} · {event.error_class} · {event.provider}{status}"
 
@@ -50,6 +61,7 @@ def headline(event: LlmCallFailed) -> str:
 def advice(event: LlmCallFailed, retry_key: str) -> str:
     """Return what the user can do about a failure."""
     way_out = _ADVICE.get(event.error_class, "`/model` takes another model.")
+    way_out = _CODE_ADVICE.get(event.error_code or "", way_out)
     return f"{way_out} {retry_key} tries again." if retry_key else way_out
 
 
