@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from yourtool.blobs import fetch
 from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 
@@ -240,13 +241,35 @@ def test_a_text_document_goes_with_the_prompt_by_its_name(line, tmp_path):
     assert started["message"]["content"][1]["text"] == "The file notes.md:\n\n# Plan\n\nShip it.\n"
 
 
-def test_what_is_neither_an_image_nor_text_is_refused_clearly(line, tmp_path):
-    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7\n\xe2\xe3\xcf\xd3")
+def test_what_is_nothing_that_a_model_takes_is_refused_clearly(line, tmp_path):
+    (tmp_path / "program").write_bytes(b"\x7fELF\0\xff")
     line.script([{"say": "never"}])
-    code, out, err = line("-p", "x", "--attach", str(tmp_path / "notes.pdf"))
+    code, out, err = line("-p", "x", "--attach", str(tmp_path / "program"))
     assert (code, out) == (2, "")
-    assert "neither an image" in err
+    assert "pictures (PNG, JPEG, GIF, WebP), recordings" in err
     assert line("-p", "x", "--attach", "missing.png")[0] == 2
+
+
+def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database_d14(line, tmp_path):
+    document = b"%PDF-1.7\n" + b"a long document " * 4_000
+    (tmp_path / "plan.pdf").write_bytes(document)
+    (tmp_path / "said.png").write_bytes(b"OggS a recording")
+    able = '[models."demo:file"]\nsupports_audio = true\nsupports_documents = true\n'
+    (line.home / "models.toml").write_text(able)
+    line.script([{"say": "fine"}])
+    both = ("--attach", str(tmp_path / "plan.pdf"), "--attach", str(tmp_path / "said.png"))
+    code, out, err = line("-p", "what is it?", *both, "--output-format", "stream-json")
+    assert code == 0, err
+    assert "`said.png` is really audio/ogg" in err
+    started = next(
+        each for each in map(json.loads, out.splitlines()) if each["type"] == "turn.started"
+    )
+    _, pdf, sound = started["message"]["content"]
+    assert (pdf["type"], pdf["name"], sound["type"]) == ("document", "plan.pdf", "audio")
+    blobs = line.home / "data" / "blobs"
+    assert fetch(blobs, pdf["source"]["data"]) == document
+    stored = b"".join(path.read_bytes() for path in (line.home / "data").glob("sessions.db*"))
+    assert base64.b64encode(document)[:200] not in stored
 
 
 def test_a_key_never_reaches_output_or_log_r_crd_02(line, monkeypatch):

@@ -54,7 +54,7 @@ def test_every_option_of_a_run_is_read_r_cli_03(tmp_path):
     assert arguments.workspace == tmp_path.resolve()
     assert arguments.add_dirs == (tmp_path.resolve(),)
     assert (arguments.max_turns, arguments.max_cost) == (3, Decimal("0.50"))
-    assert arguments.attachments == (Path("a.png"),)
+    assert arguments.attachments == ("a.png",)
     assert (arguments.effort, arguments.session_dir, arguments.no_color) == ("high", "here", True)
 
 

@@ -21,6 +21,7 @@ from yourtool.agent.consent import ask
 from yourtool.agent.gate import subjects_of
 from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn
+from yourtool.blobs import by_hash, has_bytes
 from yourtool.deltas import ToolOutputDelta
 from yourtool.effects import Confirmation, SideEffects
 from yourtool.errors import ToolError, ToolFailure
@@ -290,6 +291,8 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
         yield await _fail(call, turn, failure, finished.words)
         return
     content = output.content + texts(*call.notes)
+    if has_bytes(content):
+        content = await asyncio.to_thread(by_hash, turn.blobs, content)
     fact = await turn.record(
         ToolCompleted(
             tool_use_id=call.block.id,

@@ -1,23 +1,28 @@
 """Everything a run needs, opened once, and the sessions made of it."""
 
 import asyncio
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from yourtool.agent.addressing import address
-from yourtool.agent.attachments import attachment
+from yourtool.agent.attachments import Attachment, attach, from_bytes
+from yourtool.agent.clipboard import clipboard_picture
 from yourtool.agent.gate import Gate
 from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.scratch import make_scratch_copy
+from yourtool.agent.secrets import known_secrets, masked
 from yourtool.agent.session import Session, Surroundings
 from yourtool.agent.state import State
 from yourtool.agent.turn import Budget, Wishes
@@ -25,7 +30,13 @@ from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
 from yourtool.errors import ConfigError, SessionNotFoundError, UsageError
-from yourtool.events import RouteDecided, SessionCreated, SessionModelSelected, SessionResumed
+from yourtool.events import (
+    RouteDecided,
+    SessionCreated,
+    SessionForked,
+    SessionModelSelected,
+    SessionResumed,
+)
 from yourtool.ids import new_id, new_session_id
 from yourtool.messages import Message, Role, now
 from yourtool.models import Effort, Model
@@ -33,13 +44,15 @@ from yourtool.outcome import NoModelError
 from yourtool.paths import Paths
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers import probed
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.local_servers import LocalServer, discover
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
-from yourtool.store.copies import workspace_hash
+from yourtool.store.copies import fork, workspace_hash
 from yourtool.store.database import Database
+from yourtool.store.exports import export_lines, form_of, write_export
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
 from yourtool.store.sessions import Sessions
@@ -64,8 +77,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     effort: Effort | None = None
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema that every last reply is held to."""
-    attachments: tuple[Path, ...] = ()
-    """Files for the first prompt."""
+    attachments: tuple[str, ...] = ()
+    """Files and addresses for the first prompt."""
     interactive: bool = True
 
 
@@ -89,6 +102,10 @@ class Runtime:
         )
         self.warnings: list[str] = []
         """What the user should know that did not stop the program."""
+        try:
+            probed.learn(probed.recall(self._probed), self.registry, self.catalogue)
+        except ValueError as error:
+            self.warnings.append(str(error))
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
@@ -177,8 +194,30 @@ class Runtime:
         if (chosen := self._explicit_model()) is not None:
             await record(SessionModelSelected(model=chosen.id))
         known = ToolIdMap(await self.log.tool_ids(session_id))
-        around = await self._surroundings(session_id, workspace, confirm, known)
+        parents = [
+            fact.parent_session_id for fact in state.facts if isinstance(fact, SessionForked)
+        ]
+        around = await self._surroundings(session_id, workspace, confirm, known, parents)
         return Session(session_id, state, record, lease, around)
+
+    async def fork(self, session_id: str, at: str | None = None) -> str:
+        """Copy a stored session, or what stood before the prompt `at`; return the new id."""
+        return await fork(self.log, session_id, at)
+
+    async def export(self, session_id: str, file: Path, *, overwrite: bool = False) -> None:
+        """Write a stored session to a file, in the form that its name asks for, without keys.
+
+        Raises:
+            UsageError: the file exists and is not to be replaced, or it cannot be written.
+        """
+        facts = await self.log.read(session_id)
+        mask = partial(masked, secrets=known_secrets(self.paths, os.environ))
+        lines = export_lines(facts, form_of(file), mask, self.paths.blobs)
+        await asyncio.to_thread(write_export, file, lines, overwrite=overwrite)
+
+    def without_keys(self, text: str) -> str:
+        """Return a text with every key that is known taken out; blocks on the file system."""
+        return masked(text, known_secrets(self.paths, os.environ))
 
     async def route(self, prompt: str) -> RouteDecided:
         """Say where a prompt would go in a new session, without sending or storing anything.
@@ -217,8 +256,17 @@ class Runtime:
         routes.structured_output = self.options.output_schema is not None
         return routes
 
-    attachment = staticmethod(attachment)
+    attach = staticmethod(attach)
     """Reads a file as a block of a prompt, for front ends that load the core late."""
+
+    @staticmethod
+    def attach_clipboard() -> Attachment:
+        """Return the picture in the clipboard as a block of a prompt; blocks.
+
+        Raises:
+            UsageError: there is none, or it cannot be had.
+        """
+        return from_bytes(clipboard_picture(), "clipboard")
 
     async def find_local_servers(self) -> tuple[LocalServer, ...]:
         """Look for model servers on this machine, and make their models known."""
@@ -227,6 +275,9 @@ class Runtime:
         for server in found:
             self.registry.attach(server.row)
             self.catalogue.learn(server.models)
+        answers = [probed.answer_of(server.row, server.models) for server in found]
+        with suppress(OSError):  # only a cache
+            await asyncio.to_thread(probed.remember, self._probed, answers)
         return found
 
     def forget_scratch(self, workspace: Path) -> None:
@@ -239,6 +290,10 @@ class Runtime:
         """Return what all sessions have cost since midnight UTC, in US dollars."""
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return await self.sessions.cost_since(midnight)
+
+    @property
+    def _probed(self) -> Path:
+        return self.paths.cache / probed.FILE_NAME
 
     def _gate(self, workspace: Path) -> Gate:
         grants = Grants(self.paths.home / "permissions.toml", workspace)
@@ -273,13 +328,22 @@ class Runtime:
         return self.catalogue.resolve(named).id if named else self.registry.default_model()
 
     async def _surroundings(
-        self, session_id: str, workspace: Path, confirm: Confirm, tool_ids: ToolIdMap
+        self,
+        session_id: str,
+        workspace: Path,
+        confirm: Confirm,
+        tool_ids: ToolIdMap,
+        parents: Sequence[str] = (),
     ) -> Surroundings:
+        """`parents`: sessions whose long outputs the history of this one may name."""
         options, limits = self.options, self.config.limits
-        spill = self.paths.state / "spill" / session_id
+        spills = self.paths.state / "spill"
+        spill = spills / session_id
         await asyncio.to_thread(lambda: spill.mkdir(mode=0o700, parents=True, exist_ok=True))
+        named = [spills / each for each in parents if Path(each).name == each]
+        known = [each for each in named if await asyncio.to_thread(each.is_dir)]
         return Surroundings(
-            workspace=Workspace(workspace, (*options.add_dirs, spill)),
+            workspace=Workspace(workspace, (*options.add_dirs, spill, *known)),
             registry=self.registry,
             routes=self.routes(workspace),
             toolbox=self.toolbox,

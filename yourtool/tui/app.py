@@ -21,14 +21,11 @@ from yourtool.paths import resolve_paths, shipped
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.plain import Colourless, Plain
 from yourtool.tui.sanitise import Sanitise
+from yourtool.tui.screens.attaching import attach_files
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.sessions import pick_session, tell_demo
 from yourtool.tui.screens.turns import TurnScreen
-from yourtool.tui.screens.verbs import (
-    attach_files,
-    offer_local_servers,
-    pick_session,
-    tell_demo,
-)
+from yourtool.tui.screens.verbs import offer_local_servers
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
 

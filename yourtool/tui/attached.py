@@ -1,9 +1,10 @@
 """What goes with the next prompt, and the line that says so."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from yourtool.messages import ContentBlock, TextBlock
+from yourtool.messages import AudioBlock, ContentBlock, DocumentBlock, ImageBlock, TextBlock
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.attachments import Attachment
@@ -47,3 +48,10 @@ class Attached:
         self._tell(
             f"Goes with the next prompt: {names} · `/attach -` leaves it out" if names else None
         )
+
+
+def counted(content: Iterable[ContentBlock]) -> str:
+    """Say what a message holds beside words, such as `2 images, 1 document`."""
+    kinds = ((ImageBlock, "image"), (AudioBlock, "recording"), (DocumentBlock, "document"))
+    found = Counter(word for block in content for kind, word in kinds if isinstance(block, kind))
+    return ", ".join(f"{n} {kind}" if n == 1 else f"{n} {kind}s" for kind, n in found.items())

@@ -20,13 +20,12 @@ from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
 from yourtool.events import Event, Fact, TurnCancelled
-from yourtool.messages import ContentBlock, TextBlock
+from yourtool.tui.attached import Attached
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.reports import money
 from yourtool.tui.screens.entry import Entry
-from yourtool.tui.screens.verbs import EARLY, VERBS
 from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
 from yourtool.tui.widgets.consent import Consent
@@ -89,8 +88,7 @@ class TurnScreen(Screen[None]):
         self.session: Session | None = None
         self.history: History | None = None
         self.completer = Completer()
-        self.attached: tuple[ContentBlock, ...] = ()
-        """What goes with the next prompt."""
+        self.attached = Attached(lambda text: self.banner.tell("attached", text))
         self.playing = False
         """A turn runs, from its first event to its last."""
         self.turn: Worker[None] | None = None
@@ -203,7 +201,7 @@ class TurnScreen(Screen[None]):
         self._remember(draft, parsed)
         self.prompt.load(Draft())
         if isinstance(parsed, Invocation) and (
-            self.session is not None or parsed.command.name in EARLY
+            self.session is not None or not parsed.command.needs_session
         ):
             self.obey(parsed, draft)
         elif self.session is None or self.playing or (len(self.queue) and not self.queue.held):
@@ -215,8 +213,7 @@ class TurnScreen(Screen[None]):
     def send(self, draft: Draft) -> None:
         """Start a turn with a draft."""
         assert self.session is not None, "nothing is sent before there is a session"
-        attached, self.attached = self.attached, ()
-        content = (TextBlock(draft.full), *attached) if attached else draft.full
+        content = self.attached.take(draft.full)
         self.turn = self.play(self.session.send(content), draft)
 
     def send_next(self) -> None:
@@ -231,11 +228,15 @@ class TurnScreen(Screen[None]):
                 self.send(draft)
         self.refresh_status()
 
+    async def do(self, invocation: Invocation) -> None:
+        """Run a slash command; the screen that knows them all says how."""
+        raise NotImplementedError
+
     @work(group="command")
     async def obey(self, invocation: Invocation, draft: Draft) -> None:
         """Run a slash command; its text comes back if it could not be obeyed."""
         try:
-            await VERBS[invocation.command.name](self, invocation.argument)
+            await self.do(invocation)
         except YourtoolError as error:
             self.note("error", str(error))
             self._give_back(draft)
@@ -305,13 +306,15 @@ class TurnScreen(Screen[None]):
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
         cost = money(state.cost_usd)
+        if state.unpriced:
+            cost = f"{cost} + unpriced" if state.cost_usd else "unpriced"
         activity = "stopping" if self._stopping else doing(state.facts, self.transcript.arriving)
         self.status_line.status = Status(
             model=model.id,
             pending="" if pending is None else pending or "default",
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
-            cost=f"{cost} + unpriced" if state.unpriced else cost,
+            cost=cost,
             activity=activity if self.playing else "",
             seconds=int(self.clock() - self._began) if self.playing else None,
             queued=len(self.queue),
@@ -382,6 +385,7 @@ class TurnScreen(Screen[None]):
             self.history.add(left)
 
     def _give_back(self, draft: Draft) -> None:
+        self.attached.put_back()
         if self.prompt.text:
             self.queue.add(draft, first=True)
             self.queue.hold(True)

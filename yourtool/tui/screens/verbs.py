@@ -125,7 +125,10 @@ async def enter_key(chat: "TurnScreen", argument: str) -> None:
     name = argument or await chat.app.push_screen_wait(
         Picker(
             "Key for which provider?",
-            [Choice(row.name, row.label, row.key_url or "") for row in rows.values()],
+            [
+                Choice(row.name, row.label, row.key_url or ("" if row.needs_key else "needs none"))
+                for row in rows.values()
+            ],
         )
     )
     if not name:

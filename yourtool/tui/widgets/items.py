@@ -84,10 +84,11 @@ class UserMessage(Item):
 
     mark = ("❯", "prompt")
 
-    def __init__(self, text: str, images: int = 0) -> None:
+    def __init__(self, text: str, attached: str = "") -> None:
+        """`attached` says what went along, such as `2 images`."""
         super().__init__()
         self._text = text
-        self._images = images
+        self._attached = attached
 
     @property
     def source(self) -> str:
@@ -95,11 +96,10 @@ class UserMessage(Item):
         return self._text
 
     def build(self, width: int) -> list[Line]:
-        """Wrap the words; images are counted beneath."""
+        """Wrap the words; what went along is told beneath."""
         lines = plain_lines(self._text, "user", width) if self._text else []
-        if self._images:
-            words = "1 image" if self._images == 1 else f"{self._images} images"
-            lines.append(Line(((f"[{words}]", "muted"),)))
+        if self._attached:
+            lines.append(Line(((f"[{self._attached}]", "muted"),)))
         return lines
 
 

@@ -54,13 +54,13 @@ from yourtool.events import (
 from yourtool.messages import (
     Audience,
     ContentBlock,
-    ImageBlock,
     Message,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
 )
+from yourtool.tui.attached import counted
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import Status, ToolCard
 from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
@@ -81,6 +81,8 @@ class Story:
         self.items: list[Item] = []
         self.touched: set[Item] = set()
         """Items that are new or changed since whoever draws them cleared this."""
+        self.places: dict[str, Item] = {}
+        """Where messages begin, by their ids."""
         self.highlight: Highlight | None = None
         self._retry_key = retry_key
         self._clock = clock
@@ -163,6 +165,8 @@ class Story:
                 self._go_on()
                 if event.message.metadata.audience is not Audience.MODEL:
                     self._content(event.message.content)
+                if self._parts:
+                    self.places[event.message.id] = self._parts[0]
                 self._summary.add(event)
                 self._end_message()
             case LlmCallFailed():
@@ -247,8 +251,8 @@ class Story:
             return
         if message.metadata.audience is Audience.MODEL:
             return
-        images = sum(isinstance(block, ImageBlock) for block in message.content)
-        self._add(UserMessage(message.text, images))
+        self._add(UserMessage(message.text, counted(message.content)))
+        self.places[message.id] = self.items[-1]
 
     def _go_on(self) -> None:
         """Whatever failed before was not the end."""
