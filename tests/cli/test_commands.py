@@ -282,6 +282,14 @@ def test_doctor_finds_a_model_server_on_this_machine_r_cli_04(run, monkeypatch):
     assert re.search(rf"local server +Ollama +1 model at {server.url}", out)
 
 
+def test_doctor_does_not_call_a_server_ready_that_does_not_answer_r_cli_04(run, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    checks = json.loads(run("doctor", "--json")[1])["checks"]
+    [ollama] = [each for each in checks if (each["area"], each["name"]) == ("provider", "ollama")]
+    assert ollama["status"] == "note"
+    assert ollama["detail"] == "needs no key, and does not answer; `ollama serve` starts it"
+
+
 def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     code, out, _ = run("doctor", "--json")

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +22,7 @@ from yourtool.errors import ConfigError, StoreError
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.local_servers import discover
+from yourtool.providers.local_servers import LocalServer, discover
 from yourtool.providers.registry import Registry
 from yourtool.store.database import Database
 
@@ -83,18 +83,22 @@ def _providers(paths: Paths, config: Config) -> Iterator[Check]:
     if credentials.path.exists():
         yield _private("keys", credentials.path)
     registry = Registry(config, credentials)
-    for row in registry.providers():
+    rows = {row.name: row for row in registry.providers()}
+    found = {server.row.name: server for server in asyncio.run(discover(rows["ollama"].base_url))}
+    for row in rows.values():
         if (why := registry.why_not(row.name)) is not None:
             yield Check("provider", row.name, "note", why)
-        elif (found := credentials.find(row.name, row.key_env)) is not None:
-            yield Check("provider", row.name, "ok", f"key {found.secret} from {found.source}")
+        elif (key := credentials.find(row.name, row.key_env)) is not None:
+            yield Check("provider", row.name, "ok", f"key {key.secret} from {key.source}")
+        elif row.start and row.is_local and row.name not in found:
+            detail = f"needs no key, and does not answer; `{row.start}` starts it"
+            yield Check("provider", row.name, "note", detail)
         else:
             yield Check("provider", row.name, "ok", "needs no key")
-    yield from _local_servers({row.name: row for row in registry.providers()}["ollama"].base_url)
+    yield from _local_servers(found.values())
 
 
-def _local_servers(ollama: str) -> Iterator[Check]:
-    found = asyncio.run(discover(ollama))
+def _local_servers(found: Collection[LocalServer]) -> Iterator[Check]:
     for server in found:
         count = f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}"
         yield Check("local server", server.row.label, "ok", f"{count} at {server.row.base_url}")
