@@ -25,7 +25,7 @@ def plain(text):
 
 
 def markdown(facts, mask=plain):
-    return b"".join(to_markdown("A title", facts, mask)).decode()
+    return b"".join(to_markdown(facts, mask)).decode()
 
 
 async def test_r_per_08_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
@@ -100,7 +100,7 @@ def test_r_crd_02_a_key_stands_in_no_export():
 async def test_r_per_08_markdown_tells_who_said_what(log):
     _, facts = await told(log, "what is `x`?")
     text = markdown(facts)
-    assert text.startswith("# A title\n")
+    assert text.startswith("# what is `x`?\n")
     assert "## You · " in text and "## Assistant · `anthropic:claude-sonnet-4-6` · " in text
     assert "**Call** of `read_file`" in text
     assert "> hm" in text

@@ -27,7 +27,7 @@ class State:
     def __init__(self) -> None:
         self.facts: list[AnyFact] = []
         self.copied = 0
-        """How many of the facts came with a fork or an import; their costs are not this session's."""
+        """How many of the facts came with a fork or an import, and were paid for elsewhere."""
         self.messages: list[Message] = []
         """In the order of their ids, which for tool results is the order of the calls."""
         self.workspace_path = ""

@@ -1,16 +1,24 @@
-"""`yourtool sessions`: the stored sessions, and one of them as text."""
+"""`yourtool sessions`: the stored sessions, one of them as text or as a file, and copies."""
 
 import asyncio
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 from ulid import ULID
 
+from yourtool.agent.secrets import known_secrets, masked
 from yourtool.agent.state import State
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.errors import UsageError
+from yourtool.errors import StoreError, UsageError
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     Message,
     RedactedThinkingBlock,
@@ -22,28 +30,43 @@ from yourtool.messages import (
 )
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
+from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
+from yourtool.store.exports import export_lines, form_of, from_jsonl, write_export
 from yourtool.store.log import Log
-from yourtool.store.sessions import Sessions
+from yourtool.store.sessions import Hit, Sessions, SessionSummary
 
+STANDARD = Path("-")
+"""Standard output or input."""
 _ULID_LENGTH = 26
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """Obey `sessions list` or `sessions show`."""
+    """Obey `sessions` and one of its verbs."""
     asyncio.run(_run(paths, arguments))
     return Exit.ANSWERED
 
 
 async def _run(paths: Paths, arguments: Arguments) -> None:
     database = Database(paths.database)
+    sessions, log = Sessions(database, paths.data / "locks"), Log(database)
+    where = str(arguments.workspace) if arguments.here else None
     try:
-        sessions = Sessions(database, paths.data / "locks")
-        if arguments.action == "list":
-            await _list(sessions, as_json=arguments.json)
-        else:
-            session_id = await sessions.find(session_prefix(arguments.id))
-            await _show(session_id, Log(database), as_json=arguments.json)
+        session_id = await sessions.find(session_prefix(arguments.id)) if arguments.id else ""
+        match arguments.action:
+            case "list":
+                _list(await sessions.list(where), as_json=arguments.json)
+            case "search":
+                _tell_hits(await sessions.search(arguments.words, where), as_json=arguments.json)
+            case "export":
+                await _export(session_id, log, paths, arguments)
+            case "import":
+                await _import(log, paths, arguments)
+            case "fork":
+                fork_id = await fork(log, session_id, arguments.at)
+                _tell_new(fork_id, "Go on with", as_json=arguments.json)
+            case _:
+                await _show(session_id, log, as_json=arguments.json)
     finally:
         await database.close()
 
@@ -66,8 +89,7 @@ def session_prefix(typed: str) -> str:
     return wanted
 
 
-async def _list(sessions: Sessions, *, as_json: bool) -> None:
-    found = await sessions.list()
+def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif not found:
@@ -77,15 +99,71 @@ async def _list(sessions: Sessions, *, as_json: bool) -> None:
             [
                 (
                     each.id,
-                    f"{each.updated_at.astimezone():%Y-%m-%d %H:%M}",
+                    _local(each.updated_at),
                     f"{each.turn_count} turns",
                     f"${each.cost_usd:.4f}",
+                    each.active_model or "default model",
                     each.workspace_path,
                     each.title,
                 )
                 for each in found
             ]
         )
+
+
+def _tell_hits(hits: Sequence[Hit], *, as_json: bool) -> None:
+    if as_json:
+        print_json(hits)
+    elif not hits:
+        print_lines("Nothing was found; every word must stand in one message.")
+    else:
+        print_table(
+            [
+                (hit.session_id, hit.message_id, _local(hit.created_at), hit.role, hit.snippet)
+                for hit in hits
+            ]
+        )
+
+
+def _tell_new(session_id: str, words: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"session_id": session_id})
+    else:
+        print_lines(f"{words}: yourtool --resume {session_id}")
+
+
+async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments) -> None:
+    file = None if arguments.file == STANDARD else arguments.file
+    form = arguments.form or (form_of(file) if file else "jsonl" if arguments.json else "markdown")
+    mask = partial(masked, secrets=known_secrets(paths, os.environ))
+    lines = export_lines(await log.read(session_id), form, mask, paths.blobs)
+    if file is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.writelines(lines)
+        return
+    write_export(file, lines, overwrite=arguments.force)
+    if arguments.json:
+        print_json({"session_id": session_id, "file": str(file), "format": form})
+    else:
+        print_lines(f"Written to {file}.")
+
+
+async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
+    file = arguments.file or STANDARD
+    try:
+        content = sys.stdin.buffer.read() if file == STANDARD else file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"`{file}` cannot be read: {error.strerror}") from error
+    try:
+        facts = from_jsonl(content.splitlines(), paths.blobs)
+        session_id = await adopt(log, facts, arguments.workspace)
+    except (UsageError, StoreError) as error:
+        raise UsageError(f"`{file}` cannot be imported: {error}") from error
+    _tell_new(session_id, "Imported; go on with it", as_json=arguments.json)
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 async def _show(session_id: str, log: Log, *, as_json: bool) -> None:
@@ -117,6 +195,10 @@ def _lines(block: ContentBlock) -> Iterator[str]:
             yield "(thinking, encrypted by the provider)"
         case ImageBlock(media_type=media_type):
             yield f"(image, {media_type})"
+        case AudioBlock(media_type=media_type):
+            yield f"(audio, {media_type})"
+        case DocumentBlock(media_type=media_type):
+            yield f"(document, {media_type})"
         case ToolUseBlock(name=name, input=arguments):
             yield f"> {name} {canonical_json(arguments).decode()}"
         case ToolResultBlock(content=content, is_error=is_error):

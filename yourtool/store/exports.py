@@ -8,9 +8,9 @@ before the fact that needs it each attachment, `{"type": "yourtool.blob", "data"
 import base64
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -19,11 +19,11 @@ from yourtool.blobs import fetch, is_blob, keep
 from yourtool.errors import BlobError, UsageError
 from yourtool.events import AnyFact
 from yourtool.messages import ContentBlock, Message, ToolResultBlock, canonical_json
-from yourtool.store.rows import rewritten
+from yourtool.store.markdown import to_markdown
+from yourtool.store.rows import Rewrite, rewritten
 
 VERSION = 1
-Mask: TypeAlias = Callable[[str], str]
-"""Takes every key out of a text."""
+Form: TypeAlias = Literal["markdown", "jsonl"]
 
 
 class Header(Struct, frozen=True, kw_only=True, tag_field="type", tag="yourtool.session"):
@@ -39,7 +39,19 @@ class Blob(Struct, frozen=True, kw_only=True, tag_field="type", tag="yourtool.bl
     data: str
 
 
-def to_jsonl(facts: Sequence[AnyFact], mask: Mask, blobs: Path) -> Iterator[bytes]:
+def form_of(file: Path) -> Form:
+    """Return the form that the name of a file asks for."""
+    return "jsonl" if file.suffix == ".jsonl" else "markdown"
+
+
+def export_lines(
+    facts: Sequence[AnyFact], form: Form, mask: Rewrite, blobs: Path
+) -> Iterator[bytes]:
+    """Yield a session in one of its forms; `mask` takes every key out of a text."""
+    return to_jsonl(facts, mask, blobs) if form == "jsonl" else to_markdown(facts, mask)
+
+
+def to_jsonl(facts: Sequence[AnyFact], mask: Rewrite, blobs: Path) -> Iterator[bytes]:
     """Yield the lines of an export, with their line feeds; blocks on the file system.
 
     An attachment that is missing is left out; its message says what it was.

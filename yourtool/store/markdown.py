@@ -16,33 +16,36 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.store.exports import Mask
-from yourtool.store.rows import rewritten
+from yourtool.store.rows import Rewrite, rewritten
+from yourtool.store.words import title_of
 from yourtool.text import printable
 
 _TICKS = re.compile("`+")
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
 
 
-def to_markdown(title: str, facts: Sequence[AnyFact], mask: Mask) -> Iterator[bytes]:
+def to_markdown(facts: Sequence[AnyFact], mask: Rewrite) -> Iterator[bytes]:
     """Yield the lines of a document; nothing in it drives a terminal that shows it."""
-    for line in _document(mask(title), [rewritten(fact, mask) for fact in facts]):
+    for line in _document([rewritten(fact, mask) for fact in facts]):
         yield f"{printable(line)}\n".encode()
 
 
-def _document(title: str, facts: Sequence[AnyFact]) -> Iterator[str]:
-    yield f"# {title or 'A session'}"
+def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
+    messages = [message for fact in facts if (message := _message_of(fact)) is not None]
+    asked = next((each for each in messages if each.role is Role.USER), None)
+    yield f"# {(title_of(asked.content) if asked else '') or 'A session'}"
     yield ""
     yield f"- Session: {_code(facts[0].session_id)}"
     for fact in facts:
         if isinstance(fact, SessionCreated):
             yield f"- Directory: {_code(fact.workspace_path)}"
             yield f"- Begun: {_time(fact.timestamp)}"
-            break
-    for fact in facts:
-        message: Message | None = getattr(fact, "message", None)
-        if message is not None:
-            yield from _message(message)
+    for message in messages:
+        yield from _message(message)
+
+
+def _message_of(fact: AnyFact) -> Message | None:
+    return getattr(fact, "message", None)
 
 
 def _message(message: Message) -> Iterator[str]:

@@ -38,7 +38,7 @@ _FIND = """
       AND (:workspace IS NULL OR s.workspace_path = :workspace)
       AND NOT (
           m.id < coalesce(s.copied_through, '')
-          AND s.parent_session_id IN (SELECT id FROM sessions)
+          AND coalesce(s.parent_session_id, '') IN (SELECT id FROM sessions)
       )
     ORDER BY w.rowid DESC LIMIT :limit
 """

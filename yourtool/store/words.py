@@ -1,4 +1,4 @@
-"""What full-text search looks at: the words of a message, a query of words, and a snippet.
+"""Words of messages: those that are indexed, a query of them, a snippet, and a title.
 
 The index breaks text into words as Unicode does
 (https://www.sqlite.org/fts5.html#unicode61_tokenizer). East Asian writing has no spaces between
@@ -11,6 +11,7 @@ from yourtool.messages import ContentBlock, TextBlock
 from yourtool.notation import decode_content
 from yourtool.text import storable
 
+TITLE_LENGTH = 120
 _BEFORE = 40
 _LENGTH = 160
 _UNSPACED = (  # no pattern: one of such ranges takes long to compile
@@ -24,6 +25,13 @@ _UNSPACED = (  # no pattern: one of such ranges takes long to compile
 def words_of(content: Sequence[ContentBlock]) -> str:
     """Return what is indexed of a message: its text, but nothing that tools printed."""
     return _spaced("\n".join(block.text for block in content if isinstance(block, TextBlock)))
+
+
+def title_of(content: Sequence[ContentBlock]) -> str:
+    """Return the first line of a message that says something, cut to a length; else nothing."""
+    text = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+    title = next((words for line in text.splitlines() if (words := " ".join(line.split()))), "")
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
 
 
 def stored_words(content_json: str) -> str:

@@ -8,12 +8,14 @@ from textual import on, work
 from textual.actions import SkipAction
 from textual.widgets import TextArea
 
+from yourtool.agent.commands import Invocation
 from yourtool.config import Mode
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import bindings
 from yourtool.tui.screens.choices import history_choices
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
+from yourtool.tui.screens.verbs import VERBS
 from yourtool.tui.terminal import can_be_woken
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
@@ -33,6 +35,10 @@ class ChatScreen(TurnScreen):
         super().__init__(clock)
         self._last_interrupt = -float(LEAVE_SECONDS)
         self._listing = False
+
+    async def do(self, invocation: Invocation) -> None:
+        """Run a slash command."""
+        await VERBS[invocation.command.name](self, invocation.argument)
 
     # ── messages of the parts ───────────────────────────────────────────────────────────────────
 

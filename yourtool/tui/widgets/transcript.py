@@ -113,6 +113,14 @@ class Transcript(ItemView):
         self._reserve(0)
         self._repaint()
 
+    def go_to(self, message_id: str) -> None:
+        """Select a message and scroll to where it begins; no effect on one that is not shown."""
+        if (item := self._story.places.get(message_id)) is None or item not in self._index:
+            return
+        self._selected = item
+        self.scroll_to(y=self._heights.top(self._index[item]))
+        self._repaint()
+
     def set_highlight(self, highlight: Highlight) -> None:
         """Colour code from now on; what is in view is drawn again."""
         self._story.highlight = highlight

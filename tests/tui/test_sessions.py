@@ -1,0 +1,157 @@
+"""`/fork`, `/search` and `/export` over a real store; the model is a script (R-TUI-20)."""
+
+import contextlib
+import json
+import stat
+
+import pytest
+
+from tests.tui.driving import press, say, screen_text, settle, until
+from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.config import config_file
+from yourtool.paths import resolve_paths
+from yourtool.store.exports import from_jsonl
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.picker import Picker
+
+CANARY = "canary-0815-do-not-leak"
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"replies": [[{"say": "So it is."}]] * 9}))
+    settings = config_file(resolve_paths())
+    settings.parent.mkdir()
+    settings.write_text(f"[providers.demo]\nquirks = {{ script = {json.dumps(str(script))} }}\n")
+    return tmp_path / "work"
+
+
+@contextlib.asynccontextmanager
+async def talking(work, *prompts):
+    """An app in which some prompts were answered."""
+
+    async def opens():
+        return await Runtime.open(resolve_paths(), RunOptions(workspace=work, model="demo:file"))
+
+    app = YourtoolApp(opens)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        for prompt in prompts:
+            await send(pilot, prompt)
+        yield app, pilot
+
+
+async def send(pilot, prompt):
+    chat = pilot.app.chat
+    turns = chat.session.state.turn_count
+    await say(pilot, prompt)
+    await until(pilot, lambda: chat.session.state.turn_count == turns + 1 and not chat.playing)
+
+
+def prompts_of(session):
+    return [each.text for each in session.state.messages if each.role == "user"]
+
+
+async def test_r_tui_20_fork_goes_on_from_here_in_a_session_of_its_own(work):
+    async with talking(work, "first words") as (app, pilot):
+        first = app.chat.session
+        await say(pilot, "/fork")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await settle(pilot)
+        assert "Everything so far" in screen_text(app)
+        await press(pilot, "enter")
+        await until(pilot, lambda: app.chat.session is not first)
+        assert f"Forked here from {first.id}" in screen_text(app).replace("\n", " ")
+        await send(pilot, "other words")
+        assert prompts_of(app.chat.session) == ["first words", "other words"]
+        assert prompts_of(first) == ["first words"]
+        ids = {each.id for each in await app.runtime.sessions.list()}
+        assert ids == {first.id, app.chat.session.id}
+
+
+async def test_r_tui_20_fork_before_a_prompt_gives_it_back_to_be_changed(work):
+    async with talking(work, "one", "two, please") as (app, pilot):
+        first = app.chat.session
+        await say(pilot, "/fork")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: app.chat.session is not first)
+        await settle(pilot)
+        assert prompts_of(app.chat.session) == ["one"]
+        assert app.chat.prompt.text == "two, please"
+
+
+@pytest.mark.parametrize("command", ["/fork", "/export", "/search"])
+async def test_r_tui_20_with_nothing_to_do_it_is_said_and_the_text_stays(work, command):
+    async with talking(work) as (app, pilot):
+        first = app.chat.session
+        await say(pilot, command)
+        await until(pilot, lambda: app.chat.prompt.text == command)
+        await settle(pilot)
+        assert "say something first" in screen_text(app) or "/search WORDS" in screen_text(app)
+        assert app.chat.session is first
+        assert list(work.iterdir()) == []
+
+
+async def test_r_tui_20_search_goes_to_the_message_in_its_session(work):
+    async with talking(work, "about the frobnicator", *(f"line {n}" for n in range(4))) as (
+        app,
+        pilot,
+    ):
+        first = app.chat.session
+        await say(pilot, "/new")
+        await until(pilot, lambda: app.chat.session is not first)
+        await say(pilot, "/search frobni")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await settle(pilot)
+        assert "you · " in screen_text(app)
+        await press(pilot, "enter")
+        await until(pilot, lambda: app.chat.session.id == first.id)
+        await until(pilot, lambda: "about the frobnicator" in screen_text(app))
+
+
+async def test_r_tui_20_a_search_without_a_hit_says_so(work):
+    async with talking(work, "hello") as (app, pilot):
+        await say(pilot, "/search zebra")
+        await until(pilot, lambda: "No message holds all of these words" in screen_text(app))
+        assert app.screen is app.chat
+
+
+async def test_r_tui_20_export_names_a_private_file_without_keys(work, monkeypatch):
+    async with talking(work, f"Fix the [bold]bug[/bold] {CANARY}") as (_, pilot):
+        monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+        await say(pilot, "/export")
+        await until(pilot, lambda: len(list(work.iterdir())) == 1)
+        [file] = work.iterdir()
+        assert file.name == "fix-the-bold-bug-bold.md"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert CANARY not in file.read_text() and "Fix the [bold]bug[/bold]" in file.read_text()
+        await say(pilot, "/export")
+        await until(pilot, lambda: len(list(work.iterdir())) == 2)
+
+
+async def test_r_tui_20_an_export_asks_before_it_writes_over_a_file(work):
+    async with talking(work, "hello") as (app, pilot):
+        file = work / "all.jsonl"
+        file.write_text("mine")
+        await say(pilot, "/export all.jsonl")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await press(pilot, "enter")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert file.read_text() == "mine"
+        await say(pilot, "/export all.jsonl")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: file.read_text() != "mine")
+        facts = from_jsonl(file.read_bytes().splitlines(), work)
+        assert facts[0].session_id == app.chat.session.id
+
+
+async def test_a_place_that_cannot_be_written_is_named(work):
+    async with talking(work, "hello") as (app, pilot):
+        await say(pilot, "/export no/such/dir/a.md")
+        await until(pilot, lambda: app.chat.prompt.text == "/export no/such/dir/a.md")
+        await until(pilot, lambda: "No such file" in " ".join(screen_text(app).split()))
