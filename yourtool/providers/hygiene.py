@@ -15,7 +15,7 @@ from yourtool.config import ThinkingOnSwap
 from yourtool.messages import (
     Audience,
     ContentBlock,
-    ImageBlock,
+    MediaBlock,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -144,7 +144,7 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
         said = _said(message, model, seen)
         content = tuple(said if raw is not None else filter(_is_visible, said))
     else:
-        kinds = (TextBlock, ImageBlock) if message.role is Role.USER else (TextBlock,)
+        kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
         heard = (block for block in message.content if isinstance(block, kinds))
         content = tuple(filter(_is_visible, heard))
         if message.role is Role.USER and not content:
