@@ -15,9 +15,12 @@ from msgspec import NODEFAULT, Meta, Struct
 from yourtool.agent.commands import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
 from yourtool.events import UNSTAMPED, Event
+from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     ImageSource,
     Message,
@@ -33,6 +36,7 @@ from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.outcome import Result
 from yourtool.providers import hygiene
 from yourtool.providers.base import Request
+from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.registry import BUILT_IN, ProviderRow, dialect_of
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tables import Key, dotted
@@ -40,6 +44,7 @@ from yourtool.tui.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
 _PICTURE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
+_PDF, _WAV, _FLAC = "JVBERi0xLjcK", "UklGRgAAAABXQVZFZm10IA==", "ZkxhQwAAACI="
 _OTHER = Model(id="other:model", wire_name="model", capabilities=AdapterCapabilities())
 BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
 
@@ -162,6 +167,10 @@ def _carried(row: ProviderRow) -> dict[str, str]:
         "sealed reasoning": "sent back" if "c2VhbGVk" in own else "left out",
         "pictures by address": "sent" if "https://example.org" in own else "left out",
         "pictures in tool results": aside if _PICTURE in own else "left out",
+        "PDFs": "sent" if _PDF in own else "left out",
+        "PDFs by address": "sent" if "a.pdf" in own else "left out",
+        "recordings (WAV, MP3)": "sent" if _WAV in own else "left out",
+        "recordings (Ogg, FLAC)": "sent" if _FLAC in own else "left out",
         "failed tool results": "marked" if flagged else "told in words",
         "marks for the cache": "yes" if "cache_control" in own else "no",
         "stop sequences": "sent" if "(stop)" in own else "left out",
@@ -170,21 +179,27 @@ def _carried(row: ProviderRow) -> dict[str, str]:
 
 def _sample_model(row: ProviderRow) -> Model:
     can = AdapterCapabilities(
-        supports_thinking=True, supports_images=True, supports_prompt_caching=True
+        supports_thinking=True,
+        supports_images=True,
+        supports_audio=True,
+        supports_documents=True,
+        supports_prompt_caching=True,
     )
     name = ModelId.parse(row.default_model).name if row.default_model else "some-model"
-    return Model(id=f"{row.name}:{name}", wire_name=name, capabilities=can)
+    return Model(id=f"{row.name}:{name}", wire_name=name, capabilities=can, least_cached_tokens=0)
 
 
 def _sample(conversation: tuple[Message, ...], model: Model) -> Request:
+    messages = (_said(Role.SYSTEM, TextBlock("(system)")), *conversation)
     return Request(
         request_id="",
         session_id="",
         message_id="",
         model=model,
-        messages=(_said(Role.SYSTEM, TextBlock("(system)")), *conversation),
+        messages=messages,
         max_output_tokens=32_000,
         stop_sequences=("(stop)",),
+        cache=plan_cache(messages, (), model, "short"),
         tool_ids=ToolIdMap(),
         interrupt=Interrupt(),
     )
@@ -203,7 +218,7 @@ def _history(author: Model) -> list[Message]:
         },
     )
     return [
-        _said(Role.USER, TextBlock("?"), linked),
+        _said(Role.USER, TextBlock("?"), linked, *_files()),
         msgspec.structs.replace(
             _said(
                 Role.ASSISTANT,
@@ -220,8 +235,17 @@ def _history(author: Model) -> list[Message]:
     ]
 
 
+def _files() -> tuple[ContentBlock, ...]:
+    return (
+        DocumentBlock(ImageSource("base64", _PDF), "application/pdf"),
+        DocumentBlock(ImageSource("url", "https://example.net/a.pdf"), "application/pdf"),
+        AudioBlock(ImageSource("base64", _WAV), "audio/wav"),
+        AudioBlock(ImageSource("base64", _FLAC), "audio/flac"),
+    )
+
+
 def _said(role: Role, *content: ContentBlock) -> Message:
-    return Message(id="", session_id="", role=role, content=content, created_at=UNSTAMPED)
+    return Message(id=new_id(), session_id="", role=role, content=content, created_at=UNSTAMPED)
 
 
 WHOLE: dict[str, Callable[[], str]] = {

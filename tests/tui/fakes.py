@@ -37,7 +37,7 @@ from yourtool.messages import (
     Usage,
     UsageExtra,
 )
-from yourtool.models import AdapterCapabilities, Model, Price
+from yourtool.models import AdapterCapabilities, Effort, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import Catalogue
 
@@ -198,6 +198,7 @@ class FakeSession:
         self.workspace = workspace
         self.state = State()
         self.mode = Mode.ASK
+        self.effort: Effort | None = None
         self.model = model
         self.sent: list[str] = []
         self.retries = 0
@@ -206,6 +207,9 @@ class FakeSession:
         self._models = models
         self._scripts = list(scripts)
         self._interrupt: Interrupt | None = None
+
+    def thinking(self) -> str:
+        return f"Thinking: {self.effort}."
 
     @property
     def busy(self) -> bool:

@@ -1,0 +1,96 @@
+from msgspec.structs import replace
+
+from tests.agent.harness import MODEL, names, play
+from yourtool.agent.turn import Wishes
+from yourtool.deltas import Notice
+from yourtool.errors import ServerError
+from yourtool.messages import RequestOptions, Role
+from yourtool.notation import decode_metadata, encode_metadata
+from yourtool.providers.base import OneTool
+from yourtool.providers.scripted import Scripted, calls, fails, says
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def replies(session):
+    return [each for each in session.state.messages if each.role is Role.ASSISTANT]
+
+
+def warnings(events):
+    return [each.text for each in events if isinstance(each, Notice) and each.level == "warning"]
+
+
+async def test_how_a_reply_was_asked_for_is_kept_beside_it_d18(bench):
+    wishes = Wishes(effort="max", cache_retention="long")
+    session = await bench.session(Scripted([says("hello")]), wishes=wishes)
+    await play(session.send("hi"))
+    [reply] = replies(session)
+    assert reply.metadata.request == RequestOptions(
+        thinking_level="high", max_tokens=4_096, tool_choice="auto", cache_retention="long"
+    )
+    stored = decode_metadata(encode_metadata(reply.metadata), where="test")
+    assert stored.request == reply.metadata.request
+    await session.close()
+    resumed = await bench.session(Scripted([]), resume=session.id)
+    assert replies(resumed) == [reply]
+    await resumed.close()
+
+
+async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too_d18(bench):
+    wishes = Wishes(effort="low", tool_choice=OneTool("read_file"))
+    half = says("half") + fails(ServerError("gone"))
+    session = await bench.session(Scripted([half]), wishes=wishes)
+    await play(session.send("hi"))
+    [reply] = replies(session)
+    assert reply.metadata.request.thinking_level == "low"
+    assert reply.metadata.request.tool_choice == "tool:read_file"
+    await session.close()
+
+
+async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench):
+    wishes = Wishes(effort="max", output_schema=SCHEMA, tool_choice="any")
+    (bench.workspace / "a.txt").write_text("a cat")
+    script = Scripted([calls("read_file", path="a.txt"), says("{}")])
+    session = await bench.session(script, wishes=wishes)
+    await play(session.send("hi"))
+    assert [each.effort for each in script.requests] == ["high", "high"]
+    assert [each.output_schema for each in script.requests] == [SCHEMA, SCHEMA]
+    assert [each.tool_choice for each in script.requests] == ["any", "any"]
+    assert replies(session)[0].metadata.request.tool_choice == "any"
+    await session.close()
+
+
+async def test_a_level_that_is_not_taken_is_told_of_once_and_again_when_it_changes_r_adp_17(bench):
+    script = Scripted([says("one"), says("two"), says("three"), says("four")])
+    session = await bench.session(script, wishes=Wishes(effort="max"))
+    [told] = warnings(await play(session.send("hi")))
+    assert told.startswith("`anthropic:test` cannot think at `max`")
+    assert warnings(await play(session.send("hi"))) == []
+    session.effort = "minimal"
+    assert session.thinking() == "Thinking: low instead of minimal; it takes low, medium, high."
+    assert session.thinking() in session.explain()
+    [told] = warnings(await play(session.send("hi")))
+    assert "`minimal`" in told
+    session.effort = None
+    assert warnings(await play(session.send("hi"))) == []
+    assert [each.effort for each in script.requests] == ["high", "high", "low", None]
+    await session.close()
+
+
+async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored_d2(bench):
+    can = replace(MODEL.capabilities, supports_prompt_caching=True)
+    cached = replace(MODEL, capabilities=can, least_cached_tokens=0)
+    script = Scripted([says("one"), says("two")])
+    session = await bench.session(script)
+    session._around.routes.catalogue.learn([cached])
+    await play(session.send("hi"))
+    events = await play(session.send("more"))
+    first, second = (each.cache for each in script.requests)
+    stable, volatile, *_, last = script.requests[1].messages
+    assert [mark.message_id for mark in second.marks] == [
+        None, stable.id, first.marks[-1].message_id, last.id
+    ]  # fmt: skip
+    assert volatile.id not in {mark.message_id for mark in second.marks}
+    assert "marks" not in str(events)
+    assert names(events)[-1] == "turn.completed"
+    await session.close()

@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from tests.cli.line import Line
+from tests.provider_server import ProviderServer, Reply
+from yourtool.headless import held_to
+from yourtool.outcome import Exit, Result
+
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 1}},
+    "required": ["n"],
+}
+
+
+@pytest.fixture
+def served(line: Line, monkeypatch: pytest.MonkeyPatch):
+    with ProviderServer() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
+def schema(tmp_path):
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return path
+
+
+def test_the_answer_is_the_json_text_that_was_asked_for(line, served, schema):
+    served.script.append(Reply('{"n": 3}'))
+    result = line.result("-p", "count", "-m", "opus", "--output-schema", str(schema))
+    assert (result["exit_code"], json.loads(result["result"])) == (0, {"n": 3})
+    [(_, body)] = served.requests
+    sent = body["output_config"]["format"]["schema"]
+    assert (sent["required"], sent["additionalProperties"]) == (["n"], False)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("Three.", "it is not JSON"), ('{"n": 0}', "$.n: must be at least 1")]
+)
+def test_an_answer_that_does_not_fit_fails_and_says_why(line, served, schema, text, problem):
+    served.script.append(Reply(text))
+    result = line.result("-p", "count", "-m", "opus", "--output-schema", str(schema))
+    assert (result["exit_code"], result["is_error"], result["result"]) == (1, True, text)
+    assert result["error"]["class"] == "output_schema_validation_failed"
+    assert problem in result["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "No such file"),
+        ("{", "is no JSON object"),
+        ("[]", "is no JSON object"),
+        ('{"type": "string"}', "must be an `object`"),
+        ('{"type": "object", "oneOf": []}', "`oneOf` is not supported"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_exits_2(line, tmp_path, content, problem):
+    path = tmp_path / "bad.json"
+    if content is not None:
+        path.write_text(content)
+    line.script([{"say": "never"}])
+    code, out, err = line("-p", "count", "--output-schema", str(path))
+    assert (code, out) == (2, "")
+    assert str(path) in err
+    assert problem in err
+
+
+def test_a_model_that_cannot_be_held_to_a_schema_exits_4(line, schema):
+    line.script([{"say": "never"}])
+    result = line.result("-p", "count", "-m", "demo:tour", "--output-schema", str(schema))
+    assert (result["exit_code"], result["error"]["class"]) == (4, "routing_failed")
+    assert "held to a JSON schema" in result["error"]["message"]
+
+
+def test_the_interface_is_held_to_no_schema(line, schema):
+    code, _, err = line("--output-schema", str(schema))
+    assert code == 2
+    assert "`--output-schema` needs `-p`" in err
+
+
+def test_a_failure_is_not_judged_by_a_schema():
+    failed = Result(is_error=True, error=None, exit_code=Exit.LIMIT)
+    assert held_to(SCHEMA, failed) is failed
+
+
+def test_only_levels_that_exist_are_taken_r_adp_17(line):
+    code, _, err = line("-p", "hi", "--effort", "so-so")
+    assert code == 2
+    assert "xhigh" in err

@@ -1,0 +1,38 @@
+import pytest
+
+from tests.tui.driving import say, screen_text, settle
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.completer import Completer
+
+
+@pytest.mark.parametrize(
+    ("typed", "level", "shown"),
+    [
+        ("/effort xhigh", "xhigh", "Thinking: xhigh."),
+        ("/effort -", None, "Thinking: None."),
+        ("/effort", "low", "Thinking: low."),
+        ("/effort so-so", "low", "no thinking level `so-so`"),
+    ],
+)
+async def test_the_thinking_level_is_chosen_and_shown_r_adp_17(tmp_path, typed, level, shown):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "Hello."), workspace=tmp_path / "work")
+    session.effort = "low"
+    runtime = FakeRuntime(tmp_path / "home", session)
+
+    async def opens():
+        return runtime
+
+    app = YourtoolApp(opens)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, typed)
+        await settle(pilot)
+        assert session.effort == level
+        assert shown in screen_text(app)
+
+
+def test_levels_are_completed():
+    offered = Completer().offers("/effort xh")
+    assert [each.label for each in offered.candidates] == ["xhigh"]
