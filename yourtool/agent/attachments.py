@@ -53,8 +53,10 @@ class Attachment(NamedTuple):
     remark: str = ""
 
 
-def attach(what: str | Path) -> Attachment:
+def attach(what: str | Path, base: Path = Path()) -> Attachment:
     """Read a file, or take an `http` address or a `data:` URL; blocks on the file system.
+
+    `base`: where a relative path begins.
 
     Raises:
         UsageError: it cannot be read, is too large, or is nothing that a model takes.
@@ -66,7 +68,7 @@ def attach(what: str | Path) -> Attachment:
         if inline := _INLINE.fullmatch(text):
             return from_bytes(_decoded(inline[1]), "data")
     try:
-        path = Path(what).expanduser()
+        path = base / Path(what).expanduser()
         with path.open("rb") as file:
             content = file.read(READ_LIMIT + 1)
     except (OSError, ValueError, RuntimeError) as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from yourtool.errors import UsageError
@@ -11,12 +12,14 @@ from yourtool.tui.dropped import unquoted
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.attachments import Attachment
     from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session import Session
 
 
 class Chat(Protocol):
     """What is needed of the screen."""
 
     runtime: "Runtime | None"
+    session: "Session | None"
     attached: Attached
 
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
@@ -29,8 +32,8 @@ async def attach(chat: Chat, argument: str) -> None:
     if argument == "-":
         chat.attached.clear()
     elif argument:
-        runtime = _open(chat)
-        await _take(chat, lambda: runtime.attach(unquoted(argument)))
+        runtime, base = _open(chat), chat.session.workspace if chat.session else Path()
+        await _take(chat, lambda: runtime.attach(unquoted(argument), base))
     else:
         names = ", ".join(chat.attached.names)
         chat.note("info", f"Goes with the next prompt: {names or 'nothing'}.")

@@ -1,0 +1,178 @@
+"""Files for the next prompt: `/attach`, `/paste`, and a file dropped on the terminal."""
+
+import base64
+import os
+from urllib.parse import quote
+
+import pytest
+from textual import events
+
+from tests.tui.driving import press, say, screen_text, settle, until
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from yourtool.agent.attachments import attach, from_bytes
+from yourtool.errors import UsageError
+from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.attached import counted
+from yourtool.tui.completer import Completer
+from yourtool.tui.dropped import pasted_file, unquoted
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+class Listening(FakeSession):
+    """A session that keeps what a prompt was made of."""
+
+    async def send(self, content):
+        self.content = content
+        text = content if isinstance(content, str) else content[0].text
+        async for event in super().send(text):
+            yield event
+
+
+class Attaching(FakeRuntime):
+    """Reads real files, and a clipboard that a test fills."""
+
+    attach = staticmethod(attach)
+    clipboard: bytes | None = None
+
+    def attach_clipboard(self):
+        if self.clipboard is None:
+            raise UsageError("There is no picture in the clipboard.")
+        return from_bytes(self.clipboard, "clipboard")
+
+
+@pytest.fixture
+async def chat(tmp_path):
+    """The open interface over a directory that holds `cat.png`."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "cat.png").write_bytes(PIXEL)
+    session = Listening(turn("hello", "Hello."), workspace=work)
+    runtime = Attaching(tmp_path / "home", session)
+
+    async def opens():
+        return runtime
+
+    app = YourtoolApp(opens)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        yield pilot, session, runtime
+
+
+async def test_a_file_goes_with_the_next_prompt_alone(chat):
+    pilot, session, _ = chat
+    await say(pilot, f"/attach {session.workspace / 'cat.png'}")
+    await until(pilot, lambda: "Goes with the next prompt: cat.png" in screen_text(pilot.app))
+    await say(pilot, "what is it?")
+    await until(pilot, lambda: session.sent == ["what is it?"])
+    text, picture = session.content
+    assert (text, type(picture)) == (TextBlock("what is it?"), ImageBlock)
+    await until(pilot, lambda: not pilot.app.chat.playing)
+    assert "Goes with" not in screen_text(pilot.app)
+    await say(pilot, "sure?")
+    await until(pilot, lambda: session.content == "sure?")
+
+
+async def test_what_is_attached_can_be_left_out_again(chat):
+    pilot, _, _ = chat
+    await say(pilot, "/attach cat.png")
+    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await say(pilot, "/attach -")
+    await until(pilot, lambda: not pilot.app.chat.attached.names)
+    await say(pilot, "/attach")
+    await until(pilot, lambda: "Goes with the next prompt: nothing." in screen_text(pilot.app))
+
+
+async def test_a_file_that_cannot_go_along_is_told_and_the_line_comes_back(chat):
+    pilot, _, _ = chat
+    await say(pilot, "/attach missing.png")
+    await until(pilot, lambda: "cannot be attached: No such file" in screen_text(pilot.app))
+    assert pilot.app.chat.prompt.text == "/attach missing.png"
+
+
+async def test_a_prompt_that_is_refused_keeps_what_goes_with_it(chat):
+    pilot, session, _ = chat
+    await say(pilot, f"/attach {session.workspace / 'cat.png'}")
+    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await say(pilot, "@nobody look")
+    await until(pilot, lambda: "neither a model nor a file" in screen_text(pilot.app))
+    assert pilot.app.chat.attached.names == ("cat.png",)
+
+
+async def test_the_clipboards_picture_goes_with_the_next_prompt(chat):
+    pilot, _, runtime = chat
+    await say(pilot, "/paste")
+    await until(pilot, lambda: "no picture in the clipboard" in screen_text(pilot.app))
+    pilot.app.chat.prompt.clear()
+    runtime.clipboard = PIXEL
+    await say(pilot, "/paste")
+    await until(pilot, lambda: pilot.app.chat.attached.names == ("clipboard",))
+
+
+async def test_a_file_that_is_dropped_becomes_an_offer_and_nothing_else(chat):
+    pilot, session, _ = chat
+    path = session.workspace / "cat.png"
+    pilot.app.chat.prompt.post_message(events.Paste(f"'{path}' "))
+    await until(pilot, lambda: pilot.app.chat.prompt.text == f"/attach {path}")
+    assert not pilot.app.chat.attached.names
+    await press(pilot, "enter")
+    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+
+
+@pytest.fixture
+def picture(tmp_path):
+    path = tmp_path / "a cat's (1).png"
+    path.write_bytes(PIXEL)
+    return path
+
+
+def test_a_dropped_path_is_read_as_terminals_write_it(picture):
+    escaped = str(picture).replace(" ", "\\ ").replace("'", "\\'").replace("(", "\\(")
+    for text in (str(picture), f'"{picture}"', escaped, f"file://{quote(str(picture))}"):
+        assert pasted_file(f"{text}\n") == str(picture)
+
+
+def test_any_other_paste_stays_text(tmp_path, picture):
+    (tmp_path / "notes.txt").write_text("words")
+    os.mkfifo(tmp_path / "pipe.png")
+    for text in (
+        "",
+        "words",
+        "/",
+        f"look at {picture}",
+        f"{picture}\n{picture}",
+        str(tmp_path / "notes.txt"),
+        str(tmp_path / "pipe.png"),
+        str(tmp_path),
+        "/a\0b",
+        "~nobody-here/cat.png",
+        "/" + "x" * 5_000,
+        "'",
+    ):
+        assert pasted_file(text) is None
+
+
+def test_quotes_that_do_not_match_are_left_alone():
+    assert unquoted("it's") == "it's"
+    assert unquoted("two words") == "two words"
+
+
+def test_files_are_completed():
+    completer = Completer()
+    assert completer.wants_files("/attach c")
+    completer.files = ["art/cat.png", "notes.md"]
+    assert not completer.wants_files("/attach c")
+    assert [each.text for each in completer.offers("/attach ca").candidates] == ["art/cat.png"]
+
+
+def test_what_went_along_is_counted():
+    source = ImageSource("url", "https://example.org/a")
+    picture = ImageBlock(source, "image/png")
+    assert counted((TextBlock("x"),)) == ""
+    assert counted((picture, DocumentBlock(source, "application/pdf"), picture)) == (
+        "2 images, 1 document"
+    )
+    assert counted((AudioBlock(source, "audio/wav"),)) == "1 recording"
