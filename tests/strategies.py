@@ -8,15 +8,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from yourtool.messages import (
+    Audience,
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ErrorInfo,
     ImageBlock,
     ImageSource,
+    ImportSource,
     Message,
     MessageMetadata,
     MessageStatus,
+    Origin,
+    RateLimits,
+    Receipt,
     RedactedThinkingBlock,
     Role,
     RoutingDecisionRecord,
@@ -115,6 +120,25 @@ routings = st.builds(
     confidence=st.none() | st.floats(0, 1),
     alternatives_considered=st.lists(model_ids, max_size=2).map(tuple),
 )
+receipts = st.builds(
+    Receipt,
+    request_id=st.none() | words,
+    response_id=st.none() | words,
+    rate_limits=st.none()
+    | st.builds(
+        RateLimits,
+        remaining_requests=st.none() | tokens,
+        reset_seconds=st.none() | st.floats(0, 10**6),
+    ),
+)
+sources = st.builds(
+    ImportSource,
+    system=names,
+    format=names,
+    source_id=st.none() | words,
+    imported_at=st.none() | times,
+    warnings=st.lists(texts, max_size=2).map(tuple),
+)
 metadatas = st.builds(
     MessageMetadata,
     model=st.none() | model_ids,
@@ -149,9 +173,15 @@ metadatas = st.builds(
         estimated=st.booleans(),
         unpriced=st.booleans(),
         reasoning_tokens=st.none() | tokens,
+        image_tokens=st.none() | tokens,
+        audio_tokens=st.none() | tokens,
         reported_cost_usd=st.none() | costs,
+        receipt=st.none() | receipts,
     ),
-    origin=st.none() | names,
+    terminate=st.booleans(),
+    origin=st.none() | st.sampled_from(Origin) | names.map("custom:{}".format),
+    audience=st.sampled_from(Audience),
+    import_source=st.none() | sources,
 )
 any_messages = st.builds(
     Message,
