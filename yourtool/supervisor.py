@@ -14,6 +14,7 @@ import sys
 import termios
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -56,7 +57,8 @@ def supervised(run: Callable[[], int]) -> int:
         try:
             return run()
         finally:
-            os.write(say_farewell, _ENDED_IN_ORDER)
+            with suppress(BrokenPipeError):  # the parent may be gone
+                os.write(say_farewell, _ENDED_IN_ORDER)
     os.close(say_farewell)
     os.close(parent_alive)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us

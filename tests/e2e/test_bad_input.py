@@ -215,3 +215,22 @@ def test_the_terminal_is_restored_and_the_session_resumes_after_a_death(work, ho
     )
     assert database.execute(open_turns).fetchall() == []
     database.close()
+
+
+def test_the_terminal_is_restored_when_the_supervisor_is_killed(work, home):
+    """R16: the program notices that its parent is gone, and puts everything back itself."""
+    with (
+        ProviderServer([Reply("word " * 200, pause=0.05, words_at_once=1)]) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait(READY)
+        terminal.say("talk")
+        terminal.wait("word word")
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.wait(lambda _: b"\x1b[?1049l" in terminal.output)
+        terminal.wait(lambda _: b"\x1b[?25h" in terminal.output[-400:])
+        terminal.read(0.5)
+        assert b"Traceback" not in terminal.output
+        for mode in (b"1000", b"1003", b"1004", b"1006", b"2004"):
+            off, on = (terminal.output.rfind(b"\x1b[?%s%s" % (mode, end)) for end in (b"l", b"h"))
+            assert off > on, mode

@@ -227,6 +227,13 @@ async def test_r_tui_10_thinking_unfolds(session):
         assert "because of this" not in stage.shown()
 
 
+def test_r_tui_11_a_search_is_known_by_what_it_looks_for():
+    card = ToolCard("grep")
+    card.takes({"path": "src", "pattern": "def main"})
+    card.lay_out(60)
+    assert card.rows[0].text == "grep def main · queued"
+
+
 def test_r_tui_11_a_card_goes_through_all_its_states(session):
     story = Story(clock=iter([0.0, *[7.5] * 20]).__next__)
 

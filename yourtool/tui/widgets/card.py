@@ -15,7 +15,7 @@ from yourtool.tui.widgets.items import Item, plain_lines
 
 Status: TypeAlias = Literal["queued", "waiting", "running", "ok", "failed", "denied", "cancelled"]
 
-_KEY_ARGUMENTS = ("command", "path", "url", "pattern", "query", "file", "name")
+_KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
 _FAILURE_ROWS = 8
 _DIFF_ROWS = 24

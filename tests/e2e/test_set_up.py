@@ -1,0 +1,76 @@
+"""`make` sets itself up, also with a Python that comes without `ensurepip`, as Debian's does."""
+
+import ensurepip
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import ROOT
+
+BUNDLED = Path(ensurepip.__file__).parent / "_bundled"
+
+
+def make_environment(directory, tmp_path, *missing, **variables):
+    """Run `.ci/venv` with a Python that lacks some modules, and without the network."""
+    lacking = tmp_path / "lacking"
+    for name in missing:
+        (lacking / name).mkdir(parents=True)
+        (lacking / name / "__init__.py").write_text(f"raise ImportError('no {name} here')\n")
+    kept = {key: os.environ[key] for key in ("HOME", "LANG") if key in os.environ}
+    return subprocess.run(
+        [ROOT / ".ci" / "venv"],
+        cwd=directory,
+        env={
+            **kept,
+            "PATH": str(tmp_path / "empty"),
+            "PYTHON": sys.executable,
+            "PYTHONPATH": str(lacking),
+            "PIP_NO_INDEX": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    found = list(BUNDLED.glob("pip-*.whl"))
+    if not found:
+        pytest.skip("this Python brings no wheel of pip, and there is no network")
+    directory = tmp_path / "wheels"
+    directory.mkdir()
+    shutil.copy(found[0], directory)
+    return directory
+
+
+def test_without_ensurepip_the_pip_that_is_there_fills_the_environment(tmp_path, wheels):
+    work = tmp_path / "work"
+    work.mkdir()
+    done = make_environment(work, tmp_path, "ensurepip", PIP_FIND_LINKS=str(wheels))
+    assert done.returncode == 0, done.stderr
+    python = work / ".venv" / "bin" / "python"
+    where = subprocess.run(
+        [python, "-c", "import pip; print(pip.__file__)"], capture_output=True, text=True
+    )
+    assert Path(where.stdout.strip()).is_relative_to(work / ".venv")
+    (work / ".venv" / "kept").touch()
+    again = make_environment(work, tmp_path / "again")
+    assert again.returncode == 0, again.stderr
+    assert (work / ".venv" / "kept").exists(), "what is whole is left alone"
+
+
+def test_without_any_way_to_pip_the_missing_package_is_named(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    done = make_environment(work, tmp_path, "ensurepip", "pip", "virtualenv", "uv")
+    assert done.returncode == 1
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"python{version}-venv" in done.stderr
+    assert "Traceback" not in done.stderr
