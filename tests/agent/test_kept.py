@@ -1,0 +1,92 @@
+"""Attachments in a session: kept by hash, sent as they were, refused where none can be."""
+
+import base64
+
+import pytest
+
+from tests.agent.harness import MODEL, play
+from yourtool.blobs import fetch
+from yourtool.errors import BlobError, UsageError
+from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.scripted import Scripted, calls, says
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def inline(content):
+    return ImageSource("base64", base64.b64encode(content).decode())
+
+
+PICTURE = (TextBlock("what is this?"), ImageBlock(inline(PIXEL), "image/png"))
+
+
+async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes_d14(bench):
+    adapter = Scripted([says("A pixel.")])
+    session = await bench.session(adapter)
+    await play(session.send(PICTURE))
+    [message, _] = session.state.messages
+    reference = message.content[1].source
+    assert reference.kind == "file_ref"
+    assert fetch(bench.root / "blobs", reference.data) == PIXEL
+    assert base64.b64encode(PIXEL) in Anthropic().to_wire(adapter.requests[0]).body
+    await session.close()
+    stored = b"".join(path.read_bytes() for path in bench.root.rglob("*.db*"))
+    assert base64.b64encode(PIXEL)[:60] not in stored
+    assert reference.data.encode() in stored
+
+
+async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash_d14(bench):
+    (bench.workspace / "dot.png").write_bytes(PIXEL)
+    adapter = Scripted([calls("read_file", path="dot.png"), says("A pixel.")])
+    session = await bench.session(adapter)
+    await play(session.send("look"))
+    [_, picture] = session.state.messages[2].result.content
+    assert fetch(bench.root / "blobs", picture.source.data) == PIXEL
+    assert base64.b64encode(PIXEL) in Anthropic().to_wire(adapter.requests[1]).body
+    await session.close()
+
+
+async def test_a_session_goes_on_when_its_attachments_are_gone_d14(bench, caplog):
+    adapter = Scripted([says("A pixel."), says("I cannot see it any more.")])
+    session = await bench.session(adapter)
+    await play(session.send(PICTURE))
+    for kept in (bench.root / "blobs").iterdir():
+        kept.unlink()
+    await play(session.send("and now?"))
+    assert session.state.messages[-1].text == "I cannot see it any more."
+    body = Anthropic().to_wire(adapter.requests[1]).body
+    assert b"an image that could not be shown to you" in body
+    assert "kept attachment cannot be read" in caplog.text
+    await session.close()
+
+
+async def test_nothing_is_stored_when_an_attachment_cannot_be_kept_d14(bench):
+    (bench.root / "blobs").write_text("in the way")
+    session = await bench.session(Scripted([says("never")]))
+    with pytest.raises(BlobError, match="cannot be kept"):
+        await play(session.send(PICTURE))
+    assert not session.state.messages
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("block", "kind", "what"),
+    [
+        (AudioBlock(inline(b"RIFF\0\0\0\0WAVE"), "audio/wav"), "audio", "recording"),
+        (DocumentBlock(inline(b"%PDF-1.7"), "application/pdf"), "documents", "document"),
+    ],
+)
+async def test_a_model_that_takes_no_such_thing_is_refused_d14(bench, block, kind, what):
+    session = await bench.session(Scripted([says("never")]))
+    events = await play(session.send((TextBlock("hm"), block)))
+    assert any(f"`{MODEL.id}` takes no {what}s" in str(event) for event in events)
+    with pytest.raises(UsageError) as refusal:
+        await play(session.select("other"))
+    assert str(refusal.value) == (
+        f"Cannot swap to openai:other: session contains {kind} that this model can't process."
+        f" Active model unchanged. The first {what} is in message 1 of 1."
+    )
+    await session.close()
