@@ -7,7 +7,7 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, MODEL, User, names, play
 from yourtool.config import Limits
 from yourtool.deltas import TokenUsage
-from yourtool.errors import AuthError
+from yourtool.errors import AuthError, ContextOverflowError, InvalidRequestError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided, TurnCompleted
 from yourtool.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, counts, fails, says
@@ -99,4 +99,15 @@ async def test_the_cost_ceiling_of_a_turn_pauses_and_asks(bench, answer, request
     assert len(adapter.requests) == requests
     assert isinstance(events[-1], TurnCompleted)
     assert validate_session(session.state.messages) == []
+    await session.close()
+
+
+@pytest.mark.parametrize("error", [InvalidRequestError("no"), ContextOverflowError("too long")])
+async def test_refusals_of_a_request_never_take_a_model_out_r_rte_05(bench, error):
+    session = await bench.session(Scripted([fails(error)] * 6 + [says("still here")]))
+    for _ in range(6):
+        events = await play(session.send("hi"))
+        assert not any(isinstance(event, ProviderUnavailable) for event in events)
+    await play(session.send("and now?"))
+    assert session.state.messages[-1].text == "still here"
     await session.close()

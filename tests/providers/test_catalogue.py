@@ -219,6 +219,13 @@ def test_the_user_can_price_a_model_and_the_version_says_so(load):
     assert catalogue.pricing_version == load().pricing_version + "+2027-01-01"
 
 
+def test_an_amount_in_a_tier_that_is_no_price_is_refused(load):
+    tier = "above_prompt_tokens = 1, input_per_mtok_usd = nan, output_per_mtok_usd = 1"
+    row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = 1\ntiers = [{{ {tier} }}]"
+    with pytest.raises(ConfigError, match=r"prices.toml:4: .*tiers`: a price is zero or more"):
+        load("", f'[models."a:b"]\n{row}')
+
+
 def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it_whole(load):
     shipped = load().get("google:gemini-2.5-pro").price
     assert shipped is not None

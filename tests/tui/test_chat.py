@@ -22,6 +22,7 @@ from tests.tui.fakes import (
 from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.errors import ConfigError, SessionBusyError
+from yourtool.messages import UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.entry import Entry
@@ -131,6 +132,17 @@ async def test_a_turn_is_shown_and_booked(home, session):
         status = app.chat.status_line.status
         assert (status.model, status.cost, status.context) == (SONNET.id, "$0.0123", 2)
         assert app.chat.prompt.text == ""
+
+
+async def test_r_cst_01_the_status_line_says_unpriced_and_not_nothing(home, session):
+    app, _ = app_of(home, session)
+    unknown = UsageExtra(unpriced=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        for cost, shown in (("0", "unpriced"), ("0.5", "$0.5000 + unpriced")):
+            session.state.apply(replied("a", cost=cost, extra=unknown))
+            app.chat.refresh_status()
+            assert app.chat.status_line.status.cost == shown
 
 
 async def test_r_tui_01_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home, session):

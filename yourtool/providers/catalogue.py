@@ -6,14 +6,14 @@ rows are laid over the shipped ones key by key. Whatever is written wrongly is o
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, astuple, replace
 
 from yourtool.config import Config
 from yourtool.errors import ConfigError, UnknownModelError
@@ -210,8 +210,8 @@ def _prices(paths: Paths) -> tuple[dict[str, Price], str]:
             missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()
             if missing:
                 raise _error(file, ("models", name), f"`{min(missing)}` is missing")
-            for key, value in row.items():
-                if isinstance(value, Decimal) and not (value.is_finite() and value >= 0):
+            for key, value in _amounts(row):
+                if not (value.is_finite() and value >= 0):
                     raise _error(file, ("models", name, key), "a price is zero or more")
             prices[name] = Price(**row)
         if tables.get("models"):
@@ -219,6 +219,15 @@ def _prices(paths: Paths) -> tuple[dict[str, Price], str]:
                 raise _error(file, ("pricing_version",), "a date such as `2026-11-21` is missing")
             versions.append(tables["pricing_version"])
     return prices, "+".join(dict.fromkeys(versions))
+
+
+def _amounts(row: Mapping[str, Any]) -> Iterator[tuple[str, Decimal]]:
+    """Yield every amount of a price with the key it stands under, those of its tiers as well."""
+    for key, value in row.items():
+        if isinstance(value, Decimal):
+            yield key, value
+    for tier in row.get("tiers", ()):
+        yield from (("tiers", each) for each in astuple(tier) if isinstance(each, Decimal))
 
 
 def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
