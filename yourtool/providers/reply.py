@@ -372,11 +372,9 @@ class Reply:
             return TokenUsage(input_tokens=0, output_tokens=0)
         model = self._request.model.id
         _log.warning("`%s` did not say how many tokens it used; they are estimated", model)
-        said = sum(estimate_text(part) for block in self._blocks for part in block.parts)
+        said = sum(estimate_text("".join(block.parts), model) for block in self._blocks)
         return TokenUsage(
-            input_tokens=estimate_tokens(
-                self._request.messages, self._request.tools, self.provider
-            ),
+            input_tokens=estimate_tokens(self._request.messages, self._request.tools, model),
             output_tokens=max(1, round(said)),
             estimated=True,
         )
