@@ -57,6 +57,7 @@ from yourtool.providers.refusal import refusal
 from yourtool.providers.scripted import Scripted, calls, calls_badly, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.items import Reply, UserMessage
@@ -470,6 +471,15 @@ def test_d8_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
         story.take(changed)
     shown = [item.source for item in story.items if isinstance(item, UserMessage | Reply)]
     assert shown == ([] if audience is Audience.MODEL else ["to be seen?", "An aside."])
+
+
+@pytest.mark.parametrize("audience", Audience)
+def test_d8_a_document_for_people_leaves_out_what_is_for_the_model_alone(audience):
+    session = Session()
+    facts = [session.started("Hello?"), replaced(session.answered(TextBlock("Aside.")), audience)]
+    document = b"".join(to_markdown(facts, lambda text: text))
+    assert b"Hello?" in document
+    assert (b"Aside." in document) is (audience is not Audience.MODEL)
 
 
 def replaced(event, audience):

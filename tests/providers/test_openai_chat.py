@@ -403,9 +403,9 @@ async def test_counters_are_disjoint_and_never_negative_r_adp_12(counters, bucke
     "counters", [{"choices": []}, {"usage": None}, usage(None, 5), usage("a", True), usage(5, None)]
 )
 async def test_counters_that_are_missing_are_estimated_r_adp_13(counters):
-    used = (await replies(delta(content="a" * 350), delta("stop"), counters)).usage
+    used = (await replies(*[delta(content="a word ")] * 50, delta("stop"), counters)).usage
     assert used.estimated
-    assert used.output_tokens == 100
+    assert 90 <= used.output_tokens <= 110
 
 
 async def test_further_choices_are_not_mixed_in():

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from yourtool.events import AnyFact, SessionCreated
 from yourtool.messages import (
+    Audience,
     ContentBlock,
     Message,
     RedactedThinkingBlock,
@@ -41,7 +42,8 @@ def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
             yield f"- Directory: {_code(fact.workspace_path)}"
             yield f"- Begun: {_time(fact.timestamp)}"
     for message in messages:
-        yield from _message(message)
+        if message.metadata.audience is not Audience.MODEL:
+            yield from _message(message)
 
 
 def _message_of(fact: AnyFact) -> Message | None:
