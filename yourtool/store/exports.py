@@ -110,7 +110,7 @@ def write_export(path: Path, lines: Iterable[bytes], *, overwrite: bool = False)
         finally:
             part.unlink(missing_ok=True)
     except FileExistsError as error:
-        raise UsageError(f"`{path}` exists; name another file.") from error
+        raise UsageError(f"`{path}` exists; name another file, or say `--force`.") from error
     except OSError as error:
         raise UsageError(f"`{path}` cannot be written: {error.strerror or error}") from error
 
