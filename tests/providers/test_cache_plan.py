@@ -20,6 +20,7 @@ from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
 from yourtool.providers.hygiene import view
 from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.registry import BUILT_IN, dialect_of
 from yourtool.providers.tool_ids import ToolIdMap
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
@@ -81,7 +82,7 @@ def test_nothing_is_marked_where_nothing_is_kept(target):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=12)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 @given(history=histories())
 def test_two_requests_in_a_row_share_their_bytes_r_adp_18(dialect, history):
     logging.disable(logging.WARNING)
@@ -131,6 +132,20 @@ def test_an_hour_is_asked_for_on_the_makers_own_host_only_d2(keeps_long, mark):
     body = json.loads(OpenAIResponses(keeps_long=keeps_long).to_wire(asked).body)
     assert body["prompt_cache_key"] == asked.session_id
     assert body.get("prompt_cache_retention") == ("24h" if keeps_long else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "mark"),
+    [("anthropic", None, b'"ttl":"1h"'), ("anthropic", "https://proxy.example.com", None),
+     ("openai", None, b'"24h"'), ("openai", "http://127.0.0.1:1234/v1", None)],
+)  # fmt: skip
+def test_the_registry_knows_whose_host_it_is_d2(name, url, mark):
+    row = next(each for each in BUILT_IN if each.name == name)
+    target = model(name, "claude-sonnet-4-6")
+    plan = plan_cache(full(target), (READ,), target, "long")
+    dialect = dialect_of(replace(row, base_url=url or row.base_url))
+    body = dialect.to_wire(request(target, full(target), (READ,), cache=plan)).body
+    assert (mark in body) if mark else not (b'"1h"' in body or b'"24h"' in body)
 
 
 def test_a_session_that_keeps_nothing_names_no_key():
