@@ -348,7 +348,9 @@ class FakeRuntime:
         self.options = SimpleNamespace(workspace=sessions[0].workspace, attachments=())
         self.config = Config()
         known = Catalogue([GPT, SONNET, TOUR], "2026-01-01")
-        self.catalogue = SimpleNamespace(all=lambda: (GPT, SONNET), resolve=known.resolve)
+        self.catalogue = SimpleNamespace(
+            all=lambda: (GPT, SONNET), resolve=known.resolve, told_at=known.told_at
+        )
         self.credentials = FakeCredentials()
         self.registry = FakeRegistry(self.credentials)
         self.availability = SimpleNamespace(reset=lambda provider: None)
