@@ -1,9 +1,10 @@
 import pytest
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 
-from yourtool.tui.plain import _SIGNS, Plain
+from yourtool.tui.plain import _SIGNS, Colourless, Plain
 from yourtool.tui.terminal import called, titled, untitled
 
 
@@ -21,6 +22,19 @@ def test_r_tui_23_lines_and_signs_are_ascii_and_words_stay():
 def test_every_sign_is_as_wide_as_what_it_stands_for():
     assert all(cell_len(sign) == cell_len(plain) == 1 for sign, plain in _SIGNS.items())
     assert all(plain.isascii() for plain in _SIGNS.values())
+
+
+def test_r_tui_23_without_colours_what_stood_out_is_reversed():
+    night = Color(20, 20, 20)
+    row = [
+        Segment("cursor", Style.parse("#000000 on #ffffff")),
+        Segment("diff", Style.parse("bold green on #1d3226")),
+        Segment("plain", None),
+    ]
+    cursor, diff, plain = Colourless().apply(row, night)
+    assert cursor.style == Style(reverse=True)
+    assert diff.style == Style(bold=True)
+    assert plain == row[2]
 
 
 @pytest.mark.parametrize("write", [titled, called])

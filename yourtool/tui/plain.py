@@ -9,6 +9,9 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
+STANDS_OUT = 0.25
+"""How much brighter or darker than its surroundings (0 to 1) a background has to be."""
+
 
 def _box(char: str) -> str:
     words = name(char)
@@ -42,18 +45,30 @@ class Plain(LineFilter):
 
 
 class Colourless(LineFilter):
-    """Takes every colour away, as https://no-color.org asks; bold and reverse stay."""
+    """Takes every colour away, as https://no-color.org asks; bold and reverse stay.
+
+    What stood out by its background, such as the cursor and a chosen row, is reversed.
+    """
 
     def apply(self, segments: Sequence[Segment], background: Color) -> list[Segment]:
         """Return the segments of a row without colours."""
         return [
             segment
             if segment.style is None
-            else Segment(segment.text, _colourless(segment.style), segment.control)
+            else Segment(segment.text, _colourless(segment.style, background), segment.control)
             for segment in segments
         ]
 
 
 @lru_cache(1024)
-def _colourless(style: Style) -> Style:
-    return Style.from_meta(style.meta) + style.without_color if style.meta else style.without_color
+def _colourless(style: Style, background: Color) -> Style:
+    plain = style.without_color
+    if style.meta:
+        plain += Style.from_meta(style.meta)
+    if style.bgcolor is None or style.bgcolor.is_default:
+        return plain
+    contrast = abs(Color.from_rich_color(style.bgcolor).brightness - background.brightness)
+    return plain + _REVERSED if contrast > STANDS_OUT else plain
+
+
+_REVERSED = Style(reverse=True)

@@ -23,7 +23,6 @@ class Completion(Block):
         color: $foreground;
         &.-open { display: block; }
         .completion--chosen { background: $primary; color: $background; text-style: bold; }
-        &:nocolor .completion--chosen { text-style: bold reverse; }
         .completion--about { color: $text-muted; }
     }
     """

@@ -32,7 +32,6 @@ class Options(Block):
     DEFAULT_CSS = """
     Options {
         .options--chosen { background: $warning; color: $background; text-style: bold; }
-        &:nocolor .options--chosen { text-style: bold reverse; }
         .options--asleep { color: $text-disabled; }
     }
     """
