@@ -177,7 +177,7 @@ def test_one_variable_moves_everything_and_the_workspace_stays_as_it_was(tmp_pat
         ["completion", "bash"],
         ["permissions", "check", "ls"],
         ["cost", "--json"],
-        *(["sessions", word, "x"] for word in ("search", "export", "import", "fork", "delete")),
+        ["sessions", "delete", "x"],
         ["sessions", "check"],
     ],
 )

@@ -26,7 +26,7 @@ from yourtool.deltas import ToolUseEnd, ToolUseStart
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.events import ToolCalled
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.screens import verbs
+from yourtool.tui.screens import sessions
 from yourtool.tui.screens.chat import ChatScreen
 
 SIZES = pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_r_tui_24_picker(app_of, snap_compare, size):
 
 @SIZES
 def test_r_tui_24_resume(app_of, snap_compare, size, monkeypatch):
-    monkeypatch.setattr(verbs, "now", lambda: WHEN)
+    monkeypatch.setattr(sessions, "now", lambda: WHEN)
 
     async def play(pilot):
         await opened(pilot)
