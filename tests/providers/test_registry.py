@@ -366,3 +366,32 @@ print(*sorted(sys.modules))
     ).stdout.split()
     late = {"httpx", "httpx2", "anthropic", "openai", "yourtool.providers.wire"}
     assert late.isdisjoint(loaded)
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "google", "ollama"])
+def test_what_is_prepared_leaves_nothing_to_import_for_the_first_request(provider, tmp_path):
+    program = f"""
+import sys
+from yourtool.config import Config
+from yourtool.credentials import Credentials
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.paths import resolve_paths
+from yourtool.providers.registry import Registry
+
+keys = dict.fromkeys(["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"], "k" * 40)
+environ = {{**keys, "GEMINI_API_KEY": "k" * 40}}
+registry = Registry(Config(), Credentials(resolve_paths({str(tmp_path)!r}), environ), environ)
+model = Model(id="{provider}:any", wire_name="any", capabilities=AdapterCapabilities())
+registry.prepare(model)
+before = set(sys.modules)
+registry.adapter(model)
+print(sorted(set(sys.modules) - before))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.startswith("[]"), run.stdout + run.stderr
+
+
+def test_a_provider_that_cannot_be_used_has_nothing_to_prepare(open_registry):
+    registry = open_registry(providers=local("http://127.0.0.1:1/v1", quirks={"effort": "?"}))
+    for name in ("anthropic:x", "local:x", "nobody:x", "demo:tour"):
+        registry.prepare(model(name))

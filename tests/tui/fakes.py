@@ -298,6 +298,9 @@ class FakeRegistry:
             return None
         return f"no key: set `{provider.upper()}_API_KEY` or use /key {provider}"
 
+    def prepare(self, model: Model) -> None:
+        """Have nothing to import."""
+
     def providers(self) -> tuple[SimpleNamespace, ...]:
         return tuple(
             SimpleNamespace(

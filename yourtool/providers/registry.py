@@ -6,6 +6,7 @@ nothing until a request needs them.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -192,6 +193,17 @@ class Registry:
         adapter = self._retrying(adapter)
         self._adapters[place] = key, adapter
         return adapter
+
+    def prepare(self, model: Model) -> None:
+        """Import what a request to a model needs, ahead of it; for a thread, nothing is sent."""
+        row = self._rows.get(model.provider)
+        if row is None or row.api == "scripted" or self.why_not(row.name) is not None:
+            return
+        with suppress(ConfigError):  # told when a request is made
+            dialect_of(row)
+        import_module("yourtool.providers.wire")
+        import_module("yourtool.providers.retry")
+        import_module("yourtool.providers.transport").trusted(row.base_url)
 
     def default_model(self) -> str:
         """Return the default model of the first configured provider, else the tour."""

@@ -4,8 +4,10 @@ The key belongs to the origin of the base URL. Redirects are not followed, so it
 anywhere else; what goes wrong is told with the host alone, without path, query or key.
 """
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from typing import Any
 
 import httpx
@@ -107,6 +109,7 @@ class HttpxTransport:
                 follow_redirects=False,
                 # A proxy is not asked for what runs on this machine.
                 trust_env=not is_loopback(self._base_url),
+                verify=trusted(self._base_url),
             )
         return self._client
 
@@ -153,6 +156,21 @@ class _HttpxReply:
 
     async def read(self) -> bytes:
         return b"".join([chunk async for chunk in self.chunks()])
+
+
+def trusted(base_url: str) -> ssl.SSLContext:
+    """Return whose certificates are believed; slow, and read once for all.
+
+    Plain HTTP on this machine has none: there nobody is believed.
+    """
+    if base_url.startswith("http:") and is_loopback(base_url):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return _certificates()
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
 
 
 def listing(host: str, status: int, body: bytes) -> Any:

@@ -181,6 +181,7 @@ class YourtoolApp(App[None]):
         await attach_files(self.chat, runtime)
         self.chat.attach(runtime, session)
         tell_demo(self.chat)
+        await asyncio.to_thread(runtime.registry.prepare, session.model)
         await offer_local_servers(self.chat)
 
     async def _earlier_session(self, runtime: "Runtime") -> "Session | None":
