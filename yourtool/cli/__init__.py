@@ -22,6 +22,9 @@ from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
 
+_FRAMES = "TEXTUAL_FPS"
+"""How often Textual draws at most: https://textual.textualize.io/api/constants/"""
+
 
 def main(argv: Sequence[str]) -> int:
     """Obey a command line and return the exit code; what goes wrong is told in a line or two."""
@@ -98,7 +101,7 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     config = load_config(paths)
-    app = import_module("yourtool.tui.app").YourtoolApp(
+    app = _interface().YourtoolApp(
         _runtime_opener(arguments, paths),
         load_highlight=lambda: import_module("yourtool.tui.highlight").highlighter_of,
         theme=config.theme,
@@ -110,6 +113,21 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
         app.draw_plainly()
     app.run()
     return app.return_code or Exit.ANSWERED
+
+
+def _interface() -> Any:
+    """Import the interface and let it draw more often than the toolkit would.
+
+    A key that comes while a reply streams waits for the next frame; frames without news cost
+    nothing. The toolkit reads the variable when it is imported, and no child is to see it.
+    """
+    if _FRAMES in os.environ:
+        return import_module("yourtool.tui.app")
+    os.environ[_FRAMES] = "120"
+    try:
+        return import_module("yourtool.tui.app")
+    finally:
+        del os.environ[_FRAMES]
 
 
 def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitable[Any]]:
