@@ -1,11 +1,14 @@
 """Six dialects as stations of one session, and what happens at each of them."""
 
+import base64
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.providers.exchanges import (
     READ,
@@ -18,9 +21,14 @@ from tests.providers.exchanges import (
     request,
     validator,
 )
-from tests.providers.histories import as_message, image
+from tests.providers.histories import PNG, as_message, image
 from tests.strategies import Writer
+from yourtool.blobs import keep
 from yourtool.messages import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -32,6 +40,7 @@ from yourtool.messages import (
 )
 from yourtool.models import Model
 from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.base import OneTool
 from yourtool.providers.google import Google
 from yourtool.providers.hygiene import view
 from yourtool.providers.ollama import Ollama
@@ -41,6 +50,12 @@ from yourtool.providers.registry import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter
 
+_SOUND, _PAGES = b"RIFF\0\0\0\0WAVEfmt ", b"%PDF-1.7\n"
+_SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "minLength": 2}},
+    "required": ["a"],
+}
 _ROUTED = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
 
 
@@ -66,9 +81,16 @@ class Station(Struct, frozen=True):
         return [secret for secret in found if secret]
 
 
+def _able(provider: str, name: str, *, hears: bool = True) -> Model:
+    """Return a model that takes whatever its wire format can carry."""
+    plain = model(provider, name)
+    can = replace(plain.capabilities, supports_documents=True, supports_audio=hears)
+    return replace(plain, capabilities=can)
+
+
 STATIONS = {
     "anthropic": Station(
-        model("anthropic", "claude-sonnet-4-6"),
+        _able("anthropic", "claude-sonnet-4-6"),
         ("anthropic", "messages"),
         Anthropic,
         "messages",
@@ -79,35 +101,35 @@ STATIONS = {
         ),
     ),
     "openai chat": Station(
-        model("openai", "gpt-4o"),
+        _able("openai", "gpt-4o", hears=False),
         ("openai", "chat"),
         OpenAIChat,
         "messages",
         ("openai-chat-93025548", "openai-chat-fae50610"),
     ),
     "openai responses": Station(
-        model("openai", "gpt-5"),
+        _able("openai", "gpt-5"),
         ("openai", "responses"),
         OpenAIResponses,
         "input",
         ("openai-responses-15aa374b", "openai-responses-74446791"),
     ),
     "google": Station(
-        model("google", "gemini-3.5-flash"),
+        _able("google", "gemini-3.5-flash"),
         ("gemini", "generateContent"),
         Google,
         "contents",
         ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642", "gemini-generate-422bdae7"),
     ),
     "ollama": Station(
-        model("ollama", "qwen3:8b"),
+        _able("ollama", "qwen3:8b"),
         ("ollama", "chat"),
         Ollama,
         "messages",
         ("ollama-chat-681d9b76", "ollama-chat-bba8570d"),
     ),
     "openrouter": Station(
-        model("openrouter", "a/b"),
+        _able("openrouter", "a/b"),
         ("openrouter", "chat"),
         lambda: OpenAIChat(_ROUTED),
         "messages",
@@ -119,15 +141,17 @@ STATIONS = {
 class Session:
     """A session that travels; every request on the way is checked by the validator."""
 
-    def __init__(self) -> None:
+    def __init__(self, blobs: Path) -> None:
+        """`blobs`: a directory for what is kept by its hash."""
         self.history: list[Message] = []
         self.ids = ToolIdMap()
         self.problems: list[Any] = []
+        self._blobs = blobs
         self._writer = Writer()
 
     async def stay(self, station: Station) -> None:
         """Have a turn with pictures, calls and failures, one that is stopped, and one cut short."""
-        self._user("What is this?", image())
+        self._user("What is this?", image(), *self._files())
         for name in station.replies:
             self._answer((await self._reply(station, name)).tool_uses)
         self._user("Once more.")
@@ -145,10 +169,15 @@ class Session:
         self._answer((await self._reply(station, station.replies[0])).tool_uses[1:])
 
     def body(self, station: Station, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the request that goes on with `messages`, with no marks for the cache."""
+        """Return the request that goes on with `messages`, with no marks for the cache.
+
+        It is tried with a level of thinking, a forced call and a schema too.
+        """
         asked = self._request(station, messages)
-        raw = json.loads(station.dialect().to_wire(asked).body)
-        self.problems += problems(station, raw)
+        called = replace(asked, effort="high", tool_choice=OneTool("read_file"))
+        for each in (called, replace(asked, effort="high", output_schema=_SCHEMA), asked):
+            raw = json.loads(station.dialect().to_wire(each).body)
+            self.problems += problems(station, raw)
         return without_marks(raw)
 
     async def _reply(self, station: Station, name: str) -> Message:
@@ -169,7 +198,21 @@ class Session:
             self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
         )
         shown = (*system, *view(messages, station.model))
-        return request(station.model, shown, (READ,), tool_ids=self.ids)
+        kept = str(self._blobs)
+        return request(station.model, shown, (READ,), tool_ids=self.ids, blobs_path=kept)
+
+    def _files(self) -> list[Any]:
+        """A picture, a recording and documents: by hash, by bytes, by address, and one lost."""
+        return [
+            ImageBlock(
+                ImageSource("file_ref", keep(self._blobs, base64.b64decode(PNG))), "image/png"
+            ),
+            AudioBlock(ImageSource("base64", base64.b64encode(_SOUND).decode()), "audio/wav"),
+            DocumentBlock(ImageSource("file_ref", keep(self._blobs, _PAGES)), "application/pdf"),
+            DocumentBlock(ImageSource("url", "https://example.org/a.pdf"), "application/pdf"),
+            DocumentBlock(ImageSource("base64", "aGk="), "text/plain", "a.txt"),
+            image(f"sha256:{'0' * 64}", "file_ref"),
+        ]
 
     def _user(self, words: str, *more: Any) -> None:
         self.history.append(self._writer.message(Role.USER, [TextBlock(words), *more]))

@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.providers.histories import image, reply_metadata
+from tests.providers.leftovers import leftovers
 from tests.strategies import Writer
 from yourtool.messages import (
+    AudioBlock,
     ContentBlock,
+    DocumentBlock,
+    ImageSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -28,6 +32,15 @@ _PICTURES = (
     image("https://example.org/a.png", "url"),
     image("missing.png", "file_ref"),
     image("ftp://example.org/a.png", "url"),
+)
+_FILES = (
+    DocumentBlock(ImageSource("base64", "JVBERi0xLjcK"), "application/pdf", 'a "b".pdf'),
+    DocumentBlock(ImageSource("base64", "aGk="), "text/plain"),
+    DocumentBlock(ImageSource("url", "https://example.org/a.pdf"), "application/pdf"),
+    DocumentBlock(ImageSource("file_ref", f"sha256:{'0' * 64}"), "application/pdf"),
+    AudioBlock(ImageSource("base64", "UklGRgAAAABXQVZFZm10IA=="), "audio/wav"),
+    AudioBlock(ImageSource("base64", "ZkxhQwAAACI="), "audio/flac"),
+    AudioBlock(ImageSource("url", "https://example.org/a.wav"), "audio/wav"),
 )
 _STATUSES = (MessageStatus.COMPLETE,) * 4 + tuple(MessageStatus)
 
@@ -69,7 +82,7 @@ def damaged(seed: int, history: Sequence[Message]) -> list[Message]:
 
 def _asked(draw: random.Random) -> list[ContentBlock]:
     return [
-        draw.choice(_PICTURES) if draw.random() < 0.3 else TextBlock(draw.choice(_WORDS))
+        draw.choice(_PICTURES + _FILES) if draw.random() < 0.3 else TextBlock(draw.choice(_WORDS))
         for _ in range(draw.randint(1, 3))
     ]
 
@@ -118,6 +131,11 @@ def _metadata(
         usage=own.usage,
         status=draw.choice(_STATUSES),
         stop_reason=own.stop_reason,
-        provider_raw=draw.choice((None, {"scope": {"provider": "x", "model": "y"}, "blocks": 3})),
+        provider_raw=_raw(draw, own.model or "", said),
         tool_input_errors=errors if errors and draw.random() < 0.1 else None,
     )
+
+
+def _raw(draw: random.Random, model: str, said: Sequence[ContentBlock]) -> dict[str, Any] | None:
+    odd = {"scope": {"provider": "x", "model": "y"}, "blocks": 3}
+    return draw.choice((None, odd, leftovers(draw, model, said), leftovers(draw, model, said)))

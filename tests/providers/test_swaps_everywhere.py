@@ -1,19 +1,24 @@
 import logging
 import os
+from decimal import Decimal
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.providers.exchanges import READ, request
 from tests.providers.journeys import STATIONS, Session, encoded, problems
 from tests.providers.rough import damaged, legal
 from tests.strategies import histories
+from yourtool.events import LlmCallCompleted
 from yourtool.invariants import validate_session
-from yourtool.messages import Role
+from yourtool.messages import Role, StopReason
 from yourtool.providers.hygiene import view
 from yourtool.providers.registry import BUILT_IN
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.store.copies import renamed
 
 MODELS = [station.model.id for station in STATIONS.values()]
 PARTS = 4
@@ -35,8 +40,8 @@ def test_every_dialect_of_the_registry_is_a_station():
 
 @pytest.mark.parametrize("there", STATIONS)
 @pytest.mark.parametrize("here", STATIONS)
-async def test_a_rich_session_goes_there_and_back_r_swp_01_r_swp_03_r_can_07(here, there):
-    session, first, second = Session(), STATIONS[here], STATIONS[there]
+async def test_a_rich_session_goes_there_and_back_r_swp_01_r_swp_03_r_can_07(here, there, tmp_path):
+    session, first, second = Session(tmp_path), STATIONS[here], STATIONS[there]
     await session.stay(first)
     before = session.body(first, session.history)
     await session.stay(second)
@@ -50,6 +55,91 @@ async def test_a_rich_session_goes_there_and_back_r_swp_01_r_swp_03_r_can_07(her
     for secret in first.secrets():
         assert secret in encoded(back)
         assert (secret in encoded(away)) is (first is second)
+
+
+@pytest.mark.parametrize("name", STATIONS)
+async def test_what_was_kept_before_wire_formats_were_named_goes_back_d4(name, tmp_path):
+    session, station = Session(tmp_path), STATIONS[name]
+    await session.stay(station)
+    assert session.body(station, [_unnamed(each) for each in session.history]) == session.body(
+        station, session.history
+    )
+    assert session.problems == []
+
+
+def _unnamed(message):
+    """The message as it was stored when what is kept did not say in which wire format it came."""
+    raw = message.metadata.provider_raw
+    if raw is None:
+        return message
+    scope = {name: value for name, value in raw["scope"].items() if name != "api"}
+    assert len(scope) == len(raw["scope"]) - 1
+    metadata = replace(message.metadata, provider_raw={**raw, "scope": scope})
+    return replace(message, metadata=metadata)
+
+
+@pytest.mark.parametrize("forked", STATIONS)
+async def test_a_fork_is_asked_as_its_original_was_by_whoever_goes_on_r_per_08(forked, tmp_path):
+    session, station = Session(tmp_path), STATIONS[forked]
+    await session.stay(station)
+    fork = Session(tmp_path)
+    fork.history, fork.ids = _copied(session)
+    assert {call.id for each in fork.history for call in each.tool_uses}.isdisjoint(
+        call.id for each in session.history for call in each.tool_uses
+    )
+    for other in STATIONS.values():
+        asked, original = (each.body(other, each.history) for each in (fork, session))
+        if other.model.provider == station.model.provider:
+            assert _minted_ids_aside(asked, fork) == _minted_ids_aside(original, session)
+        for secret in station.secrets():
+            assert (secret in encoded(asked)) is (other is station)
+    await fork.stay(station)
+    assert fork.problems == session.problems == []
+
+
+def _copied(session):
+    """The history and the ids of providers as a fork of the session has them."""
+    known = session.ids.known_wire
+    facts = [
+        LlmCallCompleted(
+            model=each.metadata.model or "",
+            provider=each.metadata.provider or "",
+            input_tokens=0,
+            output_tokens=0,
+            cached_input_tokens=0,
+            cache_creation_input_tokens=0,
+            cost_usd=Decimal(0),
+            pricing_version="",
+            latency_ms=0,
+            stop_reason=StopReason.END_TURN,
+            produced_tool_calls=0,
+            produced_thinking_blocks=0,
+            provider_tool_ids={
+                call.id: wire
+                for call in each.tool_uses
+                if (wire := known(each.metadata.provider or "", call.id))
+            },
+            message=each,
+            id=each.id,
+            timestamp=each.created_at,
+            session_id=each.session_id,
+        )
+        for each in session.history
+    ]
+    copies = renamed(facts, "sess_00000000000000000000000002")
+    ids = ToolIdMap(
+        (ours, copy.provider, wire)
+        for copy in copies
+        for ours, wire in copy.provider_tool_ids.items()
+    )
+    return [copy.message for copy in copies], ids
+
+
+def _minted_ids_aside(body, session):
+    text = encoded(body)
+    for number, call in enumerate(call for each in session.history for call in each.tool_uses):
+        text = text.replace(f"call_{call.id.removeprefix('tu_')}", f"call {number}")
+    return text.replace(session.history[0].session_id, "session")
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -22,7 +22,8 @@ class Kept:
 
     def __init__(self, message: Message, request: Request, api: str) -> None:
         raw = mapping(message.metadata.provider_raw)
-        is_own = raw.get("scope") == scope_of(request, api)
+        # A scope that names no wire format was stored before there was more than one.
+        is_own = {"api": api, **mapping(raw.get("scope"))} == scope_of(request, api)
         self._notes = mapping(raw.get("notes")) if is_own else {}
         self._blocks: dict[int, list[dict[str, Any]]] = {}
         for entry in objects(raw.get("blocks")) if is_own else ():
