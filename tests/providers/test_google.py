@@ -466,3 +466,19 @@ async def test_the_wait_that_google_asks_for_stands_in_the_body_r_adp_08():
 @pytest.fixture(autouse=True)
 def _level(caplog):
     caplog.set_level(logging.WARNING)
+
+
+async def test_a_part_that_holds_nothing_is_not_sent_back():
+    empty = {"thought": True}
+    parts = [empty, {"text": "Hi"}, empty]
+    events, error = await replies(
+        {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    )
+    assert error is None
+    writer = Writer()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        as_message(complete(events), FLASH, writer),
+        writer.message(Role.USER, [TextBlock("and?")]),
+    ]
+    assert wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"] == [{"text": "Hi"}]

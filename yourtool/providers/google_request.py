@@ -39,6 +39,8 @@ _NO_SIGNATURE = "skip_thought_signature_validator"
 _UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
 _CALLED = {"audio/mpeg": "audio/mp3"}
 """Media types that have another name here."""
+_NO_DATA = {"partMetadata", "thought"}
+"""Fields of a part beside what it holds."""
 _GO_ON = {"text": "(go on)"}
 _STOPS_LIMIT = 5
 _BUDGETS = {
@@ -212,9 +214,9 @@ def _said(message: Message, request: Request) -> Parts:
     kept = Kept(message, request, API)
     parts: Parts = []
     for place, block in enumerate(message.content):
-        parts += kept.before(place)
+        parts += filter(_holds_data, kept.before(place))
         parts += _parts(block, message, request, kept.notes(place))
-    parts += kept.rest()
+    parts += filter(_holds_data, kept.rest())
     if all(part.get("thought") for part in parts):
         for block in message.content:
             dropped(block, message, request.model.provider, "reasoning that led to nothing")
@@ -224,6 +226,11 @@ def _said(message: Message, request: Request) -> Parts:
     if calls and needs_one and SIGNATURE not in calls[0]:
         calls[0][SIGNATURE] = _NO_SIGNATURE
     return parts
+
+
+def _holds_data(part: dict[str, Any]) -> bool:
+    """Whether a part may be sent back: one that says only what it would be about is refused."""
+    return bool(part.keys() - _NO_DATA)
 
 
 def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts) -> Parts:
