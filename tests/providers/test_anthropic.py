@@ -397,3 +397,44 @@ def test_counters_are_the_last_figures_that_are_not_null_r_adp_12():
     usage = complete(reply.finish()).usage
     assert (usage.input_tokens, usage.output_tokens) == (30, 7)
     assert (usage.cached_input_tokens, usage.cache_creation_input_tokens) == (100, 20)
+
+
+def _loop(thoughts, *between, last=()):
+    """A prompt, a call and its result, then more of the same reply, then perhaps a prompt."""
+    writer, own = Writer(), reply_metadata(SONNET.id)
+    history = [writer.message(Role.USER, [TextBlock("?")])]
+    for said in (thoughts, *between):
+        use = writer.tool_use_id()
+        history.append(
+            writer.message(Role.ASSISTANT, [*said, ToolUseBlock(use, "read_file", {})], own)
+        )
+        result = ToolResultBlock(use, (TextBlock("ok"),))
+        metadata = MessageMetadata(parent_tool_use_id=use)
+        history.append(writer.message(Role.TOOL, [result], metadata))
+    return (*history, *(writer.message(Role.USER, [TextBlock(words)]) for words in last))
+
+
+THOUGHT = ThinkingBlock("hm", "c2ln")
+
+
+@pytest.mark.parametrize(
+    ("history", "thinks"),
+    [
+        (_loop([THOUGHT]), True),
+        (_loop([THOUGHT], []), True),
+        (_loop([RedactedThinkingBlock("b3A=")], [TextBlock("a")]), True),
+        (_loop([]), False),
+        (_loop([], [THOUGHT]), False),
+        (_loop([], last=["stop, do this"]), False),
+        (_loop([THOUGHT], last=["and this"]), True),
+        (_loop([])[:1], True),
+    ],
+)
+def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply_r_swp_02(history, thinks):
+    # What another model began, or a reply that was stopped, has no reasoning to go on with.
+    target = model("anthropic", "claude-sonnet-4-5", id=SONNET.id, thinking="budget")
+    body = wire(request(target, history, (READ,), effort="high", temperature=0.5))
+    assert ("thinking" in body) is thinks
+    assert ("temperature" in body) is not thinks
+    adaptive = msgspec.structs.replace(target, thinking="adaptive")
+    assert "thinking" in wire(request(adaptive, history, (READ,), effort="high"))

@@ -74,6 +74,9 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
     if (choice := _choice(request)) is not None:
         wire["tool_choice"] = choice
     wire |= _thinking(request, is_forced=choice is not None and choice["type"] != "none")
+    if wire.get("thinking", _RESTS)["type"] == "enabled" and _began_without(wire["messages"]):
+        _log.warning("`%s` goes on with a reply that began without thinking", model.id)
+        del wire["thinking"]
     if request.output_schema is not None:
         shape = {"type": "json_schema", "schema": narrowed(request.output_schema, ANTHROPIC)}
         wire["output_config"] = {**wire.get("output_config", {}), "format": shape}
@@ -230,6 +233,23 @@ def _thinking(request: Request, *, is_forced: bool) -> dict[str, Any]:
     elif form == "adaptive" and fields:
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
     return fields
+
+
+def _began_without(turns: list[dict[str, Any]]) -> bool:
+    """Whether the reply that goes on began without reasoning, as another model's does.
+
+    Models that think by a budget refuse to begin with it in the middle of a reply, which is all
+    between two prompts of the user, with the results of its calls
+    (https://docs.claude.com/en/docs/build-with-claude/extended-thinking).
+    """
+    began = None
+    for at in range(len(turns) - 1, -1, -1):
+        kinds = {block["type"] for block in turns[at]["content"]}
+        if turns[at]["role"] == "assistant":
+            began = turns[at]["content"][0]["type"]
+        elif "tool_result" not in kinds or (at < len(turns) - 1 and kinds != {"tool_result"}):
+            break
+    return began is not None and began not in _UNMARKED
 
 
 def _choice(request: Request) -> dict[str, Any] | None:
