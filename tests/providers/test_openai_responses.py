@@ -404,3 +404,18 @@ def test_a_blind_model_gets_no_image_and_an_unknown_one_no_cache_key():
     text = json.dumps(wire(request(blind, full(blind))))
     assert "input_image" not in text
     assert "prompt_cache_key" not in text
+
+
+async def test_words_that_are_moved_before_calls_take_their_reasoning_with_them():
+    sealed = [
+        {"type": "reasoning", "summary": [], "encrypted_content": text} for text in ("b25l", "dHdv")
+    ]
+    output = [sealed[0], called("c1", "read_file", "{}"), sealed[1], said("Done.")]
+    events, error = await played(ended(output))
+    assert error is None
+    writer = Writer()
+    asked = writer.message(Role.USER, [TextBlock("?")])
+    history = [asked, as_message(complete(events), GPT, writer)]
+    items = wire(request(GPT, view(history, GPT)))["input"]
+    told = [item.get("encrypted_content") or item["type"] for item in items[1:]]
+    assert told == ["dHdv", "message", "b25l", "function_call", "function_call_output"]

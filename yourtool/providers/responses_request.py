@@ -84,7 +84,7 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
         wire["temperature"] = request.temperature
     if request.cache.retention != "none":
         wire["prompt_cache_key"] = request.session_id
-        if request.cache.retention == "long" and keeps_long:
+        if request.cache.retention == "long" and keeps_long and model.caches_for_a_day:
             wire["prompt_cache_retention"] = "24h"
     return wire
 
@@ -236,15 +236,17 @@ def _is_answered(raw: dict[str, Any]) -> bool:
 
 
 def _calls_together(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Move words before the first call: some servers refuse a message between calls."""
-    ordered: list[dict[str, Any]] = []
-    first: int | None = None
+    """Move words before the first call, with the reasoning that led to them.
+
+    Some servers refuse a message between calls.
+    """
+    steps: list[list[dict[str, Any]]] = [[]]
     for item in items:
-        if item["type"] == "function_call" and first is None:
-            first = len(ordered)
-        if item["type"] == "message" and first is not None:
-            ordered.insert(first, item)
-            first += 1
-        else:
-            ordered.append(item)
-    return ordered
+        steps[-1].append(item)
+        if item["type"] != "reasoning":
+            steps.append([])
+    kinds = [step[-1]["type"] if step else "" for step in steps]
+    first = kinds.index("function_call") if "function_call" in kinds else len(steps)
+    moved = [at for at in range(first, len(steps)) if kinds[at] == "message"]
+    rest = [at for at in range(first, len(steps)) if kinds[at] != "message"]
+    return [item for at in (*range(first), *moved, *rest) for item in steps[at]]
