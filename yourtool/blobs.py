@@ -23,7 +23,9 @@ from yourtool.messages import (
     DocumentBlock,
     ImageBlock,
     ImageSource,
+    MediaBlock,
     ToolResultBlock,
+    each_block,
 )
 
 _REFERENCE = re.compile(r"sha256:([0-9a-f]{64})")
@@ -88,11 +90,8 @@ def by_hash(directory: Path, content: Iterable[Block]) -> tuple[Block, ...]:
 def has_bytes(content: Iterable[ContentBlock]) -> bool:
     """Whether `by_hash` has anything to do."""
     return any(
-        has_bytes(block.content)
-        if isinstance(block, ToolResultBlock)
-        else isinstance(block, ImageBlock | AudioBlock | DocumentBlock)
-        and block.source.kind == "base64"
-        for block in content
+        isinstance(block, MediaBlock) and block.source.kind == "base64"
+        for block in each_block(content)
     )
 
 

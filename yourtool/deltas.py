@@ -26,6 +26,11 @@ class TokenUsage(Struct, frozen=True, kw_only=True):
     reported_cost_usd: Decimal | None = None
     """What the provider says that it took; costs here are computed from our own prices."""
 
+    @property
+    def prompt_tokens(self) -> int:
+        """The whole prompt."""
+        return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
+
 
 class Delta(Struct, frozen=True, kw_only=True, tag_field="type"):
     """Something that is happening; never stored."""

@@ -179,6 +179,11 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
     """Canonical tool_use id to the provider's id of the same call."""
     message: Message
 
+    @property
+    def prompt_tokens(self) -> int:
+        """The whole prompt."""
+        return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
+
 
 class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     """An attempt failed; another may follow, with a higher `retry_count`."""
@@ -352,6 +357,11 @@ AnyFact: TypeAlias = (
 FACT_TYPES: Mapping[str, type[AnyFact]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyFact)
 }
+
+
+def message_of(fact: Fact) -> Message | None:
+    """Return the message that a fact brings into the conversation, if it brings one."""
+    return getattr(fact, "message", None)
 
 
 def lineage(fact: AnyFact, facts: Mapping[str, AnyFact]) -> tuple[AnyFact, ...]:

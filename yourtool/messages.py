@@ -5,6 +5,7 @@ message of its own with role `tool`; a system prompt is a message with role `sys
 frozen and hashable; equality and hashing leave `provider_raw` out.
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -151,6 +152,14 @@ ContentBlock: TypeAlias = (
     | ThinkingBlock
     | RedactedThinkingBlock
 )
+
+
+def each_block(content: Iterable[ContentBlock]) -> Iterator[ContentBlock]:
+    """Yield every block, and after a tool result what it holds."""
+    for block in content:
+        yield block
+        if isinstance(block, ToolResultBlock):
+            yield from block.content
 
 
 class Usage(Struct, frozen=True, kw_only=True):

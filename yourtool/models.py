@@ -1,6 +1,5 @@
 """Models: their names, what they can take, and what they cost."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -85,14 +84,6 @@ class Price(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a model costs, and what it costs where prompts are long."""
 
     tiers: tuple[PriceTier, ...] = ()
-
-
-class PriceTable(Struct, frozen=True, kw_only=True):
-    """Prices by canonical model id, as of a date."""
-
-    pricing_version: str
-    """`YYYY-MM-DD`."""
-    models: Mapping[str, Price]
 
 
 class Model(Struct, frozen=True, kw_only=True):

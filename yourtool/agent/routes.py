@@ -19,7 +19,7 @@ from yourtool.messages import (
     MediaBlock,
     Message,
     RoutingDecisionRecord,
-    ToolResultBlock,
+    each_block,
 )
 from yourtool.models import Model
 from yourtool.providers.catalogue import Catalogue
@@ -77,10 +77,7 @@ class Routes:
         if (counted := state.counted.get(model_id)) is None:
             return guess
         sent = [message for message in state.messages if message.id < counted.message.id]
-        prompt = (
-            counted.input_tokens + counted.cached_input_tokens + counted.cache_creation_input_tokens
-        )
-        return calibrated(guess, self._guess(sent, model_id), prompt)
+        return calibrated(guess, self._guess(sent, model_id), counted.prompt_tokens)
 
     def parts(self, state: State) -> list[tuple[str, int]]:
         """Return of what the next request consists; together they are its estimated tokens."""
@@ -268,14 +265,7 @@ _IN_THE_WAY: Mapping[Failure, tuple[str, type[MediaBlock]]] = {
 
 
 def _holds(kind: type[MediaBlock], message: Message) -> bool:
-    return any(
-        isinstance(block, kind)
-        or (
-            isinstance(block, ToolResultBlock)
-            and any(isinstance(part, kind) for part in block.content)
-        )
-        for block in message.content
-    )
+    return any(isinstance(block, kind) for block in each_block(message.content))
 
 
 def _first(failure: Failure, messages: Sequence[Message]) -> str | None:

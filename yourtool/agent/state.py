@@ -51,11 +51,6 @@ class State:
         self.open_calls: dict[str, LlmCallCompleted] = {}
         """Calls without a result, by tool_use id, with the fact that brought them."""
 
-    @property
-    def current_model(self) -> str | None:
-        """The model of the last turn."""
-        return self.last_route.chosen_model if self.last_route else None
-
     def apply(self, fact: AnyFact) -> None:
         """Take one more fact into account; facts come in the order they were recorded."""
         self.facts.append(fact)
@@ -91,12 +86,7 @@ class State:
         self.cost_usd += fact.cost_usd
         extra = fact.message.metadata.usage_extra
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)
-        self.context_tokens = (
-            fact.input_tokens
-            + fact.cached_input_tokens
-            + fact.cache_creation_input_tokens
-            + fact.output_tokens
-        )
+        self.context_tokens = fact.prompt_tokens + fact.output_tokens
         if not (extra and extra.estimated):
             self.counted[fact.model] = fact
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}

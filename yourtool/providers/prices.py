@@ -33,6 +33,5 @@ def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
 
 
 def _rates(usage: TokenUsage, price: Price) -> Rates:
-    prompt = usage.input_tokens + usage.cached_input_tokens + usage.cache_creation_input_tokens
-    reached = [tier for tier in price.tiers if prompt > tier.above_prompt_tokens]
+    reached = [tier for tier in price.tiers if usage.prompt_tokens > tier.above_prompt_tokens]
     return max(reached, key=lambda tier: tier.above_prompt_tokens, default=price)

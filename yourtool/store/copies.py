@@ -23,6 +23,7 @@ from yourtool.events import (
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
+    message_of,
 )
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
 from yourtool.messages import ContentBlock, Message, ToolResultBlock, ToolUseBlock, now
@@ -97,7 +98,7 @@ def part(facts: Sequence[AnyFact], at: str | None = None) -> Sequence[AnyFact]:
         begins = [i for i, fact in enumerate(facts) if isinstance(fact, TurnStarted)]
         is_over = not begins or (ends and ends[-1] > begins[-1])
         return facts if is_over else facts[: begins[-1]]
-    bringing = (i for i, fact in enumerate(facts) if (said := _message_of(fact)) and said.id == at)
+    bringing = (i for i, fact in enumerate(facts) if (said := message_of(fact)) and said.id == at)
     place = next(bringing, None)
     if place is None:
         raise UsageError(f"There is no message `{at}` in this session.")
@@ -137,7 +138,7 @@ class _Names:
             changes["provider_tool_ids"] = {self._of(ours): wire for ours, wire in given.items()}
         if isinstance(fact, SessionResumed) and fact.last_event_id_at_resume:
             changes["last_event_id_at_resume"] = self._of(fact.last_event_id_at_resume)
-        if (message := _message_of(fact)) is not None:
+        if (message := message_of(fact)) is not None:
             changes["message"] = self._message(message)
         return replace(fact, **changes)
 
@@ -181,7 +182,7 @@ def _calls(facts: Sequence[AnyFact]) -> set[str]:
 
 def _messages(facts: Sequence[AnyFact]) -> Iterator[Message]:
     for fact in facts:
-        if (message := _message_of(fact)) is not None:
+        if (message := message_of(fact)) is not None:
             yield message
 
 
@@ -197,7 +198,3 @@ def _is_ours(facts: Sequence[AnyFact]) -> bool:
         and all(is_ulid(ulid) and ulid < latest for ulid in ulids)
         and all(call.startswith(_CALL) for call in _calls(facts))
     )
-
-
-def _message_of(fact: AnyFact) -> Message | None:
-    return getattr(fact, "message", None)

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from yourtool.blobs import fetch, is_blob, keep
 from yourtool.errors import BlobError, UsageError
-from yourtool.events import AnyFact
-from yourtool.messages import ContentBlock, Message, ToolResultBlock, canonical_json
+from yourtool.events import AnyFact, message_of
+from yourtool.messages import MediaBlock, canonical_json, each_block
 from yourtool.store.markdown import to_markdown
 from yourtool.store.rows import Rewrite, rewritten
 
@@ -126,7 +126,7 @@ def _is_header(line: bytes) -> bool:
 
 
 def _checked(fact: AnyFact) -> AnyFact:
-    message: Message | None = getattr(fact, "message", None)
+    message = message_of(fact)
     times = [fact.timestamp] if message is None else [fact.timestamp, message.created_at]
     if any(each.tzinfo is None for each in times):
         raise ValueError("a time in it has no zone")
@@ -142,17 +142,10 @@ def _attachment(blobs: Path, reference: str) -> Iterator[bytes]:
 
 
 def _references(fact: AnyFact) -> Iterator[str]:
-    message: Message | None = getattr(fact, "message", None)
-    for block in message.content if message is not None else ():
-        yield from _kept(block)
-
-
-def _kept(block: ContentBlock) -> Iterator[str]:
-    if isinstance(block, ToolResultBlock):
-        for part in block.content:
-            yield from _kept(part)
-    elif (source := getattr(block, "source", None)) is not None and is_blob(source):
-        yield source.data
+    message = message_of(fact)
+    for block in each_block(message.content) if message is not None else ():
+        if isinstance(block, MediaBlock) and is_blob(block.source):
+            yield block.source.data
 
 
 def _line(value: Any) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sqlite3 import Connection
 
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
-from yourtool.events import AnyFact
+from yourtool.events import AnyFact, message_of
 from yourtool.ids import is_ulid, new_id
 from yourtool.invariants import validate
 from yourtool.messages import Message
@@ -108,7 +108,7 @@ def _append(connection: Connection, facts: Iterable[AnyFact]) -> None:
 def _record(connection: Connection, fact: AnyFact) -> None:
     if not is_ulid(fact.id):
         raise StoreError(f"A `{type(fact).__name__}` was to be stored without an id.")
-    message: Message | None = getattr(fact, "message", None)
+    message = message_of(fact)
     row = event_row(fact, message)
     project(connection, fact, message)
     connection.execute(INSERT_EVENT, row)

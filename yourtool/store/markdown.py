@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from yourtool.events import AnyFact, SessionCreated
+from yourtool.events import AnyFact, SessionCreated, message_of
 from yourtool.messages import (
     Audience,
     ContentBlock,
@@ -32,7 +32,7 @@ def to_markdown(facts: Sequence[AnyFact], mask: Rewrite) -> Iterator[bytes]:
 
 
 def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
-    messages = [message for fact in facts if (message := _message_of(fact)) is not None]
+    messages = [message for fact in facts if (message := message_of(fact)) is not None]
     asked = next((each for each in messages if each.role is Role.USER), None)
     yield f"# {(title_of(asked.content) if asked else '') or 'A session'}"
     yield ""
@@ -44,10 +44,6 @@ def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
     for message in messages:
         if message.metadata.audience is not Audience.MODEL:
             yield from _message(message)
-
-
-def _message_of(fact: AnyFact) -> Message | None:
-    return getattr(fact, "message", None)
 
 
 def _message(message: Message) -> Iterator[str]:

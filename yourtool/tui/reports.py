@@ -78,7 +78,7 @@ def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]
     for call in calls:
         by_model[call.model].append(call)
         by_role[call.actor.value].append(call)
-    prompt = sum(map(_prompt_tokens, calls))
+    prompt = sum(call.prompt_tokens for call in calls)
     share = 100 * sum(call.cached_input_tokens for call in calls) // prompt if prompt else 0
     totals = (
         ("session", _spent(calls)),
@@ -142,7 +142,7 @@ def _spent(calls: Sequence[LlmCallCompleted]) -> str:
     total = money(sum((call.cost_usd for call in calls), Decimal(0)))
     words = "request" if len(calls) == 1 else "requests"
     output = sum(call.output_tokens for call in calls)
-    tokens = f"{sum(map(_prompt_tokens, calls)):,} in, {output:,} out"
+    tokens = f"{sum(call.prompt_tokens for call in calls):,} in, {output:,} out"
     extras = [extra for call in calls if (extra := call.message.metadata.usage_extra)]
     unpriced = sum(extra.unpriced for extra in extras)
     guessed = sum(extra.estimated for extra in extras)
@@ -164,10 +164,6 @@ def _reported(calls: Sequence[LlmCallCompleted]) -> tuple[tuple[str, str], ...]:
         return ()
     words = f"{money(sum(amounts, Decimal(0)))} for {len(amounts)} of {len(calls)} requests"
     return (("reported by providers", words),)
-
-
-def _prompt_tokens(call: LlmCallCompleted) -> int:
-    return call.input_tokens + call.cached_input_tokens + call.cache_creation_input_tokens
 
 
 def _per_cent(part: int, whole: int) -> str:
