@@ -7,13 +7,15 @@ import sys
 import zlib
 
 import pytest
+from hypothesis import given as generated
+from hypothesis import strategies as st
 from PIL import Image
 
 from yourtool.agent.attachments import attach, from_bytes
 from yourtool.agent.clipboard import clipboard_picture
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
-from yourtool.providers.magic import dimensions
+from yourtool.providers.magic import dimensions, orientation
 from yourtool.providers.media import FILE_LIMIT, IMAGE_LIMIT
 
 WAV = b"RIFF\x24\0\0\0WAVEfmt "
@@ -108,6 +110,33 @@ def test_a_picture_with_too_many_pixels_is_made_smaller_and_stands_upright():
     assert width < height
 
 
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_photograph_that_fits_is_sent_upright(turn):
+    """A red corner says which way up; the odd ones are written in the other byte order."""
+    upright = Image.new("RGB", (48, 32), "white")
+    upright.paste("red", (0, 0, 16, 16))
+    undo = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}
+    stored = upright if turn == 1 else upright.transpose(Image.Transpose(undo[turn]))
+    exif = Image.Exif()
+    exif.endian = "<>"[turn % 2]
+    exif[0x0112] = turn
+    buffer = io.BytesIO()
+    stored.save(buffer, "JPEG", quality=95, exif=exif.tobytes())
+    attached = from_bytes(buffer.getvalue(), "a.jpg")
+    shown = Image.open(io.BytesIO(content(attached))).convert("RGB")
+    assert shown.size == (48, 32)
+    red, green, _ = shown.getpixel((4, 4))
+    assert red > 200 > 60 > green
+    assert attached.remark == ("" if turn == 1 else "`a.jpg` was turned upright.")
+
+
+@generated(st.binary(max_size=60))
+def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
+    size = (len(rest) + 8).to_bytes(2, "big")
+    assert 1 <= orientation(b"\xff\xd8\xff\xe1" + size + b"Exif\0\0" + rest) <= 8
+    assert 1 <= orientation(b"\xff\xd8\xff" + rest) <= 8
+
+
 @pytest.mark.parametrize(
     ("given", "name", "why"),
     [
@@ -150,6 +179,21 @@ def test_without_pillow_the_refusal_says_how_to_get_it(tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert "pip install 'yourtool[images]'" in done.stdout
+
+
+def test_without_pillow_a_photograph_goes_as_it_is_and_the_user_is_told():
+    script = (
+        "import importlib.util as u; u.find_spec = lambda name: None\n"
+        "import sys; from yourtool.agent.attachments import from_bytes\n"
+        "print(from_bytes(sys.stdin.buffer.read(), 'a.jpg').remark)\n"
+    )
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    photograph = drawn("JPEG", exif=exif.tobytes())
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=photograph, capture_output=True, check=True
+    )
+    assert done.stdout.decode().startswith("`a.jpg` lies on its side; `pip install")
 
 
 def test_an_address_is_passed_on_and_never_fetched():

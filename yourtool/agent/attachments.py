@@ -20,7 +20,7 @@ from yourtool.messages import (
     ImageSource,
     TextBlock,
 )
-from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, sniff
+from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, orientation, sniff
 from yourtool.providers.media import FILE_LIMIT
 from yourtool.text import printable, storable
 
@@ -105,8 +105,12 @@ def _picture(content: bytes, name: str) -> Attachment:
         content = converted(content, name, kind)
         remark = f"`{name}` is a {kind} picture and was made a {_called(content)}."
     elif (fit := fitted(content, name)) != content:
-        content = fit
-        remark = f"`{name}` was made smaller, to what models take."
+        done = (
+            "made smaller, to what models take" if orientation(content) == 1 else "turned upright"
+        )
+        content, remark = fit, f"`{name}` was {done}."
+    elif orientation(content) != 1:
+        remark = f"`{name}` lies on its side; `pip install 'yourtool[images]'` has it turned."
     media_type = sniff(content)
     assert media_type in IMAGE_TYPES, "pictures are made into what models take"
     return Attachment(ImageBlock(_inline(content), media_type), name, remark)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from yourtool.errors import UsageError
-from yourtool.providers.magic import dimensions
+from yourtool.providers.magic import dimensions, orientation
 from yourtool.providers.media import IMAGE_LIMIT
 
 LONGEST_SIDE = 8_000
@@ -41,16 +41,21 @@ def foreign(content: bytes) -> str | None:
 
 
 def fitted(content: bytes, name: str) -> bytes:
-    """Return a picture that is not too large, or `content` itself if that is not.
+    """Return a picture that is not too large and upright; `content` itself if nothing is to do.
 
-    The same bytes give the same bytes again, and the picture stands as its orientation says.
+    Whether a model heeds the orientation that a camera writes beside a picture is not documented
+    by most makers, and Google asks for upright ones
+    (https://ai.google.dev/gemini-api/docs/image-understanding), so it is turned here, unless there
+    is nothing to turn it with. The same bytes give the same bytes again.
 
     Raises:
         UsageError: it is too large, and cannot be made smaller here.
     """
     sides = dimensions(content) or (0, 0)
     if len(content) <= IMAGE_LIMIT and max(sides) <= LONGEST_SIDE:
-        return content
+        if orientation(content) == 1 or find_spec("PIL") is None:
+            return content
+        return _scaled(content, name, f"`{name}` lies on its side; turn it")
     size = f"{IMAGE_LIMIT / 2**20:.3g} MiB or {LONGEST_SIDE:,} pixels a side"
     return _scaled(content, name, f"`{name}` is larger than {size}; make it smaller")
 

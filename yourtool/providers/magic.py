@@ -1,11 +1,13 @@
 """What bytes are, told from the first of them (https://mimesniff.spec.whatwg.org)."""
 
 import struct
+from typing import Literal
 
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 AUDIO_TYPES = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac")
 PDF, PLAIN = "application/pdf", "text/plain"
 DOCUMENT_TYPES = (PDF, PLAIN)
+_ORIENTATION = 0x0112
 _MAGIC = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -49,3 +51,36 @@ def dimensions(content: bytes) -> tuple[int, int] | None:
             return width, height
         at += 2 + max(size, 2)
     return None
+
+
+def orientation(content: bytes) -> int:
+    """Return how a JPEG is to be turned before it is shown: 1 not at all, 2 to 8 as Exif says.
+
+    https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E
+    """
+    at = 2
+    while sniff(content) == "image/jpeg" and content[at : at + 1] == b"\xff":
+        marker, size = content[at + 1 : at + 2], int.from_bytes(content[at + 2 : at + 4], "big")
+        if marker == b"\xe1" and content[at + 4 : at + 10] == b"Exif\0\0":
+            return _turned(content[at + 10 : at + 2 + size])
+        if marker in (b"", b"\xda"):
+            break
+        at += 2 + max(size, 2)
+    return 1
+
+
+def _turned(exif: bytes) -> int:
+    """Return the orientation of an Exif block, which is a little TIFF."""
+    form: Literal["little", "big"] = "little" if exif[:2] == b"II" else "big"
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(exif[at : at + size], form)
+
+    first = number(4, 4)
+    for entry in range(first + 2, first + 2 + 12 * number(first, 2), 12):
+        if entry + 12 > len(exif):
+            break
+        if number(entry, 2) == _ORIENTATION:
+            told = number(entry + 8, 2)
+            return told if 1 <= told <= 8 else 1
+    return 1
