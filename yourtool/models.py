@@ -108,6 +108,9 @@ class Model(Struct, frozen=True, kw_only=True):
     """Those it takes; none: those that models of its form mostly take."""
     least_cached_tokens: int = 1_024
     """A shorter prefix is not cached."""
+    caches_for_a_day: bool = False
+    """Takes `prompt_cache_retention`, as some of OpenAI's models do and none from GPT-5.6 on
+    (https://platform.openai.com/docs/guides/prompt-caching)."""
 
     @property
     def provider(self) -> str:

@@ -14,10 +14,13 @@ from tests.providers.exchanges import READ, model, problems, request
 from tests.providers.histories import full
 from tests.providers.journeys import STATIONS, without_marks
 from tests.strategies import Writer, histories
+from yourtool.config import Config
 from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
 from yourtool.models import AdapterCapabilities
+from yourtool.paths import resolve_paths
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
+from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.hygiene import view
 from yourtool.providers.openai_responses import OpenAIResponses
 from yourtool.providers.registry import BUILT_IN, dialect_of
@@ -26,6 +29,11 @@ from yourtool.providers.tool_ids import ToolIdMap
 SONNET = model("anthropic", "claude-sonnet-4-6")
 CLAUDE = model("openrouter", "anthropic/claude-sonnet-4.6")
 DIALECTS = {**STATIONS, "openrouter claude": replace(STATIONS["openrouter"], model=CLAUDE)}
+
+
+@pytest.fixture
+def catalogue(home):
+    return Catalogue.load(resolve_paths(), Config())
 
 
 def system(writer):
@@ -127,11 +135,30 @@ def test_an_hour_is_asked_for_on_the_makers_own_host_only_d2(keeps_long, mark):
     asked = request(SONNET, full(SONNET), (READ,), cache=plan)
     body = json.loads(Anthropic(keeps_long=keeps_long).to_wire(asked).body)
     assert body["tools"][-1]["cache_control"].get("ttl") == mark
-    gpt = model("openai", "gpt-5.6-terra")
+
+
+@pytest.mark.parametrize(
+    ("name", "keeps_long", "retention"),
+    [
+        ("gpt-5", True, "24h"),
+        ("gpt-4.1", True, "24h"),
+        ("gpt-5", False, None),
+        ("gpt-5-mini", True, None),
+        ("gpt-5.6-terra", True, None),
+        ("gpt-6-sol", True, None),
+        ("gpt-7-unheard-of", True, None),
+    ],
+)
+def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it_d2(
+    catalogue, name, keeps_long, retention
+):
+    gpt = catalogue.get(f"openai:{name}")
+    can = replace(gpt.capabilities, supports_prompt_caching=True)
+    gpt = replace(gpt, capabilities=can)
     asked = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
     body = json.loads(OpenAIResponses(keeps_long=keeps_long).to_wire(asked).body)
     assert body["prompt_cache_key"] == asked.session_id
-    assert body.get("prompt_cache_retention") == ("24h" if keeps_long else None)
+    assert body.get("prompt_cache_retention") == retention
 
 
 @pytest.mark.parametrize(
@@ -141,7 +168,7 @@ def test_an_hour_is_asked_for_on_the_makers_own_host_only_d2(keeps_long, mark):
 )  # fmt: skip
 def test_the_registry_knows_whose_host_it_is_d2(name, url, mark):
     row = next(each for each in BUILT_IN if each.name == name)
-    target = model(name, "claude-sonnet-4-6")
+    target = replace(model(name, "claude-sonnet-4-6"), caches_for_a_day=True)
     plan = plan_cache(full(target), (READ,), target, "long")
     dialect = dialect_of(replace(row, base_url=url or row.base_url))
     body = dialect.to_wire(request(target, full(target), (READ,), cache=plan)).body

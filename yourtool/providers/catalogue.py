@@ -34,6 +34,7 @@ class _Row(AdapterCapabilities, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     thinking_levels: tuple[Effort, ...] = ()
     least_cached_tokens: int = 1_024
+    caches_for_a_day: bool = False
 
 
 class _ModelsFile(Struct, frozen=True):
@@ -193,6 +194,7 @@ def _model(
         thinking=merged.thinking,
         thinking_levels=merged.thinking_levels,
         least_cached_tokens=merged.least_cached_tokens,
+        caches_for_a_day=merged.caches_for_a_day,
     )
 
 
