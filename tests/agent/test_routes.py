@@ -1,13 +1,23 @@
 """What a request is guessed to hold, once a provider has counted one of the session."""
 
+from decimal import Decimal
+
 from tests.agent.harness import MODEL, play
+from tests.providers.histories import image
 from yourtool.deltas import Notice, TokenUsage
+from yourtool.messages import Role, TextBlock
 from yourtool.providers.scripted import Scripted, counts, says
+
+PICTURE = image()
 
 
 def _counted(tokens: int):
     half = tokens // 2
     return counts(TokenUsage(input_tokens=half, cached_input_tokens=tokens - half, output_tokens=5))
+
+
+def _said(request):
+    return [message.text for message in request.messages if message.role is not Role.SYSTEM]
 
 
 async def test_what_a_provider_counted_is_the_measure_of_the_next_request_r_adp_19(bench):
@@ -71,4 +81,58 @@ async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_on
     assert [bool(request.tools) for request in adapter.requests] == [False, False, True]
     assert not any(message.tool_uses for message in session.state.messages)
     assert list(bench.workspace.iterdir()) == []
+    await session.close()
+
+
+async def test_a_cost_limit_is_kept_by_what_was_counted_before_r_adp_19(bench):
+    adapter = Scripted([says("Yes.") + _counted(90_000), says("never")])
+    session = await bench.session(adapter, max_cost=Decimal("0.5"))  # a request costs 0.27
+    await play(session.send("hello"))
+    await play(session.send("and now?"))
+    assert len(adapter.requests) == 1
+    assert session.budget.reached == "The next request would exceed the cost limit of 0.5 USD."
+    await session.close()
+
+
+async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way_r_rte_04(bench):
+    adapter = Scripted([says("Words I can take.")])
+    session = await bench.session(adapter)
+    await play(session.select("blind"))
+    assert await session.objection(PICTURE) == "`openai:blind` takes no images"
+    assert await session.objection(TextBlock("hello")) is None
+    events = await play(session.send((TextBlock("look"), PICTURE)))
+    said = [event.text for event in events if isinstance(event, Notice)]
+    assert "  openai:blind: `openai:blind` takes no images" in said
+    assert said[-1] == "The next prompt goes without this one."
+    await play(session.send("then without it"))
+    [asked] = adapter.requests
+    assert _said(asked) == ["then without it"]
+    texts = [message.text for message in session.state.messages]
+    assert texts == ["look", "then without it", "Words I can take."]
+    await session.close()
+    again = await bench.session(adapter, resume=session.id)
+    assert again.state.conversation == session.state.conversation
+    await again.close()
+
+
+async def test_a_picture_that_no_model_could_take_goes_to_another_by_retry(bench):
+    adapter = Scripted([says("A cat.")])
+    session = await bench.session(adapter)
+    await play(session.select("blind"))
+    await play(session.send((TextBlock("look"), PICTURE)))
+    await play(session.select("test"))
+    await play(session.retry())
+    [asked] = adapter.requests
+    assert _said(asked) == ["look"]
+    assert session.state.conversation == session.state.messages
+    await session.close()
+
+
+async def test_a_prompt_without_a_provider_is_part_of_what_follows(bench):
+    adapter = Scripted([says("Yes.")])
+    session = await bench.session(adapter)
+    await play(session.send("@nokey:model hello"))
+    assert adapter.requests == []
+    await play(session.send("now?"))
+    assert _said(adapter.requests[0]) == ["hello", "now?"]
     await session.close()

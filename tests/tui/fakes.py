@@ -29,6 +29,8 @@ from yourtool.events import (
 )
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import (
+    ContentBlock,
+    DocumentBlock,
     Message,
     MessageMetadata,
     Role,
@@ -217,6 +219,10 @@ class FakeSession:
 
     def explain(self) -> list[str]:
         return [f"{self.model.id} answers next", "7 global_default: chose"]
+
+    async def objection(self, block: ContentBlock) -> str | None:
+        takes = self.model.capabilities.supports_documents or not isinstance(block, DocumentBlock)
+        return None if takes else f"`{self.model.id}` takes no documents"
 
     def files(self) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())

@@ -93,6 +93,16 @@ async def test_a_file_that_cannot_go_along_is_told_and_the_line_comes_back(chat)
     assert pilot.app.chat.prompt.text == "/attach missing.png"
 
 
+async def test_a_file_that_the_model_cannot_take_is_told_at_once(chat):
+    pilot, session, _ = chat
+    (session.workspace / "paper.pdf").write_bytes(b"%PDF-1.7 words")
+    await say(pilot, "/attach paper.pdf")
+    told = "`anthropic:claude-sonnet-4-6` takes no documents. Choose a model that does"
+    await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
+    assert pilot.app.chat.attached.names == ("paper.pdf",)
+    assert session.sent == []
+
+
 async def test_a_prompt_that_is_refused_keeps_what_goes_with_it(chat):
     pilot, session, _ = chat
     await say(pilot, f"/attach {session.workspace / 'cat.png'}")

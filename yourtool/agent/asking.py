@@ -13,7 +13,7 @@ def request_of(turn: Turn) -> Request:
     """Return the next request of the turn, with ids of its own."""
     model, wishes = turn.model, turn.wishes
     tools = turn.toolbox.definitions if model.capabilities.supports_tools else ()
-    conversation = hygiene.view(turn.state.messages, model, turn.thinking_on_swap)
+    conversation = hygiene.view(turn.state.conversation, model, turn.thinking_on_swap)
     messages = (*turn.system, *conversation)
     return Request(
         request_id=new_id(),

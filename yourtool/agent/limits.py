@@ -35,7 +35,7 @@ def repetition(name: str) -> Notice:
     )
 
 
-async def spend_allowance(turn: Turn, next_prompt_tokens: int) -> str | None:
+async def spend_allowance(turn: Turn) -> str | None:
     """Return None if one more request may be sent, else what stands against it, in words.
 
     A soft limit asks the user and, if allowed, grants as much again.
@@ -43,7 +43,7 @@ async def spend_allowance(turn: Turn, next_prompt_tokens: int) -> str | None:
     Raises:
         Interrupted: the turn was stopped while the question stood.
     """
-    if (reached := _hard_limit(turn, next_prompt_tokens)) is not None:
+    if (reached := _hard_limit(turn)) is not None:
         turn.budget.reached = reached
         return reached
     if (reached := _soft_limit(turn)) is None:
@@ -59,13 +59,13 @@ async def spend_allowance(turn: Turn, next_prompt_tokens: int) -> str | None:
     return None
 
 
-def _hard_limit(turn: Turn, next_prompt_tokens: int) -> str | None:
+def _hard_limit(turn: Turn) -> str | None:
     budget = turn.budget
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
     if budget.max_cost is not None:
         # The reply is not known yet, so the prompt alone counts, as if none of it were cached.
-        prompt = TokenUsage(input_tokens=next_prompt_tokens, output_tokens=0)
+        prompt = TokenUsage(input_tokens=turn.estimate(), output_tokens=0)
         expected = budget.cost + (cost(prompt, turn.model.price) or Decimal(0))
         if expected > budget.max_cost:
             return f"The next request would exceed the cost limit of {budget.max_cost} USD."

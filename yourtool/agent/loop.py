@@ -95,26 +95,22 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
 
 
 async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
-    estimate = turn.adapter.estimate_input_tokens(
-        (*turn.system, *turn.state.messages), turn.toolbox.definitions
-    )
-    if (reached := await spend_allowance(turn, estimate)) is not None:
+    if (reached := await spend_allowance(turn)) is not None:
         yield Notice(level="warning", text=reached)
         return
     while True:
         reply: LlmCallCompleted | None = None
-        async with aclosing(_ask(turn, estimate)) as events:
+        async with aclosing(_ask(turn)) as events:
             async for event in events:
                 yield event
                 if isinstance(event, LlmCallCompleted):
                     reply = event
         if reply is None:
             return
-        estimate = turn.state.context_tokens
         calls = reply.message.tool_uses
         if not calls and reply.stop_reason is not StopReason.PAUSE_TURN:
             return
-        if (reached := await spend_allowance(turn, estimate)) is not None:
+        if (reached := await spend_allowance(turn)) is not None:
             yield Notice(level="warning", text=reached)
             async with aclosing(refuse_all(calls, turn, reached)) as refusals:
                 async for event in refusals:
@@ -130,7 +126,7 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
             return
 
 
-async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
+async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
     request = request_of(turn)
     started = time.monotonic()
@@ -138,7 +134,7 @@ async def _ask(turn: Turn, estimate: int) -> AsyncGenerator[Event, None]:
         LlmCallStarted(
             model=turn.model.id,
             provider=turn.model.provider,
-            estimated_input_tokens=estimate,
+            estimated_input_tokens=turn.estimate(),
             request_id=request.request_id,
         ),
         parent=turn.parent,

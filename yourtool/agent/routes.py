@@ -8,12 +8,13 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.state import State
+from yourtool.agent.state import State, is_too_much
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorClass, UsageError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages import (
     AudioBlock,
+    ContentBlock,
     DocumentBlock,
     ImageBlock,
     MediaBlock,
@@ -73,17 +74,17 @@ class Routes:
 
         What the model counted in this session already is the measure.
         """
-        guess = self._guess((*state.messages, *said), model_id)
+        guess = self._guess((*state.conversation, *said), model_id)
         if (counted := state.counted.get(model_id)) is None:
             return guess
-        sent = [message for message in state.messages if message.id < counted.message.id]
+        sent = [message for message in state.conversation if message.id < counted.message.id]
         return calibrated(guess, self._guess(sent, model_id), counted.prompt_tokens)
 
     def parts(self, state: State) -> list[tuple[str, int]]:
         """Return of what the next request consists; together they are its estimated tokens."""
         model_id = self.expected(state).id
         by_role: dict[str, list[Message]] = {}
-        for message in state.messages:
+        for message in state.conversation:
             by_role.setdefault(message.role, []).append(message)
         guesses = [
             ("system prompt", estimate_tokens(self._system, (), model_id)),
@@ -116,7 +117,7 @@ class Routes:
         started = time.perf_counter()
         decided = decide(
             self._preferences(override, state.model),
-            self.needs(state.messages),
+            self.needs(state.conversation),
             partial(self._check, state, {override.id if override else None, state.model}),
         )
         return RouteDecided(
@@ -152,16 +153,26 @@ class Routes:
         """
         model = self.catalogue.resolve(name)
         if (
-            rejection := self._check(state, {model.id}, model.id, self.needs(state.messages))
+            rejection := self._check(state, {model.id}, model.id, self.needs(state.conversation))
         ) is not None:
             raise UsageError(
                 swap_refusal(
                     model,
                     rejection,
-                    where=_first(rejection.code, state.messages),
+                    where=_first(rejection.code, state.conversation),
                 )
             )
         return model
+
+    def objection(self, block: ContentBlock, state: State) -> str | None:
+        """Say that the model of the next turn takes no such block; None: it takes it."""
+        needs = Needs(
+            images=isinstance(block, ImageBlock),
+            audio=isinstance(block, AudioBlock),
+            documents=isinstance(block, DocumentBlock),
+        )
+        rejection = obstacle(self.expected(state), needs, configured=None, unavailable=None)
+        return None if rejection is None else rejection.reason
 
     def without_tools(self, model: Model) -> str | None:
         """Say that a model is offered no tools although there are some; None: it is."""
@@ -188,9 +199,12 @@ class Routes:
         lines += [f"  {each.candidate_model}: {each.reason}" for each in tried]
         usable = [row.name for row in self._registry.providers() if self._usable(row)]
         if usable:
-            lines.append(f"Configured: {', '.join(usable)}. Choose one with /model.")
+            named = ", ".join(usable)
+            lines.append(f"Configured: {named}. Choose one with /model; /retry sends this again.")
         else:
             lines.append("No provider is configured: /key enters an API key.")
+        if is_too_much(route):
+            lines.append("The next prompt goes without this one.")
         return lines
 
     def outcome(

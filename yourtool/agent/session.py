@@ -166,6 +166,14 @@ class Session:
         found = tree.files(self._around.workspace, ".", threading.Event())
         return [name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name]
 
+    async def objection(self, block: ContentBlock) -> str | None:
+        """Say that the model of the next turn takes no such block; None: it takes it.
+
+        A server that nobody described is asked first.
+        """
+        await self._around.routes.learn(self.model)
+        return self._around.routes.objection(block, self.state)
+
     # ── verbs ───────────────────────────────────────────────────────────────────────────────────
 
     async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
@@ -349,6 +357,7 @@ class Session:
             thinking_on_swap=around.thinking_on_swap,
             interactive=around.interactive,
             on_outcome=lambda error: around.routes.outcome(model, error),
+            estimate=lambda: around.routes.estimate(self.state, model.id),
             root=started.id,
             parent=started.id,
         )

@@ -18,7 +18,17 @@ from yourtool.events import (
     TurnCompleted,
     TurnStarted,
 )
-from yourtool.messages import Message
+from yourtool.messages import Message, Role
+from yourtool.routing.router import Failure
+
+_TOO_MUCH = frozenset(
+    {
+        Failure.NO_VISION_SUPPORT,
+        Failure.NO_AUDIO_SUPPORT,
+        Failure.NO_DOCUMENT_SUPPORT,
+        Failure.EXCEEDS_CONTEXT_WINDOW,
+    }
+)
 
 
 class State:
@@ -30,6 +40,9 @@ class State:
         """How many of the facts came with a fork or an import, and were paid for elsewhere."""
         self.messages: list[Message] = []
         """In the order of their ids, which for tool results is the order of the calls."""
+        self._untaken: str | None = None
+        """The id of the last prompt, if no model could take it for what it holds."""
+        self._left_out: set[str] = set()
         self.workspace_path = ""
         self.model: str | None = None
         """The explicit choice of the session (`/model X`)."""
@@ -51,6 +64,15 @@ class State:
         self.open_calls: dict[str, LlmCallCompleted] = {}
         """Calls without a result, by tool_use id, with the fact that brought them."""
 
+    @property
+    def conversation(self) -> list[Message]:
+        """What requests are made of: all messages but prompts that no model could take.
+
+        Such a prompt can be tried again until the next one; it would stand in the way of every
+        later turn else.
+        """
+        return [message for message in self.messages if message.id not in self._left_out]
+
     def apply(self, fact: AnyFact) -> None:
         """Take one more fact into account; facts come in the order they were recorded."""
         self.facts.append(fact)
@@ -65,9 +87,11 @@ class State:
             case TurnStarted(message=message):
                 self.open_turn, self.last_error = fact, None
                 self.turn_count += 1
-                self._add(message)
+                self._begin(message)
             case RouteDecided():
                 self.last_route = fact
+                is_prompt = bool(self.messages) and self.messages[-1].role is Role.USER
+                self._untaken = self.messages[-1].id if is_prompt and is_too_much(fact) else None
             case LlmCallCompleted():
                 self._book(fact)
             case LlmCallFailed(message=message):
@@ -80,6 +104,15 @@ class State:
                 self.open_turn = None
             case _:
                 pass
+
+    def _begin(self, message: Message | None) -> None:
+        """Take up a prompt; None: the last one is tried again."""
+        if message is None:
+            return
+        if self._untaken is not None:
+            self._left_out.add(self._untaken)
+            self._untaken = None
+        self._add(message)
 
     def _book(self, fact: LlmCallCompleted) -> None:
         self.last_error = None
@@ -95,3 +128,10 @@ class State:
     def _add(self, message: Message | None) -> None:
         if message is not None:
             bisect.insort(self.messages, message, key=lambda each: each.id)
+
+
+def is_too_much(route: RouteDecided) -> bool:
+    """Whether no model could take a turn, one at least for what the conversation holds."""
+    return route.chosen_model is None and any(
+        each.validation_failure in _TOO_MUCH for each in route.chain
+    )

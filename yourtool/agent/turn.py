@@ -76,6 +76,8 @@ class Turn:
     on_outcome: Callable[[str | None], Sequence[ProviderUnavailable | ProviderRecovered]]
     """Told the error class of each finished request (None: success); returns what routing has
     to say about it."""
+    estimate: Callable[[], int]
+    """Returns how many tokens the next request probably is."""
     root: str
     """Event id of `turn.started`."""
 

@@ -58,6 +58,11 @@ async def _take(chat: Chat, read: "Callable[[], Attachment]") -> None:
     chat.attached.add(attachment)
     if attachment.remark:
         chat.note("warning", attachment.remark)
+    if chat.session is not None and (why := await chat.session.objection(attachment.block)):
+        chat.note(
+            "warning",
+            f"{why}. Choose a model that does with `/model`, or `/attach -` leaves it out.",
+        )
 
 
 def _open(chat: Chat) -> "Runtime":
