@@ -208,7 +208,7 @@ def test_r_tui_19_configured_models_come_first_and_others_say_what_they_lack():
     assert (first.value, first.enabled) == (SONNET.id, True)
     assert "200k context" in first.about
     assert "$3 in, $15 out" in first.about
-    assert "⚒▣✻" in first.about
+    assert "⚒▣--✻" in first.about
     assert "in use" in first.title
     assert (second.enabled, second.about) == (False, "no key: set `OPENAI_API_KEY`")
 

@@ -130,6 +130,8 @@ def _abilities(capabilities: AdapterCapabilities) -> list[str]:
     named = {
         "tools": capabilities.supports_tools,
         "images": capabilities.supports_images,
+        "recordings": capabilities.supports_audio,
+        "documents": capabilities.supports_documents,
         "thinking": capabilities.supports_thinking,
         "caching": capabilities.supports_prompt_caching,
     }

@@ -26,7 +26,7 @@ _SIGNS = {
     **dict.fromkeys(map(chr, range(0x2400, 0x2427)), "?"),
     **dict(zip("·…—−→←↓↑•◦▪⋮", "-~--><v^*o+:", strict=True)),
     **dict(zip("“”„‘’–", '"""\'\'-', strict=True)),
-    **dict(zip("✓✗○●⊘❯▸✻☐☑⚒▣", "vxo*x>>*_xti", strict=True)),
+    **dict(zip("✓✗○●⊘❯▸✻☐☑⚒▣♪▤", "vxo*x>>*_xtird", strict=True)),
 }
 _TABLE = str.maketrans(_SIGNS)
 

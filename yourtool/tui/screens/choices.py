@@ -12,7 +12,7 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import money, price_words, tokens_words
 from yourtool.tui.screens.picker import Choice
 
-LEGEND = "⚒ tools  ▣ images  ✻ thinking"
+LEGEND = "⚒ tools  ▣ images  ♪ recordings  ▤ documents  ✻ thinking"
 
 
 class Summary(Protocol):
@@ -72,8 +72,14 @@ def model_choices(
 def model_words(model: Model) -> str:
     """Return abilities, window and price of a model."""
     can = model.capabilities
-    able = (can.supports_tools, can.supports_images, can.supports_thinking)
-    abilities = "".join(sign if has else "-" for sign, has in zip("⚒▣✻", able, strict=True))
+    able = {
+        "⚒": can.supports_tools,
+        "▣": can.supports_images,
+        "♪": can.supports_audio,
+        "▤": can.supports_documents,
+        "✻": can.supports_thinking,
+    }
+    abilities = "".join(sign if has else "-" for sign, has in able.items())
     guess = "" if model.known else "  capabilities are a guess"
     window = tokens_words(can.max_context_tokens)
     return f"{abilities}  {window} context  {price_words(model.price)}{guess}"
