@@ -5,7 +5,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -14,6 +14,8 @@ from msgspec import NODEFAULT, Meta, Struct
 
 from yourtool.agent.commands import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
+from yourtool.deltas import MessageComplete
+from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.events import UNSTAMPED, Event
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
@@ -25,27 +27,68 @@ from yourtool.messages import (
     ImageSource,
     Message,
     MessageMetadata,
-    RedactedThinkingBlock,
     Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
-    ToolUseBlock,
+    canonical_json,
 )
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.outcome import Result
 from yourtool.providers import hygiene
-from yourtool.providers.base import Request
+from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.registry import BUILT_IN, ProviderRow, dialect_of
+from yourtool.providers.reply import Reply
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Dialect
 from yourtool.tables import Key, dotted
 from yourtool.tui.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
 _PICTURE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
 _PDF, _WAV, _FLAC = "JVBERi0xLjcK", "UklGRgAAAABXQVZFZm10IA==", "ZkxhQwAAACI="
-_OTHER = Model(id="other:model", wire_name="model", capabilities=AdapterCapabilities())
+_THOUGHT, _SIGNED, _SEALED = "(thought)", "c2lnbmVk", "c2VhbGVk"
+_SCHEMA = {"type": "object", "properties": {"path": {"type": "string", "title": "(a field)"}}}
+_TOOL = ToolDefinition(
+    name="read_file", description="x", input_schema=_SCHEMA, side_effects=SideEffects.READ
+)
+_ITEM = {"type": "reasoning", "summary": [{"type": "summary_text", "text": _THOUGHT}]}
+_CALL = {"name": _TOOL.name, "arguments": "{}"}
+_PART = {"functionCall": {"name": _TOOL.name}, "thoughtSignature": _SIGNED}
+_CALLS = ("call_1", "call_2")
+_REPLIES: dict[str, dict[str, Any]] = {
+    "messages": {
+        "content": [
+            {"type": "thinking", "thinking": _THOUGHT, "signature": _SIGNED},
+            {"type": "redacted_thinking", "data": _SEALED},
+            *({"type": "tool_use", "id": call, "name": _TOOL.name} for call in _CALLS),
+        ]
+    },
+    "responses": {
+        "output": [
+            {**_ITEM, "encrypted_content": _SEALED},
+            *({"type": "function_call", "call_id": call, **_CALL} for call in _CALLS),
+        ]
+    },
+    "chat": {
+        "reasoning_details": [
+            {"type": "reasoning.text", "text": _THOUGHT, "signature": _SIGNED},
+            {"type": "reasoning.encrypted", "data": _SEALED},
+        ],
+        "tool_calls": [{"id": call, "function": _CALL} for call in _CALLS],
+    },
+    "generate-content": {"parts": [{"text": _THOUGHT, "thought": True}, _PART, _PART]},
+    "ollama": {"thinking": _THOUGHT, "tool_calls": [{"function": _CALL}] * 2},
+}
+"""A message with one of everything in each wire format, as its provider sends it."""
+_AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "chat": lambda message: {"choices": [{"message": message}]},
+    "generate-content": lambda content: {"candidates": [{"content": content}]},
+    "ollama": lambda message: {"message": message, "done": True},
+}
+"""What stands around it."""
+_ELSEWHERE = ProviderRow(name="others", api="chat", label="Servers like OpenAI's")
 BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
 
 
@@ -144,27 +187,39 @@ def providers_table() -> str:
         keys = ", ".join(f"`{name}`" for name in row.key_env) or "–"
         head.append(f"| `{row.name}` | `{row.api}` | {keys} | `{row.base_url}` |")
     names = " | ".join(f"`{row.name}`" for row in rows)
-    table = [f"| | {names} |", f"|---{'|---' * len(rows)}|"]
-    found = [_carried(row) for row in rows]
+    table = [f"| | {names} | others with `chat` |", f"|---|---{'|---' * len(rows)}|"]
+    found = [_carried(row) for row in (*rows, _ELSEWHERE)]
     table += [f"| {what} | {' | '.join(each[what] for each in found)} |" for what in found[0]]
     return "\n".join([*head, "", *table]) + "\n"
 
 
 def _carried(row: ProviderRow) -> dict[str, str]:
     """Say what of a conversation is found again in the request that is made of it."""
-    model, losses = _sample_model(row), logging.getLogger("yourtool.providers.loss")
-    losses.disabled = True
-    own, foreign = (
-        dialect_of(row).to_wire(_sample(hygiene.view(_history(author), model), model)).body.decode()
-        for author in (model, _OTHER)
+    model, dialect = _sample_model(row), dialect_of(row)
+    reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES[row.api]))
+    logging.disable(logging.WARNING)
+    own, foreign, forced, formed = (
+        dialect.to_wire(asked).body.decode()
+        for asked in (
+            _sample(model, _history(_said_by(model, dialect, reply))),
+            _sample(model, _history(_said_by_another())),
+            _sample(model, (), tools=(_TOOL,), tool_choice=OneTool(_TOOL.name)),
+            _sample(model, (), output_schema=_TOOL.input_schema),
+        )
     )
-    losses.disabled = False
+    logging.disable(logging.NOTSET)
+
+    def returned(mark: str) -> str:
+        return "–" if mark not in reply.decode() else "sent back" if mark in own else "left out"
+
     aside = "in a message after it" if "images that the tools returned" in own else "in its place"
     flagged = '"is_error":true' in own or '{"error":' in own
+    is_forced = '"tool_choice"' in forced or "allowedFunctionNames" in forced
     return {
-        "its own reasoning": "sent back" if "(thought)" in own or "c2VhbGVk" in own else "left out",
-        "another model's reasoning": "sent" if "(thought)" in foreign else "left out",
-        "sealed reasoning": "sent back" if "c2VhbGVk" in own else "left out",
+        "its own reasoning": returned(_THOUGHT),
+        "signatures of it": returned(_SIGNED),
+        "sealed reasoning": returned(_SEALED),
+        "another model's reasoning": "sent" if _THOUGHT in foreign else "left out",
         "pictures by address": "sent" if "https://example.org" in own else "left out",
         "pictures in tool results": aside if _PICTURE in own else "left out",
         "PDFs": "sent" if _PDF in own else "left out",
@@ -172,6 +227,8 @@ def _carried(row: ProviderRow) -> dict[str, str]:
         "recordings (WAV, MP3)": "sent" if _WAV in own else "left out",
         "recordings (Ogg, FLAC)": "sent" if _FLAC in own else "left out",
         "failed tool results": "marked" if flagged else "told in words",
+        "a call that must be made": "demanded" if is_forced else "the only tool there is",
+        "a schema for the answer": "sent" if "(a field)" in formed else "left out",
         "marks for the cache": "yes" if "cache_control" in own else "no",
         "stop sequences": "sent" if "(stop)" in own else "left out",
     }
@@ -189,8 +246,9 @@ def _sample_model(row: ProviderRow) -> Model:
     return Model(id=f"{row.name}:{name}", wire_name=name, capabilities=can, least_cached_tokens=0)
 
 
-def _sample(conversation: tuple[Message, ...], model: Model) -> Request:
-    messages = (_said(Role.SYSTEM, TextBlock("(system)")), *conversation)
+def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Request:
+    system = _said(Role.SYSTEM, TextBlock("(system)"))
+    messages = (system, *hygiene.view(conversation, model))
     return Request(
         request_id="",
         session_id="",
@@ -202,35 +260,39 @@ def _sample(conversation: tuple[Message, ...], model: Model) -> Request:
         cache=plan_cache(messages, (), model, "short"),
         tool_ids=ToolIdMap(),
         interrupt=Interrupt(),
+        **options,
     )
 
 
-def _history(author: Model) -> list[Message]:
+def _said_by(model: Model, dialect: Dialect, document: bytes) -> Message:
+    """Return a reply as the provider's own adapter reads and keeps it."""
+    reply = Reply(_sample(model, ()), api=dialect.api)
+    *_, whole = (*dialect.whole(document, reply), *reply.finish())
+    assert isinstance(whole, MessageComplete), "the last event of a reply"
+    metadata = MessageMetadata(
+        model=model.id, provider=model.provider, provider_raw=whole.provider_raw
+    )
+    return msgspec.structs.replace(_said(Role.ASSISTANT, *whole.final_content), metadata=metadata)
+
+
+def _said_by_another() -> Message:
+    content = (ThinkingBlock(_THOUGHT, _SIGNED), TextBlock("x"))
+    return msgspec.structs.replace(
+        _said(Role.ASSISTANT, *content), metadata=MessageMetadata(model="other:model")
+    )
+
+
+def _history(reply: Message) -> list[Message]:
     picture = ImageBlock(ImageSource("base64", _PICTURE), "image/png")
     linked = ImageBlock(ImageSource("url", "https://example.org/a.png"), "image/png")
-    item: dict[str, Any] = {"type": "reasoning", "summary": [], "encrypted_content": "c2VhbGVk"}
-    metadata = MessageMetadata(
-        model=author.id,
-        provider=author.provider,
-        provider_raw={
-            "scope": {"provider": author.provider, "model": author.id},
-            "notes": {"1": [{"item": item}]} if author.provider == "openai" else {},
-        },
-    )
+    results = [
+        ToolResultBlock(call.id, (TextBlock("x"), *([] if number else [picture])), bool(number))
+        for number, call in enumerate(reply.tool_uses)
+    ]
     return [
         _said(Role.USER, TextBlock("?"), linked, *_files()),
-        msgspec.structs.replace(
-            _said(
-                Role.ASSISTANT,
-                ThinkingBlock("(thought)", "c2lnbmVk"),
-                RedactedThinkingBlock("c2VhbGVk"),
-                ToolUseBlock("tu_1", "read_file", {}),
-                ToolUseBlock("tu_2", "read_file", {}),
-            ),
-            metadata=metadata,
-        ),
-        _said(Role.TOOL, ToolResultBlock("tu_1", (TextBlock("x"), picture))),
-        _said(Role.TOOL, ToolResultBlock("tu_2", (TextBlock("x"),), is_error=True)),
+        reply,
+        *(_said(Role.TOOL, result) for result in results),
         _said(Role.USER, TextBlock("?")),
     ]
 

@@ -1,4 +1,5 @@
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -6,11 +7,13 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from yourtool.agent.commands import COMMANDS
 from yourtool.deltas import Notice, TextDelta
 from yourtool.errors import UsageError
 from yourtool.outcome import failed_before
 
 ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def generator() -> ModuleType:
@@ -49,3 +52,47 @@ def test_decision_records_are_short_numbered_and_complete():
         assert len(text.splitlines()) <= 60, path.name
         for part in ("## Context", "## Decision", "## Consequences"):
             assert part in text, f"{path.name} lacks {part}"
+
+
+def spoken_of(pattern: str) -> set[str]:
+    """Return what the first group of `pattern` finds on any page."""
+    pages = (page.read_text() for page in PAGES)
+    return {found for text in pages for found in re.findall(pattern, text, re.MULTILINE)}
+
+
+def test_every_slash_command_on_a_page_exists_r_qlt_06():
+    known = {name for each in COMMANDS for name in (each.name, *each.aliases)}
+    spoken = spoken_of(r"`/([a-z]+)(?=[` ])")
+    assert len(spoken) > 15
+    assert spoken - {"proc"} <= known
+
+
+def test_every_option_and_subcommand_on_a_page_exists_r_qlt_06():
+    sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    text = "\n".join(source.read_text() for source in sources)
+    options = {"--help", *re.findall(r'"(--[a-z-]+)"', text)}
+    assert spoken_of(r"(?<![\w-])(--[a-z][a-z-]+)") <= options
+    subcommands = set(re.findall(r'commands\.add_parser\("([a-z]+)"', text)) | {"sessions"}
+    assert spoken_of(r"(?:`|^)yourtool ([a-z]+)") <= subcommands
+
+
+def test_every_make_target_and_link_on_a_page_exists_r_qlt_06():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert spoken_of(r"(?:`|^)make ([a-z]+)") <= targets
+    missing = [
+        f"{page.name}: {link}"
+        for page in PAGES
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
+    assert not missing
+
+
+def test_the_page_of_providers_says_that_each_gets_its_own_reasoning_back_r_swp_03():
+    rows = [line.strip("| ").split(" | ") for line in generator().providers_table().splitlines()]
+    carried = {name: cells for name, *cells in rows}
+    *built_in, others = carried["its own reasoning"]
+    assert built_in == ["sent back"] * 5
+    assert others == "left out"
+    assert carried["signatures of it"][0] == carried["sealed reasoning"][1] == "sent back"
+    assert set(carried["another model's reasoning"]) == {"left out"}
