@@ -38,6 +38,11 @@ def is_blob(source: ImageSource) -> bool:
     return source.kind == "file_ref" and source.data.startswith("sha256:")
 
 
+def reference_of(content: bytes) -> str:
+    """Return `sha256:<hex>`, under which `content` is kept."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
 def keep(directory: Path, content: bytes) -> str:
     """Store `content`, unless it is there already, and return `sha256:<hex>`.
 
@@ -46,11 +51,15 @@ def keep(directory: Path, content: bytes) -> str:
     Raises:
         BlobError: it cannot be written.
     """
-    reference = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    reference = reference_of(content)
     try:
-        directory.mkdir(0o700, parents=True, exist_ok=True)
+        if not directory.is_dir():
+            directory.mkdir(0o700, parents=True, exist_ok=True)
+            _sync(directory.parent)
         if not _is_kept(directory, reference):
             _write(_path(directory, reference), content)
+        # Also where it is kept: another process may have written it this very moment.
+        _sync(directory)
     except OSError as error:
         raise BlobError(
             f"The attachment cannot be kept in `{directory}`: {error.strerror}"
@@ -71,7 +80,7 @@ def fetch(directory: Path, reference: str, limit: int | None = None) -> bytes:
         raise BlobError(f"the kept attachment cannot be read: {error.strerror}") from error
     if limit is not None and len(content) > limit:
         raise BlobError(f"it is larger than {limit / 2**20:.3g} MiB")
-    if reference != f"sha256:{hashlib.sha256(content).hexdigest()}":
+    if reference != reference_of(content):
         raise BlobError("the kept attachment was changed since it was stored")
     return content
 
@@ -135,8 +144,12 @@ def _write(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _sync(directory: Path) -> None:
+    """Make the names in a directory survive a loss of power."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(directory)
+        os.fsync(handle)
     finally:
-        os.close(directory)
+        os.close(handle)

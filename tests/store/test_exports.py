@@ -84,8 +84,12 @@ def test_attachments_travel_along_once_and_are_restored(tmp_path):
 def test_r_crd_02_a_key_stands_in_no_export():
     canary = 'sk-"canary"\\4711'
     story, use = Story(), call("shell", command=f"echo {canary}", **{canary: 1})
-    answered = story.answered(TextBlock(f"it is {canary}"), use)
-    facts = [story.created(), story.asked(canary), answered, story.completed(use, canary)]
+    facts = [
+        story.created(),
+        story.asked(canary),
+        story.answered(TextBlock(f"it is {canary}"), use),
+        story.completed(use, canary),
+    ]
 
     def mask(text):
         return text.replace(canary, "***")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from yourtool.outcome import Exit
 from yourtool.paths import Paths
 from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
-from yourtool.store.exports import export_lines, form_of, from_jsonl, write_export
+from yourtool.store.exports import export_lines, form_of, from_jsonl, lines_of, write_export
 from yourtool.store.log import Log
 from yourtool.store.sessions import Hit, Sessions, SessionSummary
 
@@ -100,7 +101,7 @@ def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
                 (
                     each.id,
                     _local(each.updated_at),
-                    f"{each.turn_count} turns",
+                    "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns",
                     f"${each.cost_usd:.4f}",
                     each.active_model or "default model",
                     each.workspace_path,
@@ -151,12 +152,12 @@ async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments)
 async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
     file = arguments.file or STANDARD
     try:
-        content = sys.stdin.buffer.read() if file == STANDARD else file.read_bytes()
+        # Standard input is left open: it is not ours.
+        with nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as source:
+            facts = from_jsonl(lines_of(source), paths.blobs)
+        session_id = await adopt(log, facts, arguments.workspace)
     except OSError as error:
         raise UsageError(f"`{file}` cannot be read: {error.strerror}") from error
-    try:
-        facts = from_jsonl(content.splitlines(), paths.blobs)
-        session_id = await adopt(log, facts, arguments.workspace)
     except (UsageError, StoreError) as error:
         raise UsageError(f"`{file}` cannot be imported: {error}") from error
     _tell_new(session_id, "Imported; go on with it", as_json=arguments.json)

@@ -8,6 +8,7 @@ provider is sent what it was sent before and takes its signatures back.
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -61,12 +62,11 @@ async def adopt(log: Log, facts: Sequence[AnyFact], workspace: Path) -> str:
     that stands in the export is not looked at: it is that of another machine, or of somebody else.
 
     Raises:
-        UsageError: these are not the facts of one session from its beginning.
+        UsageError: these are not the facts of one session from its beginning, in their order.
         InvalidMessageError: a message breaks an invariant; nothing was stored.
         StoreError: facts contradict one another, or the disk refuses; nothing was stored.
     """
-    if not facts or [fact for fact in facts if isinstance(fact, SessionCreated)] != [facts[0]]:
-        raise UsageError("it does not hold one session from its beginning")
+    require_whole(facts)
     source = facts[0].session_id
     if not _is_ours(facts) or await log.has_any(_ids(facts), source):
         facts = renamed(facts, new_session_id())
@@ -78,6 +78,18 @@ async def adopt(log: Log, facts: Sequence[AnyFact], workspace: Path) -> str:
     )
     await log.append(here, *facts[1:], imported)
     return session_id
+
+
+def require_whole(facts: Sequence[AnyFact]) -> None:
+    """Refuse what is not one session from its beginning, in its order.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not facts or [fact for fact in facts if isinstance(fact, SessionCreated)] != [facts[0]]:
+        raise UsageError("it does not hold one session from its beginning")
+    if any(one.id >= other.id for one, other in pairwise(facts)):
+        raise UsageError("its events are not in the order of their ids, or one stands there twice")
 
 
 def workspace_hash(workspace: Path) -> str:

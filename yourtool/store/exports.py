@@ -6,24 +6,32 @@ before the fact that needs it each attachment, `{"type": "yourtool.blob", "data"
 """
 
 import base64
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
 
-from yourtool.blobs import fetch, is_blob, keep
+from yourtool.blobs import fetch, is_blob, keep, reference_of
 from yourtool.errors import BlobError, UsageError
 from yourtool.events import AnyFact, message_of
 from yourtool.messages import MediaBlock, canonical_json, each_block
+from yourtool.store.copies import require_whole
 from yourtool.store.markdown import to_markdown
 from yourtool.store.rows import Rewrite, rewritten
 
 VERSION = 1
 Form: TypeAlias = Literal["markdown", "jsonl"]
+_LONGEST_LINE = 2**26
+"""Bytes; the largest attachment takes a third of it."""
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+"""Between these a time can be told in every zone."""
 
 
 class Header(Struct, frozen=True, kw_only=True, tag_field="type", tag="yourtool.session"):
@@ -66,28 +74,42 @@ def to_jsonl(facts: Sequence[AnyFact], mask: Rewrite, blobs: Path) -> Iterator[b
         yield _line(rewritten(fact, mask))
 
 
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file, of each no more than tells that it is too long."""
+    while line := file.readline(_LONGEST_LINE + 1):
+        yield line
+
+
 def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
-    """Read an export, keeping its attachments; blocks on the file system.
+    """Read an export, then keep the attachments that it refers to; blocks on the file system.
 
     Raises:
-        UsageError: it is none, or a line of it cannot be read; the text names the line.
+        UsageError: it is none, or not whole, or a line of it cannot be read; the text names the
+            line. Nothing was kept.
         BlobError: an attachment cannot be kept.
     """
-    facts, header = list[AnyFact](), False
+    facts, attachments, header = list[AnyFact](), dict[str, bytes](), False
     for number, line in enumerate(lines, 1):
         try:
+            if len(line) > _LONGEST_LINE:
+                raise ValueError(f"it is longer than {_LONGEST_LINE / 2**20:.0f} MiB")
             if not header:
                 header = _is_header(line)
             elif line.strip():
                 read = _LINE.decode(line)
                 if isinstance(read, Blob):
-                    keep(blobs, base64.b64decode(read.data, validate=True))
+                    content = base64.b64decode(read.data, validate=True)
+                    attachments[reference_of(content)] = content
                 else:
                     facts.append(_checked(read))
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
             raise UsageError(
                 f"line {number} is not that of an exported session: {error}"
             ) from error
+    require_whole(facts)
+    for reference in dict.fromkeys(each for fact in facts for each in _references(fact)):
+        if (content := attachments.get(reference)) is not None:
+            keep(blobs, content)
     return tuple(facts)
 
 
@@ -126,11 +148,37 @@ def _is_header(line: bytes) -> bool:
 
 
 def _checked(fact: AnyFact) -> AnyFact:
-    message = message_of(fact)
-    times = [fact.timestamp] if message is None else [fact.timestamp, message.created_at]
-    if any(each.tzinfo is None for each in times):
-        raise ValueError("a time in it has no zone")
+    """Return a fact whose times and numbers can be shown, compared and added.
+
+    Raises:
+        ValueError: one of them cannot.
+        OverflowError: it is an integer beyond what a double holds.
+    """
+    for value in _leaves(msgspec.to_builtins(fact, builtin_types=(datetime, Decimal))):
+        match value:
+            case datetime():
+                if value.tzinfo is None:
+                    raise ValueError("a time in it has no zone")
+                if not _EARLIEST <= value < _LATEST:
+                    raise ValueError(f"a time in it is not of the years 1970 to {_LATEST.year}")
+            case int() | float() | Decimal():
+                if not math.isfinite(value):
+                    raise ValueError("a number in it is beyond what a double holds")
+            case _:
+                pass
     return fact
+
+
+def _leaves(value: object) -> Iterator[object]:
+    match value:
+        case dict():
+            for each in cast("dict[object, object]", value).values():  # builtins only
+                yield from _leaves(each)
+        case list() | tuple():
+            for each in cast("list[object]", value):
+                yield from _leaves(each)
+        case _:
+            yield value
 
 
 def _attachment(blobs: Path, reference: str) -> Iterator[bytes]:
