@@ -163,8 +163,11 @@ class Database:
         unfinished = backup.with_name(f"{backup.name}.part")
         unfinished.unlink(missing_ok=True)
         unfinished.touch(0o600)
-        connection.execute("VACUUM INTO ?", (str(unfinished),))
-        unfinished.replace(backup)
+        try:
+            connection.execute("VACUUM INTO ?", (str(unfinished),))
+            unfinished.replace(backup)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _alone(self) -> Generator[None]:
