@@ -87,7 +87,11 @@ def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["models.json"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"[{}]", b"\xff\xfe", b'"\\u001b[2J"'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[1]", b"[{}]", b"\xff\xfe", b'"\\u001b[2J"', b'[{"x":' + b"[" * 10**6],
+    ids=["empty", "cut", "numbers", "nothing", "no text", "a sequence", "nested"],
+)
 def test_a_damaged_file_is_told_and_written_anew_r_ease_03(tmp_path, content):
     file = tmp_path / "models.json"
     file.write_bytes(content)

@@ -82,7 +82,7 @@ def recall(file: Path) -> tuple[Answer, ...]:
         return msgspec.json.decode(file.read_bytes(), type=tuple[Answer, ...])
     except FileNotFoundError:
         return ()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"What servers said of their models is not used: {escaped(str(error))} in `{file}`."
             " `yourtool models --probe` writes it anew."
