@@ -4,6 +4,7 @@ Lone surrogates, NUL, marks and line separators that some readers take for line 
 beyond what floats hold, JSON of any depth, and bytes that are no UTF-8.
 """
 
+import base64
 import json
 import math
 from io import StringIO
@@ -12,18 +13,34 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.agent.harness import Bench, play
 from tests.providers.exchanges import Playback, complete, events_of, model, problems, request
 from tests.providers.histories import reply_metadata
 from tests.strategies import Writer
+from yourtool.agent.prompt import system_messages
 from yourtool.config import load_config
+from yourtool.credentials import Credentials
 from yourtool.effects import SideEffects
 from yourtool.errors import ConfigError, NetworkError
-from yourtool.headless import Printer
-from yourtool.messages import Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.headless import Printer, read_schema
+from yourtool.messages import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from yourtool.notation import decode_content, encode_content
-from yourtool.paths import Paths
+from yourtool.paths import Paths, shipped
+from yourtool.permissions.grants import Grants
+from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.arguments import parse_arguments
 from yourtool.providers.catalogue import Catalogue
@@ -37,6 +54,7 @@ from yourtool.providers.shapes import decode
 from yourtool.providers.wire import Patience, WireAdapter
 from yourtool.text import DEEPEST, storable, storable_json
 from yourtool.tools.base import Args, ToolOutput, tool
+from yourtool.tui.themes import load_theme
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(
     ["\ud83d", "\ude00x", "a\0b", "\ufeffa", "a\u2028b\u2029c\x85d", "\U0001f600", "\ud83d\ude00"]
@@ -190,24 +208,58 @@ async def test_line_separators_and_marks_of_unicode_end_no_event(dialect):
     assert blocks_of(events)[0] == words
 
 
+def based(content):
+    return ImageSource("base64", base64.b64encode(content).decode())
+
+
+def attached(text):
+    """Files with odd names, of odd content, at odd places."""
+    name, content = storable(text), text.encode("utf-8", "surrogatepass")
+    return [
+        DocumentBlock(based(b"%PDF-1.7\n" + content), "application/pdf", name),
+        DocumentBlock(based(content), "text/plain", name),
+        DocumentBlock(ImageSource("url", f"https://example.org/{name}"), "application/pdf", name),
+        DocumentBlock(ImageSource("file_ref", name), "application/pdf", name),
+        DocumentBlock(ImageSource("base64", name), "application/pdf", name),
+        AudioBlock(based(b"RIFF\0\0\0\0WAVE" + content), "audio/wav"),
+        AudioBlock(based(content), "audio/mpeg"),
+        AudioBlock(ImageSource("file_ref", f"sha256:{name}"), "audio/wav"),
+        ImageBlock(ImageSource("file_ref", name), "image/png"),
+        ImageBlock(ImageSource("url", name), "image/png"),
+    ]
+
+
+def able(provider):
+    """A model that takes whatever its wire format can carry."""
+    plain = model(provider, "gpt-audio" if provider == "openai" else "some-model")
+    can = replace(plain.capabilities, supports_audio=True, supports_documents=True)
+    return replace(plain, capabilities=can)
+
+
 @EACH
 @SLOW
 @given(text=ANY, result=ANY)
-def test_whatever_is_stored_can_be_sent_as_valid_utf_8(dialect, text, result):
+@pytest.mark.parametrize("target", [model, able])
+def test_whatever_is_stored_can_be_sent_as_valid_utf_8(dialect, target, text, result):
     speaks, provider, api = DIALECTS[dialect]
-    writer, target = Writer(), model(provider)
+    writer, target = Writer(), target(provider)
     use = writer.tool_use_id()
     history = (
-        writer.message(Role.USER, [TextBlock(storable(text) or "?")]),
+        writer.message(Role.USER, [TextBlock(storable(text) or "?"), *attached(text)]),
         writer.message(
             Role.ASSISTANT,
             [
-                ThinkingBlock(storable(text)),
+                ThinkingBlock(storable(text), storable(result)),
+                RedactedThinkingBlock(storable(result)),
                 ToolUseBlock(use, "read_file", storable_json({"path": text, "n": HUGE})),
+                ToolUseBlock(f"{use}x", storable(text), {}),
             ],
             reply_metadata(target.id),
         ),
-        writer.message(Role.TOOL, [ToolResultBlock(use, (TextBlock(storable(result)),))]),
+        writer.message(
+            Role.TOOL, [ToolResultBlock(use, (TextBlock(storable(result)), *attached(text)[-2:]))]
+        ),
+        writer.message(Role.TOOL, [ToolResultBlock(f"{use}x", (), is_error=True)]),
     )
     sent = speaks.to_wire(request(target, view(history, target))).body
     assert problems(provider, api, sent) == []
@@ -307,6 +359,44 @@ def test_a_file_of_any_text_is_read_or_refused_by_name(tmp_path, name, text):
 def test_a_mark_that_an_editor_put_before_a_file_is_no_part_of_it(tmp_path, name):
     (tmp_path / name).write_bytes(b"\xef\xbb\xbf# nothing\n")
     load(tmp_path)
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+def test_a_mark_before_the_keys_is_no_part_of_them(tmp_path):
+    keys = Credentials(Paths(tmp_path, tmp_path, tmp_path, tmp_path), {})
+    keys.save("p", "sk-0123456789")
+    keys.path.write_bytes(MARK + keys.path.read_bytes())
+    found = keys.find("p")
+    assert found is not None and found.secret.reveal() == "sk-0123456789"
+    keys.save("q", "sk-another")
+    assert keys.stored() == {"sk-0123456789", "sk-another"}
+
+
+def test_a_mark_before_the_grants_is_no_part_of_them(tmp_path):
+    first, second = Rule.parse("glob"), Rule.parse("shell(make)")
+    grants = Grants(tmp_path / "permissions.toml", tmp_path)
+    grants.add(first)
+    (tmp_path / "permissions.toml").write_bytes(MARK + (tmp_path / "permissions.toml").read_bytes())
+    grants.add(second)
+    assert grants.load() == RuleSet((first, second))
+
+
+def test_a_mark_before_a_theme_is_no_part_of_it(tmp_path):
+    shipped_theme = next(shipped("themes").glob("*.toml"))
+    (tmp_path / "own.toml").write_bytes(MARK + shipped_theme.read_bytes())
+    assert load_theme(tmp_path / "own.toml") == load_theme(shipped_theme)
+
+
+def test_a_mark_before_a_schema_and_before_instructions_is_no_part_of_them(tmp_path):
+    (tmp_path / "schema.json").write_bytes(MARK + b'{"type": "object"}')
+    assert read_schema(tmp_path / "schema.json") == {"type": "object"}
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "AGENTS.md").write_bytes(MARK + b"Be brief.")
+    stable = system_messages(tmp_path, "s")[0].text
+    assert "Be brief." in stable
+    assert "\ufeff" not in stable
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-1"])

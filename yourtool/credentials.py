@@ -170,7 +170,7 @@ class Credentials:
                         f"`{self.path}` can be read by others (mode {mode:04o}) and is not used;"
                         f" run `chmod 600 {self.path}`"
                     )
-                content = msgspec.convert(tomllib.load(file), _File)
+                content = msgspec.convert(tomllib.loads(file.read().decode("utf-8-sig")), _File)
         except FileNotFoundError:
             return {}
         except OSError as error:

@@ -5,6 +5,7 @@ would need consent is denied at once and listed.
 """
 
 import asyncio
+import codecs
 import os
 import signal
 import sys
@@ -183,7 +184,9 @@ def read_schema(path: Path) -> dict[str, Any]:
         UsageError: the file cannot be read, or holds no schema that every provider takes.
     """
     try:
-        schema = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        schema = msgspec.json.decode(
+            path.read_bytes().removeprefix(codecs.BOM_UTF8), type=dict[str, Any]
+        )
     except OSError as error:
         raise UsageError(f"`--output-schema {path}`: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

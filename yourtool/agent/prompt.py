@@ -85,7 +85,7 @@ def _instructions(workspace: Path) -> Iterator[str]:
                 data = file.read(INSTRUCTION_CAP + 1)
         except OSError:
             continue
-        text = data[:INSTRUCTION_CAP].decode("utf-8", "replace")
+        text = data[:INSTRUCTION_CAP].decode("utf-8-sig", "replace")
         cut = "" if len(data) <= INSTRUCTION_CAP else f"\n[cut at {INSTRUCTION_CAP} bytes]"
         name = os.path.relpath(path, workspace)
         yield f"Instructions of the project, from {name}:\n\n{text.strip()}{cut}"

@@ -85,7 +85,7 @@ def _answer(arguments: Arguments, prompt: str, paths: Paths) -> int:
 def _standard_input() -> str:
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None when closed
         return ""
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
 def _open_interface(arguments: Arguments, paths: Paths) -> int:

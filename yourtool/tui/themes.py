@@ -177,7 +177,7 @@ def load_theme(path: Path) -> ThemeFile:
         ConfigError: it is not a theme; names the file and what is wrong in it.
     """
     try:
-        theme = msgspec.convert(tomllib.loads(path.read_text("utf-8")), ThemeFile)
+        theme = msgspec.convert(tomllib.loads(path.read_text("utf-8-sig")), ThemeFile)
         Palette(theme)
         theme.toolkit_theme().to_color_system().generate()
     except (OSError, ValueError, msgspec.ValidationError, StyleSyntaxError) as error:
