@@ -34,7 +34,7 @@ if {lead}:
 sys.exit(supervised(run))
 """
 
-WAIT = "\n    while True: signal.pause()"
+WAIT = "\n    while True: time.sleep(0.05)  # unlike a pause, it misses no signal"
 
 
 class Terminal:
@@ -160,17 +160,18 @@ def test_an_unexpected_end_says_how_to_go_on(terminal):
 
 
 def test_the_program_ends_when_its_parent_is_killed(terminal):
-    life = "signal.signal(1, lambda *_: (os.write(1, b'<hung up>'), os._exit(0)))" + WAIT
-    screen = terminal(full_screen(life))
+    life = "signal.signal(1, lambda *_: (os.write(1, b'<hung up>'), os._exit(0)))"
+    screen = terminal(full_screen(f"{life}; os.write(1, b'<ready>'){WAIT}"))
     parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
+    screen.until(rb"<ready>")
     os.kill(parent, signal.SIGKILL)
     screen.until(b"<hung up>")
 
 
 def test_the_program_ends_when_its_terminal_is_gone_and_nobody_told_it(terminal):
-    life = "signal.signal(1, lambda *_: os._exit(6))" + WAIT
+    life = "signal.signal(1, lambda *_: os._exit(6)); os.write(1, b'<ready>')" + WAIT
     screen = terminal(full_screen(life).replace("if True:", "if False:"))
-    screen.until(rb"<pids \d+ \d+>")
+    screen.until(rb"<ready>")
     screen.hang_up()
     assert screen.process.wait(20) == 6
 
