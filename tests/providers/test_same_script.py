@@ -5,12 +5,13 @@ import pytest
 
 from tests.provider_server import ProviderServer, Reply
 from tests.providers.exchanges import READ, complete, request
-from tests.providers.histories import as_message
+from tests.providers.histories import as_message, image
 from tests.strategies import Writer
-from yourtool.config import Config
+from yourtool.config import Config, ProviderConfig
 from yourtool.credentials import Credentials
 from yourtool.messages import (
     MessageMetadata,
+    MessageStatus,
     RedactedThinkingBlock,
     Role,
     TextBlock,
@@ -19,6 +20,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.paths import Paths
+from yourtool.providers.base import OneTool
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.hygiene import view
 from yourtool.providers.registry import BUILT_IN, Registry
@@ -30,6 +32,7 @@ SCRIPT = [
         calls=[("read_file", {"path": "a ü.txt"}), ("read_file", {"path": "b", "limit": 5})],
     ),
     Reply(calls=[("read_file", {})]),
+    Reply("I look once more.", calls=[("read_file", {"path": "b"}), ("read_file", {"path": "c"})]),
     Reply("They are the same: 日本語 and 🙂."),
 ]
 MODELS = {
@@ -38,27 +41,47 @@ MODELS = {
     "openrouter": "openrouter:deepseek/deepseek-v3",
     "google": "google:gemini-3.5-flash",
     "ollama": "ollama:qwen3:8b",
+    "plain": "plain:some-model",
 }
 
 
 async def conversation(model_id, root, server):
     paths = Paths(root, root / "data", root / "state", root / "cache")
     credentials = Credentials(paths, server.environment)
-    registry = Registry(Config(), credentials, server.environment)
-    model = Catalogue.load(paths, Config()).get(model_id)
+    plain = ProviderConfig(api="chat", base_url=f"{server.url}/v1")
+    config = Config(providers={"plain": plain})
+    registry = Registry(config, credentials, server.environment)
+    model = Catalogue.load(paths, config).get(model_id)
     adapter, ids, writer = registry.adapter(model), ToolIdMap(), Writer()
-    history = [writer.message(Role.USER, [TextBlock("Compare them.")])]
-    for _ in SCRIPT:
-        asked = request(model, view(history, model), (READ,), tool_ids=ids)
+    history = [writer.message(Role.USER, [TextBlock("Compare them."), image()])]
+    for number in range(len(SCRIPT)):
+        choice = "auto" if number else OneTool("read_file")
+        asked = request(model, view(history, model), (READ,), tool_ids=ids, tool_choice=choice)
         async with aclosing(adapter.stream(asked)) as stream:
             events = [event async for event in stream]
         history.append(as_message(complete(events), model, writer))
-        for call in history[-1].tool_uses:
-            result = ToolResultBlock(call.id, (TextBlock("x"),))
-            metadata = MessageMetadata(parent_tool_use_id=call.id)
-            history.append(writer.message(Role.TOOL, [result], metadata))
+        history += list(_answers(history[-1].tool_uses, number, writer))
+        if number == 1:
+            history += [_stopped(model, writer), writer.message(Role.USER, [TextBlock("Go on.")])]
     await registry.close()
     return history
+
+
+def _answers(calls, number, writer):
+    """Results with a picture, of which the second is an error, and none for the last call."""
+    for place, call in enumerate(calls[:1] if number == 2 else calls):
+        result = ToolResultBlock(call.id, (TextBlock("x"), image()), is_error=place == 1)
+        yield writer.message(Role.TOOL, [result], MessageMetadata(parent_tool_use_id=call.id))
+
+
+def _stopped(model, writer):
+    call = ToolUseBlock(writer.tool_use_id(), "read_file", {"path": "z"})
+    metadata = MessageMetadata(
+        model=model.id, provider=model.provider, status=MessageStatus.CANCELLED
+    )
+    return writer.message(
+        Role.ASSISTANT, [ThinkingBlock("h"), TextBlock("I was ab"), call], metadata
+    )
 
 
 def essence(history):
@@ -80,7 +103,7 @@ def essence(history):
 
 
 def test_every_provider_with_a_network_takes_part():
-    assert MODELS.keys() == {row.name for row in BUILT_IN if row.api != "scripted"}
+    assert MODELS.keys() - {"plain"} == {row.name for row in BUILT_IN if row.api != "scripted"}
 
 
 @pytest.mark.parametrize("provider", MODELS)
