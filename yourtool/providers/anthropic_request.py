@@ -21,9 +21,10 @@ from yourtool.providers.base import OneTool, Request
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
 from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
-from yourtool.providers.media import EMPTY, sendable, unsent
+from yourtool.providers.media import sendable
 from yourtool.providers.output_schema import ANTHROPIC, narrowed
 from yourtool.providers.shapes import text
+from yourtool.providers.stand_ins import EMPTY, unsent
 from yourtool.providers.thinking import asked, levels
 from yourtool.providers.tool_ids import tool_name
 

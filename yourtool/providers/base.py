@@ -16,7 +16,7 @@ from msgspec import Struct
 from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
 from yourtool.interrupt import Interrupt
-from yourtool.messages import Message
+from yourtool.messages import Message, Role, TextBlock
 from yourtool.models import Effort, Model
 from yourtool.providers.cache_plan import CachePlan
 from yourtool.providers.tool_ids import ToolIdMap
@@ -61,6 +61,17 @@ class Request(Struct, frozen=True, kw_only=True):
     """Where kept attachments are (`yourtool.blobs`)."""
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
+
+    @property
+    def system(self) -> tuple[str, ...]:
+        """The texts of the system messages, without blank ones."""
+        return tuple(
+            block.text
+            for message in self.messages
+            if message.role is Role.SYSTEM
+            for block in message.content
+            if isinstance(block, TextBlock) and block.text.strip()
+        )
 
 
 class Adapter(Protocol):

@@ -7,12 +7,12 @@ from yourtool.providers.base import Request
 from yourtool.providers.loss import dropped
 from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.media import as_text, sendable
+from yourtool.providers.stand_ins import PDF_NAME
 
 _SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _MORE_SOUNDS = {**_SOUNDS, "audio/ogg": "ogg", "audio/flac": "flac"}
 """What recordings are called, at OpenAI and behind OpenRouter
 (https://openrouter.ai/docs/guides/overview/multimodal/audio)."""
-_UNNAMED = "document.pdf"
 
 
 def media_parts(
@@ -39,5 +39,5 @@ def media_parts(
         case DocumentBlock() if media.url is None and media.media_type == PLAIN:
             return [{"type": "text", "text": as_text(block, media)}]
         case DocumentBlock(name=name):
-            file = {"filename": name or _UNNAMED, "file_data": media.data_url}
+            file = {"filename": name or PDF_NAME, "file_data": media.data_url}
             return [{"type": "file", "file": file}]

@@ -20,9 +20,16 @@ from yourtool.providers.base import OneTool, Request
 from yourtool.providers.chat_media import media_parts
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
-from yourtool.providers.media import EMPTY, unsent
 from yourtool.providers.output_schema import named
 from yourtool.providers.shapes import mapping
+from yourtool.providers.stand_ins import (
+    EMPTY,
+    FAILED,
+    NO_OUTPUT,
+    RETURNED,
+    SEE_BELOW,
+    unsent,
+)
 from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 
@@ -30,8 +37,6 @@ API = "chat"
 """The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
-_ERROR = "Error: "
-_NOTHING = "(no output)"
 _TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
 """Models behind OpenRouter that cache nothing by themselves
 (https://openrouter.ai/docs/features/prompt-caching)."""
@@ -169,7 +174,7 @@ def _marked(
 
 
 def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
-    label = {"type": "text", "text": "The images that the tools returned:"}
+    label = {"type": "text", "text": RETURNED}
     return {"role": "user", "content": [label, *pictures]}
 
 
@@ -263,11 +268,11 @@ def _answer(
     said = "\n".join(text for text in texts if text.strip())
     if own and not quirks.images_in_tool_results:
         pictures += own
-        said = said or "(see the images below)"
+        said = said or SEE_BELOW
         own = []
-    said = said or ("" if own else _NOTHING)
+    said = said or ("" if own else NO_OUTPUT)
     if result.is_error:
-        said = f"{_ERROR}{said}"
+        said = f"{FAILED}{said}"
     content: Any = said
     if own:
         content = [{"type": "text", "text": said}] if said else []

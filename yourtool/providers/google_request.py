@@ -26,9 +26,10 @@ from yourtool.providers.base import OneTool, Request, ToolChoice
 from yourtool.providers.google_schema import google_schema
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
-from yourtool.providers.media import EMPTY, sendable, unsent
+from yourtool.providers.media import sendable
 from yourtool.providers.output_schema import GOOGLE, narrowed
 from yourtool.providers.shapes import count, text
+from yourtool.providers.stand_ins import EMPTY, NO_OUTPUT, RETURNED, SEE_BELOW, unsent
 from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 
@@ -59,14 +60,7 @@ Parts = list[dict[str, Any]]
 def body(request: Request) -> dict[str, Any]:
     """Return the request as the server takes it."""
     wire: dict[str, Any] = {"contents": _contents(request), "generationConfig": _config(request)}
-    system = [
-        {"text": block.text}
-        for message in request.messages
-        if message.role is Role.SYSTEM
-        for block in message.content
-        if isinstance(block, TextBlock) and block.text.strip()
-    ]
-    if system:
+    if system := [{"text": words} for words in request.system]:
         wire["systemInstruction"] = {"parts": system}
     if request.tools:
         declarations: Parts = []
@@ -157,7 +151,7 @@ def _add(turns: Parts, role: str, parts: Parts) -> None:
 
 def _show(turns: Parts, pictures: Parts) -> Parts:
     if pictures:
-        _add(turns, "user", [{"text": "The images that the tools returned:"}, *pictures])
+        _add(turns, "user", [{"text": RETURNED}, *pictures])
     return []
 
 
@@ -196,7 +190,7 @@ def _answer(
             own += _media(part, message, request)
     pictures += own
     said = "\n".join(part.text for part in result.content if isinstance(part, TextBlock))
-    said = said or ("(see the images below)" if own else "(no output)")
+    said = said or (SEE_BELOW if own else NO_OUTPUT)
     answer = {
         "name": function_name(names.get(result.tool_use_id, "")),
         "response": {"error" if result.is_error else "output": said},

@@ -29,13 +29,13 @@ from yourtool.messages import (
 )
 from yourtool.models import Model
 from yourtool.providers.loss import dropped
+from yourtool.providers.stand_ins import EMPTY
 
 _WHY = {
     MessageStatus.CANCELLED: "This call was not run: the user stopped the turn.",
     MessageStatus.ERROR: "This call was not run: the reply broke off.",
     MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
 }
-_EMPTY = TextBlock("(an empty message)")
 _SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
 _OPENING = TextBlock("(The conversation begins with your reply.)")
 _FIRST_ID = "0" * 26
@@ -148,7 +148,7 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
         heard = (block for block in message.content if isinstance(block, kinds))
         content = tuple(filter(_is_visible, heard))
         if message.role is Role.USER and not content:
-            content = (_EMPTY,)
+            content = (TextBlock(EMPTY),)
     if not content and raw is None:
         return None
     if content == message.content and metadata is message.metadata:

@@ -34,8 +34,6 @@ IMAGE_LIMIT = 5 * 2**20 * 3 // 4
 FILE_LIMIT = 14 * 2**20
 """Bytes in a recording or a document; in base64 they leave room for words within the 20 MB of a
 request that Google takes (https://ai.google.dev/gemini-api/docs/document-processing)."""
-EMPTY = "(an empty message)"
-"""Stands for a user's message that has nothing visible."""
 
 
 class MediaRefusedError(Exception):
@@ -75,17 +73,6 @@ def sendable(
         dropped(block, message, request.model.provider, str(error))
         return None
     return media
-
-
-def unsent(block: MediaBlock) -> str:
-    """Return the words that stand for what a user sent along and a request has to leave out."""
-    match block:
-        case ImageBlock():
-            return "(an image that could not be shown to you)"
-        case AudioBlock():
-            return "(a recording that could not be played to you)"
-        case DocumentBlock():
-            return "(a document that could not be shown to you)"
 
 
 def as_text(document: DocumentBlock, media: Media) -> str:

@@ -29,12 +29,20 @@ from yourtool.messages import (
 from yourtool.providers.arguments import written
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.loss import dropped
-from yourtool.providers.media import EMPTY, sendable, unsent
+from yourtool.providers.media import sendable
 from yourtool.providers.ndjson import Ndjson
 from yourtool.providers.refusal import refusal
 from yourtool.providers.reply import Reply
 from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
 from yourtool.providers.sse import SseEvent
+from yourtool.providers.stand_ins import (
+    EMPTY,
+    FAILED,
+    NO_OUTPUT,
+    RETURNED,
+    SEE_BELOW,
+    unsent,
+)
 from yourtool.providers.stops import stop_reason
 from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
@@ -50,9 +58,6 @@ _STOPS = {
 }
 _THINKS_IN_LEVELS = "gpt-oss"
 """What the names of the models hold that take a level; all others take yes or no."""
-_ERROR = "Error: "
-_NOTHING = "(no output)"
-_SHOWN = "The images that the tools returned:"
 
 
 class Ollama:
@@ -178,11 +183,11 @@ def _messages(request: Request) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     pictures: list[str] = []  # from tool results; they follow once all have answered
     names: dict[str, str] = {}
-    if system := _system(request):
-        messages.append({"role": "system", "content": system})
+    if request.system:
+        messages.append({"role": "system", "content": "\n\n".join(request.system)})
     for message in request.messages:
         if message.role is not Role.TOOL and pictures:
-            messages.append({"role": "user", "content": _SHOWN, "images": pictures})
+            messages.append({"role": "user", "content": RETURNED, "images": pictures})
             pictures = []
         match message.role:
             case Role.USER:
@@ -200,17 +205,8 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             case Role.SYSTEM:
                 pass
     if pictures:
-        messages.append({"role": "user", "content": _SHOWN, "images": pictures})
+        messages.append({"role": "user", "content": RETURNED, "images": pictures})
     return messages
-
-
-def _system(request: Request) -> str:
-    return "\n\n".join(
-        words
-        for message in request.messages
-        if message.role is Role.SYSTEM
-        for words in _texts(message.content)
-    )
 
 
 def _texts(blocks: Iterable[Any]) -> list[str]:
@@ -272,10 +268,10 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
 
 def _answer(result: ToolResultBlock, name: str, request: Request, *, shows: bool) -> dict[str, Any]:
     """Return a tool message; that it is an error is said in its words."""
-    said = "\n".join(_texts(result.content)) or ("(see the images below)" if shows else _NOTHING)
+    said = "\n".join(_texts(result.content)) or (SEE_BELOW if shows else NO_OUTPUT)
     return {
         "role": "tool",
         "tool_name": name,
         "tool_call_id": request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS),
-        "content": f"{_ERROR}{said}" if result.is_error else said,
+        "content": f"{FAILED}{said}" if result.is_error else said,
     }

@@ -22,9 +22,10 @@ from yourtool.providers.base import OneTool, Request
 from yourtool.providers.kept import Kept
 from yourtool.providers.loss import dropped
 from yourtool.providers.magic import PLAIN
-from yourtool.providers.media import EMPTY, as_text, sendable, unsent
+from yourtool.providers.media import as_text, sendable
 from yourtool.providers.output_schema import named
 from yourtool.providers.shapes import mapping, text
+from yourtool.providers.stand_ins import EMPTY, FAILED, NO_OUTPUT, PDF_NAME, unsent
 from yourtool.providers.thinking import asked
 from yourtool.providers.tool_ids import tool_name
 
@@ -32,9 +33,6 @@ API = "responses"
 """The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LEAST_OUTPUT = 16
-_ERROR = "Error: "
-_NOTHING = "(no output)"
-_PDF_NAME = "document.pdf"
 _OURS = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
 _RUN_BY_CLIENTS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
 """What items begin with that want an answer of their own kind, and those answers."""
@@ -53,8 +51,8 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
         "store": False,
         "stream": True,
     }
-    if instructions := _instructions(request):
-        wire["instructions"] = instructions
+    if request.system:
+        wire["instructions"] = "\n\n".join(request.system)
     if request.tools:
         wire["tools"] = [
             {
@@ -87,16 +85,6 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
         if request.cache.retention == "long" and keeps_long and model.caches_for_a_day:
             wire["prompt_cache_retention"] = "24h"
     return wire
-
-
-def _instructions(request: Request) -> str:
-    return "\n\n".join(
-        block.text
-        for message in request.messages
-        if message.role is Role.SYSTEM
-        for block in message.content
-        if isinstance(block, TextBlock) and block.text.strip()
-    )
 
 
 def _items(request: Request) -> list[dict[str, Any]]:
@@ -153,7 +141,7 @@ def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[s
         case DocumentBlock() if media.media_type == PLAIN:
             return [{"type": "input_text", "text": as_text(block, media)}]
         case DocumentBlock(name=name):
-            file = {"filename": name or _PDF_NAME, "file_data": media.data_url}
+            file = {"filename": name or PDF_NAME, "file_data": media.data_url}
             return [{"type": "input_file", **file}]
 
 
@@ -163,9 +151,9 @@ def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict
     words = "\n".join(part["text"] for part in parts if "text" in part)
     pictures = [part for part in parts if "text" not in part]
     if not words and not pictures:
-        words = _NOTHING
+        words = NO_OUTPUT
     if result.is_error:
-        words = f"{_ERROR}{words}"
+        words = f"{FAILED}{words}"
     output: Any = words
     if pictures:
         output = [{"type": "input_text", "text": words}] if words else []

@@ -1,0 +1,26 @@
+"""What a request says in place of what is not there, or cannot be sent."""
+
+from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, MediaBlock
+
+EMPTY = "(an empty message)"
+"""A user's message that has nothing visible."""
+NO_OUTPUT = "(no output)"
+"""The result of a tool that said nothing."""
+FAILED = "Error: "
+"""Begins a tool's result where a dialect has no field that says so."""
+SEE_BELOW = "(see the images below)"
+"""A result that is pictures alone, where a dialect takes none in results."""
+RETURNED = "The images that the tools returned:"
+"""Begins the user's message that those pictures follow in."""
+PDF_NAME = "document.pdf"
+
+
+def unsent(block: MediaBlock) -> str:
+    """Return the words that stand for what a user sent along and a request has to leave out."""
+    match block:
+        case ImageBlock():
+            return "(an image that could not be shown to you)"
+        case AudioBlock():
+            return "(a recording that could not be played to you)"
+        case DocumentBlock():
+            return "(a document that could not be shown to you)"
