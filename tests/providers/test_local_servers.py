@@ -5,12 +5,18 @@ import json
 import msgspec
 import pytest
 
-from tests.providers.local_server import RESET, LocalServer, head
-from yourtool.errors import AdapterError
+from tests.providers.local_server import RESET, LocalServer, chunk, head
+from yourtool.errors import AdapterError, NetworkError, OtherAdapterError
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.local_servers import OLLAMA_WINDOW, discover, own_models, usual_places
+from yourtool.providers.local_servers import (
+    MOST_MODELS,
+    OLLAMA_WINDOW,
+    discover,
+    own_models,
+    usual_places,
+)
 from yourtool.providers.registry import ProviderRow
-from yourtool.providers.transport import HttpxTransport
+from yourtool.providers.transport import ANSWER_LIMIT, HttpxTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
 SHOWN = {
@@ -197,3 +203,34 @@ async def test_a_list_that_cannot_be_had_is_an_error():
         with pytest.raises(AdapterError, match="status 404"):
             await own_models(row("vllm", server), transport)
         await transport.close()
+
+
+async def test_a_server_that_answers_drop_by_drop_is_given_up_on():
+    drops = [chunk(b" "), 0.02] * 40
+    with LocalServer(lambda *_: [head(), *drops]) as server:
+        transport = HttpxTransport(server.url, {}, Timeouts(listing=0.1))
+        with pytest.raises(NetworkError, match=r"did not answer whole within 0\.1 s"):
+            await transport.get("/v1/models")
+        await transport.close()
+
+
+async def test_of_an_endless_answer_the_beginning_is_read():
+    flood = [chunk(b"[" * 2**20)] * (ANSWER_LIMIT // 2**20 + 4)
+    with LocalServer(lambda *_: [head(), *flood]) as server:
+        transport = HttpxTransport(server.url, {})
+        with pytest.raises(OtherAdapterError, match="did not answer with JSON"):
+            await transport.get("/v1/models")
+        async with transport.post("/api/show", b"{}", {}) as reply:
+            assert len(await reply.read()) == ANSWER_LIMIT
+        await transport.close()
+
+
+async def test_strange_numbers_and_names_cost_the_other_models_nothing():
+    wide = {"max_model_len": 10**30, "pricing": {"prompt": float("nan")}, "owned_by": "vllm"}
+    names = [*(f"m{n}" for n in range(10_000)), "x" * 5_000, "\x1b[2J"]
+    entries = [{"id": name, **wide} for name in reversed(names)]
+    with serve({"/v1/models": {"data": entries}}) as server:
+        [found] = await discover(places=[row("vllm", server)])
+    assert len(found.models) == MOST_MODELS
+    assert all(model.wire_name.startswith("m") for model in found.models)
+    assert {model.capabilities.max_context_tokens for model in found.models} == {32_768}

@@ -39,6 +39,8 @@ _YES_OR_NO: tuple[Effort, ...] = ("off", "high")
 _NAME = re.compile(r"[!-~]{1,200}")
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)$", re.MULTILINE)
 _TIMEOUTS = Timeouts(connect=0.3, silence=2, listing=2)
+_PATIENCE = 5
+"""Seconds for all that one server is asked."""
 
 
 class LocalServer(Struct, frozen=True):
@@ -107,11 +109,11 @@ async def own_models(row: ProviderRow, transport: Transport) -> tuple[Model, ...
 
 
 async def _look(row: ProviderRow) -> LocalServer | None:
-    async with _open(row.base_url.removesuffix("/v1")) as transport:
-        try:
+    try:
+        async with _open(row.base_url.removesuffix("/v1")) as transport, asyncio.timeout(_PATIENCE):
             models = await _READERS[row.name](transport, row.name)
-        except AdapterError:
-            return None
+    except (AdapterError, TimeoutError):
+        return None
     return None if models is None else LocalServer(row, models)
 
 

@@ -6,7 +6,7 @@ takes a second or more.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import ModuleType
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from yourtool.credentials import Secret
 from yourtool.errors import AuthError, NetworkError
 from yourtool.providers.base import WireReply
 from yourtool.providers.origin import host_of, is_loopback
-from yourtool.providers.transport import Timeouts, listing
+from yourtool.providers.transport import Timeouts, beginning, listing, too_slow
 
 _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
 """What `with_streaming_response` of both clients sets: hand over the response unread."""
@@ -79,11 +79,16 @@ class SdkTransport:
         Raises:
             AdapterError: it could not be had.
         """
-        response = await self._send("get", path, timeout=self._timeouts.listing)
+        patience = self._timeouts.listing
         try:
-            body = b"".join([chunk async for chunk in _SdkReply(response, self).chunks()])
-        finally:
-            await response.aclose()
+            async with asyncio.timeout(patience):
+                response = await self._send("get", path, timeout=patience)
+                try:
+                    body = await _SdkReply(response, self).read()
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            raise too_slow(self._host, patience) from error
         return listing(self._host, response.status_code, body)
 
     async def close(self) -> None:
@@ -176,7 +181,7 @@ class _SdkReply:
         self.status: int = response.status_code
         self.headers = {name.lower(): value for name, value in response.headers.items()}
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         try:
             async for chunk in self._response.aiter_bytes():
                 yield chunk
@@ -184,4 +189,4 @@ class _SdkReply:
             raise self._transport.broken() from error
 
     async def read(self) -> bytes:
-        return b"".join([chunk async for chunk in self.chunks()])
+        return await beginning(self.chunks())

@@ -4,19 +4,23 @@ The key belongs to the origin of the base URL. Redirects are not followed, so it
 anywhere else; what goes wrong is told with the host alone, without path, query or key.
 """
 
+import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cache
 from typing import Any
 
 import httpx
-import msgspec
 from msgspec import Struct
 
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
 from yourtool.providers.base import WireReply
 from yourtool.providers.origin import host_of, is_loopback
+from yourtool.providers.shapes import decode
+
+ANSWER_LIMIT = 16 * 2**20
+"""Bytes of an answer that is no stream: a list of models, or why a request failed."""
 
 _UNSENT = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
 """What goes wrong before there is a response."""
@@ -29,7 +33,7 @@ class Timeouts(Struct, frozen=True):
     silence: float = 600
     """A last resort: nothing at all came for so long."""
     listing: float = 10
-    """For `get`."""
+    """For the whole of `get`."""
 
 
 class HttpxTransport:
@@ -87,13 +91,20 @@ class HttpxTransport:
         Raises:
             AdapterError: it could not be had.
         """
+        client, patience = self._open(), self._timeouts.listing
         try:
-            response = await self._open().get(
-                self._base_url + path, headers=self._headers, timeout=self._timeouts.listing
-            )
+            request = client.build_request("GET", self._base_url + path, headers=self._headers)
+            async with asyncio.timeout(patience):
+                response = await client.send(request, stream=True)
+                try:
+                    body = await _HttpxReply(response, self).read()
+                finally:
+                    await response.aclose()
         except _UNSENT as error:
             raise self._network_error(error) from error
-        return listing(self._host, response.status_code, response.content)
+        except TimeoutError as error:
+            raise too_slow(self._host, patience) from error
+        return listing(self._host, response.status_code, body)
 
     async def close(self) -> None:
         """Let go of connections; idempotent."""
@@ -147,7 +158,7 @@ class _HttpxReply:
         self.status = response.status_code
         self.headers = {name.lower(): value for name, value in response.headers.items()}
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         try:
             async for chunk in self._response.aiter_bytes():
                 yield chunk
@@ -155,7 +166,23 @@ class _HttpxReply:
             raise self._transport.broken(error) from error
 
     async def read(self) -> bytes:
-        return b"".join([chunk async for chunk in self.chunks()])
+        return await beginning(self.chunks())
+
+
+async def beginning(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """Return a body that is read as a whole, `ANSWER_LIMIT` bytes of it at most."""
+    body = bytearray()
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            body += chunk
+            if len(body) >= ANSWER_LIMIT:
+                break
+    return bytes(body[:ANSWER_LIMIT])
+
+
+def too_slow(host: str, seconds: float) -> NetworkError:
+    """Return the error for an answer that was not whole in time."""
+    return NetworkError(f"`{host}` did not answer whole within {seconds:g} s")
 
 
 def trusted(base_url: str) -> ssl.SSLContext:
@@ -189,6 +216,6 @@ def listing(host: str, status: int, body: bytes) -> Any:
         case _:
             raise OtherAdapterError(f"`{host}` answered with status {status}", status=status)
     try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        return decode(body)
+    except ValueError as error:
         raise OtherAdapterError(f"`{host}` did not answer with JSON") from error
