@@ -8,22 +8,38 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.exchanges import READ, request
+from tests.providers.exchanges import (
+    NAMES,
+    READ,
+    Playback,
+    complete,
+    events_of,
+    exchange,
+    request,
+)
+from tests.providers.histories import as_message
 from tests.providers.journeys import STATIONS, Session, encoded, problems
 from tests.providers.rough import damaged, legal
-from tests.strategies import histories
+from tests.strategies import Writer, histories
 from yourtool.events import LlmCallCompleted
 from yourtool.invariants import validate_session
-from yourtool.messages import Role, StopReason
+from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock
 from yourtool.providers.base import OneTool
 from yourtool.providers.hygiene import view
 from yourtool.providers.registry import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Patience, WireAdapter
 from yourtool.store.copies import renamed
 
 MODELS = [station.model.id for station in STATIONS.values()]
 PARTS = 4
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}}
+OWN_ONLY = {
+    "anthropic-messages-93c7092e": "a server tool's result has a key newer than the types",
+    "anthropic-messages-f69bac28": "begins with the result of a call in the message before",
+    "openai-compat-responses-70d29c8f": "ids of items are not as OpenAI makes them",
+}
+"""Recordings whose own leftovers the validator refuses when they go back alone."""
 OPTIONS = (
     {},
     {"effort": "high", "temperature": 0.3},
@@ -66,6 +82,49 @@ async def test_a_rich_session_goes_there_and_back_r_swp_01_r_swp_03_r_can_07(her
     for secret in first.secrets():
         assert secret in encoded(back)
         assert (secret in encoded(away)) is (first is second)
+
+
+@pytest.mark.parametrize("author", STATIONS)
+async def test_every_recorded_reply_can_be_followed_in_every_dialect_r_swp_01(author):
+    speaker = STATIONS[author]
+    for name in (name for name in NAMES if author_of(name) == author and name not in OWN_ONLY):
+        playback = Playback([exchange(name)["response"]["body"].encode()])
+        adapter = WireAdapter(
+            speaker.dialect(), playback, speaker.model.provider, patience=Patience(linger=0.001)
+        )
+        asked = request(speaker.model)
+        events, error = await events_of(adapter, asked)
+        if error is not None or exchange(name)["response"]["status"] != 200:
+            continue
+        history = _gone_on_from(complete(events), speaker.model)
+        for station in STATIONS.values():
+            shown = view(history, station.model)
+            later = request(station.model, shown, (READ,), tool_ids=asked.tool_ids, effort="high")
+            posted = station.dialect().to_wire(later).body
+            assert problems(station, msgspec.json.decode(posted)) == [], (name, station.api)
+
+
+def author_of(name):
+    """The station whose wire format a recording is in."""
+    provider, api = exchange(name)["provider"], exchange(name)["api"]
+    if provider in ("anthropic", "ollama", "openrouter"):
+        return provider
+    return "google" if provider == "gemini" else f"openai {api}"
+
+
+def _gone_on_from(whole, model):
+    """A history in which the reply stands between prompts, with its calls answered."""
+    writer = Writer()
+    asked, said = writer.message(Role.USER, [TextBlock("?")]), as_message(whole, model, writer)
+    answers = [
+        writer.message(
+            Role.TOOL,
+            [ToolResultBlock(call.id, (TextBlock("x"),))],
+            MessageMetadata(parent_tool_use_id=call.id),
+        )
+        for call in said.tool_uses
+    ]
+    return [asked, said, *answers, writer.message(Role.USER, [TextBlock("and?")])]
 
 
 @pytest.mark.parametrize("name", STATIONS)
