@@ -9,7 +9,6 @@ import binascii
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +16,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from yourtool.errors import BlobError
+from yourtool.files import replace_file
 from yourtool.messages import (
     AudioBlock,
     ContentBlock,
@@ -57,7 +57,7 @@ def keep(directory: Path, content: bytes) -> str:
             directory.mkdir(0o700, parents=True, exist_ok=True)
             _sync(directory.parent)
         if not _is_kept(directory, reference):
-            _write(_path(directory, reference), content)
+            replace_file(_path(directory, reference), content)
         # Also where it is kept: another process may have written it this very moment.
         _sync(directory)
     except OSError as error:
@@ -131,19 +131,6 @@ def _is_kept(directory: Path, reference: str) -> bool:
     except BlobError:
         return False
     return True
-
-
-def _write(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)  # made with mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _sync(directory: Path) -> None:

@@ -7,20 +7,18 @@ only as a `Secret`.
 
 import os
 import stat
-import tempfile
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from yourtool.errors import ConfigError, UsageError
+from yourtool.files import replace_file
 from yourtool.paths import Paths
 
 SCHEMA_VERSION = 1
-_MODE = 0o600
 _SHORTEST_SHOWN = 24
 
 
@@ -147,7 +145,7 @@ class Credentials:
         entries = {**self._read(), provider: _Entry(key, origin)}
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(self.path, _encode(entries))
+            replace_file(self.path, _encode(entries).encode())
         except OSError as error:
             raise ConfigError(f"`{self.path}` cannot be written: {error.strerror}") from error
 
@@ -204,17 +202,3 @@ def _encode(entries: Mapping[str, _Entry]) -> str:
 def _quoted(text: str) -> str:
     # A JSON string is a TOML basic string, but for DEL, which none of these can hold.
     return msgspec.json.encode(text).decode()
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".credentials-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), _MODE)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

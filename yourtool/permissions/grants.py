@@ -9,8 +9,6 @@
 A file that cannot be read as this grants nothing.
 """
 
-import os
-import tempfile
 import tomllib
 from pathlib import Path
 
@@ -18,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import ConfigError, UsageError
+from yourtool.files import replace_file
 from yourtool.permissions.rules import Rule, RuleSet
 
 SCHEMA_VERSION = 1
@@ -72,7 +71,8 @@ class Grants:
         if rule not in self._parse(text).allow:
             raise self._unusable(f"`{rule}` could not be stored in it")
         try:
-            _replace(self._file, text)
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(self._file, text.encode())
         except OSError as error:
             raise ConfigError(
                 f"the permission could not be stored in `{self._file}`: {error.strerror}"
@@ -108,17 +108,3 @@ class Grants:
 
 def _quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()
-
-
-def _replace(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=".permissions-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as writer:
-            writer.write(text)
-            writer.flush()
-            os.fsync(writer.fileno())
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -4,8 +4,6 @@ The file is in the cache directory and may be deleted at any time. It holds no k
 and it makes no provider known but servers of this machine.
 """
 
-import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from yourtool.files import replace_file
 from yourtool.models import Model
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.origin import is_loopback, origin_of
@@ -100,11 +99,4 @@ def remember(file: Path, answers: Iterable[Answer]) -> None:
         kept = {answer.provider: answer for answer in recall(file)}
     kept |= {answer.provider: answer for answer in answers}
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-    try:
-        with os.fdopen(descriptor, "wb") as written:
-            written.write(msgspec.json.encode(tuple(kept.values())))
-        Path(temporary).replace(file)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    replace_file(file, msgspec.json.encode(tuple(kept.values())))
