@@ -1,4 +1,5 @@
 import base64
+import os
 import stat
 
 import pytest
@@ -34,6 +35,27 @@ def test_the_same_bytes_are_kept_once_for_their_owner_alone_d14(tmp_path):
     [kept] = directory.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+def test_bytes_and_the_names_that_lead_to_them_are_on_the_disk_before_a_message_is_d14(
+    tmp_path, monkeypatch
+):
+    synced = []
+    sync = os.fsync
+
+    def noted(handle):
+        synced.append(os.fstat(handle).st_ino)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    directory = tmp_path / "blobs"
+    keep(directory, CAT)
+    [kept] = directory.iterdir()
+    above, file, names = (path.stat().st_ino for path in (tmp_path, kept, directory))
+    assert synced == [above, file, names]
+    synced.clear()
+    keep(directory, CAT)  # which another process may have put there a moment ago
+    assert synced == [names]
 
 
 def test_a_kept_file_that_was_changed_is_refused_and_mended_by_keeping_it_again(tmp_path):

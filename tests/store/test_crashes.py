@@ -2,6 +2,8 @@ import asyncio
 import os
 import random
 import shutil
+import sqlite3
+import stat
 import subprocess
 import sys
 from collections import defaultdict
@@ -10,13 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.turns import Story
-from tests.store.writer import LATER
+from tests.providers.fakes import paths_in
+from tests.store.turns import Story, changed
+from tests.store.writer import FILES, LATER, PICTURE
+from yourtool.blobs import fetch, keep, reference_of
+from yourtool.credentials import Credentials
 from yourtool.errors import SessionBusyError, StoreError
+from yourtool.events import AnyFact
 from yourtool.invariants import validate_session
+from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.providers.probed import recall
+from yourtool.store.copies import fork
 from yourtool.store.database import Database
+from yourtool.store.exports import to_jsonl
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
+from yourtool.store.sessions import Sessions
+from yourtool.store.words import stored_words
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,6 +129,156 @@ async def test_dying_before_any_statement_of_an_upgrade_leaves_one_version_or_th
         await database.close()
 
 
+async def indexed(database: Database) -> None:
+    """Check that the words of every message, and no others, are in the index."""
+
+    def work(connection):
+        messages = connection.execute("SELECT id, content_json FROM messages").fetchall()
+        found = connection.execute("SELECT message_id, words FROM message_words").fetchall()
+        return messages, found
+
+    messages, found = await database.read(work)
+    words = {message_id: stored_words(content) for message_id, content in messages}
+    assert len(found) == len(dict(found))
+    assert {each: text for each, text in found if text} == {
+        each: text for each, text in words.items() if text
+    }
+
+
+async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
+    """Write a database of the first version, with a session of two turns."""
+    database, story = Database(path), Story()
+    await Log(database).append(story.created(), *story.turn(), *story.turn())
+    facts = await Log(database).read(story.session_id)
+    await database.close()
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE message_words")
+    for column in ("parent_session_id", "copied_through"):
+        connection.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    return story.session_id, facts
+
+
+async def is_upgraded(path: Path, session_id: str, facts: tuple[AnyFact, ...]) -> None:
+    database = Database(path)
+    await sound(database)
+    await indexed(database)
+    assert await Log(database).read(session_id) == facts
+    assert len(await Sessions(database, path.parent).search("secret plan")) == 2
+    fork_id = await fork(Log(database), session_id)
+    assert len(await Log(database).read(fork_id)) == len(facts) + 1
+    await database.close()
+
+
+async def test_dying_in_the_upgrade_from_the_first_version_leaves_one_version_or_the_other(
+    tmp_path,
+):
+    session_id, facts = await old_database(tmp_path / "template.db")
+    with writer("sweep-first-upgrade", tmp_path / "template.db", tmp_path / "swept") as process:
+        process.communicate()
+    directories = list((tmp_path / "swept").iterdir())
+    assert len(directories) > 10
+    for directory in directories:
+        await is_upgraded(directory / "sessions.db", session_id, facts)
+        assert not list(directory.glob("*.part"))
+
+
+async def test_processes_that_upgrade_at_once_upgrade_once(path):
+    path.parent.mkdir()
+    session_id, facts = await old_database(path)
+    processes = [writer("upgrade", path) for _ in range(3)]
+    assert [process.communicate()[0] for process in processes] == [""] * 3
+    assert [process.returncode for process in processes] == [0] * 3
+    await is_upgraded(path, session_id, facts)
+    kept = path.with_name(f"{path.name}.v1")
+    connection = sqlite3.connect(kept)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
+
+
+async def test_r_per_08_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
+    database, story = Database(tmp_path / "template.db"), Story()
+    await Log(database).append(story.created(), *story.turn())
+    facts = await Log(database).read(story.session_id)
+    await database.close()
+    template = tmp_path / "template.db"
+    with writer("sweep-copies", template, story.session_id, tmp_path / "swept") as process:
+        told = dict(line.split() for line in process.communicate()[0].splitlines())
+    directories = list((tmp_path / "swept").iterdir())
+    assert len(directories) > 30
+    assert told
+    for directory in directories:
+        database = Database(directory / "sessions.db")
+        await sound(database)
+        await indexed(database)
+        assert await Log(database).read(story.session_id) == facts
+        sessions = await database.read(
+            lambda connection: connection.execute("SELECT id FROM sessions").fetchall()
+        )
+        copies = [each for (each,) in sessions if each != story.session_id]
+        assert len(copies) <= 1 and told.get(directory.name) in (None, *copies)
+        for fork_id in copies:
+            assert len(await Log(database).read(fork_id)) == len(facts) + 1
+        await database.close()
+
+
+async def test_d14_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_path):
+    story, here = Story(), tmp_path / "blobs"
+    created, asked = story.created(), story.asked()
+    source = ImageSource("file_ref", keep(here, PICTURE))
+    content = (TextBlock("look"), ImageBlock(source, "image/png"))
+    asked = changed(asked, message=changed(asked.message, content=content))
+    export, swept = tmp_path / "a.jsonl", tmp_path / "swept"
+    export.write_bytes(b"".join(to_jsonl([created, asked], str, here)))
+    swept.mkdir()
+    with writer("sweep-imports", export, swept) as process:
+        told = dict(line.split() for line in process.communicate()[0].splitlines())
+    directories = list(swept.iterdir())
+    assert len(directories) > 60
+    assert list(told.values()) == [story.session_id]
+    whole = 0
+    for directory in directories:
+        database = Database(directory / "sessions.db")
+        await sound(database)
+        await indexed(database)
+        imported = await Sessions(database, directory).last(str(directory))
+        if imported is not None:
+            whole += 1
+            assert len(await Log(database).read(imported)) == 3
+            assert fetch(directory / "blobs", source.data) == PICTURE
+        await database.close()
+    assert 0 < whole < len(directories)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_dying_at_any_line_that_writes_a_file_leaves_the_old_or_the_new(tmp_path, name):
+    with writer("sweep-files", name, tmp_path) as process:
+        process.communicate()
+    assert process.returncode == 0
+    places = [each for each in tmp_path.iterdir() if each.name != "first"]
+    assert len(places) > 10
+    found = set()
+    for place in places:
+        match name:
+            case "blob":
+                kept = [each for each in (place / "blobs").iterdir() if each.name[0] != "."]
+                assert all(
+                    f"sha256:{each.name}" == reference_of(each.read_bytes()) for each in kept
+                )
+                found.add("first" if len(kept) == 1 else "new")
+            case "key":
+                secret = Credentials(paths_in(place), {}).get("p")
+                assert secret is not None
+                assert stat.S_IMODE((place / "credentials.toml").stat().st_mode) == 0o600
+                found.add(secret.reveal().replace(place.name, "new"))
+            case _:
+                [answer] = recall(place / "models.json")
+                found.add(answer.label.replace(place.name, "new"))
+        FILES[name][1](place)
+    assert found == {"first", "new"}
+
+
 async def test_r_per_06_processes_write_their_sessions_side_by_side(path):
     database = Database(path)
     await Log(database).append(Story().created())
@@ -201,3 +363,20 @@ async def test_no_room_for_a_new_database_is_said_and_can_be_mended(small_disk, 
     await Log(database).append(story.created())
     await sound(database)
     await database.close()
+
+
+@pytest.mark.parametrize("pages", [0, 2, 8, 20])
+async def test_no_room_for_an_upgrade_is_said_and_the_old_version_stays(small_disk, pages):
+    path = small_disk / "sessions.db"
+    session_id, facts = await old_database(path)
+    ballast = fill(small_disk, pages * 4096)
+    database = Database(path)
+    with pytest.raises(StoreError, match=r"disk|space"):
+        await Log(database).read(session_id)
+    await database.close()
+    assert not list(small_disk.glob("*.part"))
+    ballast.unlink()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
+    await is_upgraded(path, session_id, facts)

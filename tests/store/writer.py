@@ -11,15 +11,24 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any
 
+from tests.providers.fakes import paths_in
 from tests.store.turns import Story
+from yourtool import blobs, credentials
+from yourtool.providers import probed
+from yourtool.providers.registry import ProviderRow
+from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
+from yourtool.store.exports import from_jsonl, lines_of
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
 from yourtool.store.schema import STEPS, Steps
 
+PICTURE = b"\x89PNG\r\n\x1a\n a dot"
 LATER: Steps = (
     *STEPS,
     (
@@ -34,20 +43,40 @@ def say(*words: object) -> None:
     os.write(1, f"{' '.join(map(str, words))}\n".encode())
 
 
+class Death:
+    """Ends the process at the n-th step that it is told of."""
+
+    def __init__(self, step: int) -> None:
+        self._countdown = itertools.count(step, -1)
+
+    def step(self, _: object = None) -> None:
+        if next(self._countdown) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self, *modules: ModuleType) -> None:
+        """Take every line of the modules for a step."""
+        watched = {module.__file__ for module in modules}
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            if frame.f_code.co_filename not in watched:
+                return None
+            if event == "line":
+                self.step()
+            return trace
+
+        sys.settrace(trace)
+
+
 class Doomed(Database):
     """Takes its process with it before the n-th SQL statement."""
 
-    def __init__(self, path: Path, statement: int, steps: Steps = STEPS) -> None:
+    def __init__(self, path: Path, death: Death, steps: Steps = STEPS) -> None:
         super().__init__(path, steps)
-        self._countdown = itertools.count(statement, -1)
+        self._death = death
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.set_trace_callback(self._count)
+        connection.set_trace_callback(self._death.step)
         super()._prepare(connection)
-
-    def _count(self, sql: str) -> None:
-        if next(self._countdown) == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def one_turn(database: Database, *prefix: object) -> None:
@@ -97,19 +126,91 @@ def killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
 def sweep(directory: Path) -> None:
     """Die before every statement of a turn, each time in a database of its own."""
     for statement in itertools.count(1):
-        doomed = Doomed(directory / str(statement) / "sessions.db", statement)
+        doomed = Doomed(directory / str(statement) / "sessions.db", Death(statement))
         if not killed(lambda doomed=doomed, number=statement: one_turn(doomed, number)):
             return
 
 
-def sweep_upgrade(template: Path, directory: Path) -> None:
+def sweep_upgrade(template: Path, directory: Path, steps: Steps) -> None:
     """Die before every statement of an upgrade of `template`."""
     for statement in itertools.count(1):
         path = directory / str(statement) / "sessions.db"
         path.parent.mkdir(parents=True)
         shutil.copy(template, path)
-        doomed = Doomed(path, statement, LATER)
+        doomed = Doomed(path, Death(statement), steps)
         if not killed(lambda doomed=doomed: upgrade(doomed)):
+            return
+
+
+def sweep_copies(template: Path, session_id: str, directory: Path) -> None:
+    """Die before every statement of a fork of a session."""
+
+    async def forking(database: Database) -> None:
+        say(database.path.parent.name, await fork(Log(database), session_id))
+        await database.close()
+
+    for statement in itertools.count(1):
+        path = directory / str(statement) / "sessions.db"
+        path.parent.mkdir(parents=True)
+        shutil.copy(template, path)
+        doomed = Doomed(path, Death(statement))
+        if not killed(lambda doomed=doomed: forking(doomed)):
+            return
+
+
+def sweep_imports(export: Path, directory: Path) -> None:
+    """Die at every line that keeps an attachment, and before every statement, of an import."""
+
+    async def importing(place: Path, death: Death) -> None:
+        database = Doomed(place / "sessions.db", death)
+        death.watch(blobs)
+        with export.open("rb") as file:
+            facts = from_jsonl(lines_of(file), place / "blobs")
+        say(place.name, await adopt(Log(database), facts, place))
+        await database.close()
+
+    for step in itertools.count(1):
+        place = directory / str(step)
+        place.mkdir()
+        if not killed(partial(importing, place, Death(step))):
+            return
+
+
+def keep_blob(place: Path) -> None:
+    blobs.keep(place / "blobs", PICTURE + place.name.encode())
+
+
+def save_key(place: Path) -> None:
+    credentials.Credentials(paths_in(place), {}).save("p", place.name)
+
+
+def remember_models(place: Path) -> None:
+    row = ProviderRow(name="p", api="chat", base_url="http://127.0.0.1:1/v1", label=place.name)
+    probed.remember(place / "models.json", [probed.answer_of(row, ())])
+
+
+FILES: dict[str, tuple[ModuleType, Callable[[Path], None]]] = {
+    "blob": (blobs, keep_blob),
+    "key": (credentials, save_key),
+    "models": (probed, remember_models),
+}
+"""What is written to files of its own, by a name."""
+
+
+def sweep_files(name: str, directory: Path) -> None:
+    """Die at every line that writes a file for the second time, under the name of its directory."""
+    module, write = FILES[name]
+    (directory / "first").mkdir()
+    write(directory / "first")
+
+    async def writing(place: Path, death: Death) -> None:
+        death.watch(module)
+        write(place)
+
+    for step in itertools.count(1):
+        place = directory / str(step)
+        shutil.copytree(directory / "first", place)
+        if not killed(partial(writing, place, Death(step))):
             return
 
 
@@ -129,7 +230,17 @@ if __name__ == "__main__":
         case ["sweep", directory]:
             sweep(Path(directory))
         case ["sweep-upgrade", template, directory]:
-            sweep_upgrade(Path(template), Path(directory))
+            sweep_upgrade(Path(template), Path(directory), LATER)
+        case ["sweep-first-upgrade", template, directory]:
+            sweep_upgrade(Path(template), Path(directory), STEPS)
+        case ["upgrade", path]:
+            asyncio.run(upgrade(Database(Path(path))))
+        case ["sweep-copies", template, session_id, directory]:
+            sweep_copies(Path(template), session_id, Path(directory))
+        case ["sweep-imports", export, directory]:
+            sweep_imports(Path(export), Path(directory))
+        case ["sweep-files", name, directory]:
+            sweep_files(name, Path(directory))
         case ["hold", directory, session_id]:
             hold(Path(directory), session_id)
         case other:
