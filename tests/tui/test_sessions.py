@@ -3,6 +3,10 @@
 import contextlib
 import json
 import stat
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -155,3 +159,44 @@ async def test_a_place_that_cannot_be_written_is_named(work):
         await say(pilot, "/export no/such/dir/a.md")
         await until(pilot, lambda: app.chat.prompt.text == "/export no/such/dir/a.md")
         await until(pilot, lambda: "No such file" in " ".join(screen_text(app).split()))
+
+
+def held():
+    """Return what this process holds: open files, and threads but those of the shared pool."""
+    process = Path("/proc/self")
+    names = [each for each in process.joinpath("fd").iterdir() if each.is_symlink()]
+    files = Counter(str(each.readlink()) for each in names)
+    pool = sum(each.name.startswith("asyncio_") for each in threading.enumerate())
+    return files, sum(1 for _ in process.joinpath("task").iterdir()) - pool
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_long_day_leaves_no_file_open_and_no_thread_behind(work):
+    async def goes(pilot, command):
+        chat, before = pilot.app.chat, pilot.app.chat.session
+        await say(pilot, command)
+        if command == "/fork":
+            await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
+            await press(pilot, "enter")
+        await until(pilot, lambda: chat.session not in (before, None))
+        await settle(pilot)
+
+    async def some_hours(pilot, turns):
+        first = pilot.app.chat.session.id
+        for number in range(turns):
+            await send(pilot, f"prompt {number}")
+            if number % 3 == 0:
+                await goes(pilot, "/new")
+                await goes(pilot, f"/resume {first}")
+            if number % 6 == 0:
+                await goes(pilot, "/fork")
+
+    async with talking(work) as (app, pilot):
+        await some_hours(pilot, 2)
+        files, threads = held()
+        await some_hours(pilot, 9)
+        after, threads_after = held()
+        locks = [each for each in after if each.endswith(f"{app.chat.session.id}.lock")]
+        assert len(locks) == 1
+        assert (after - files).total() == len([each for each in locks if each not in files])
+        assert threads_after <= threads
