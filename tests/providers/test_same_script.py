@@ -35,6 +35,7 @@ SCRIPT = [
     Reply("I look once more.", calls=[("read_file", {"path": "b"}), ("read_file", {"path": "c"})]),
     Reply("They are the same: 日本語 and 🙂."),
 ]
+KEY = "sk-plain-0000000000000000"
 MODELS = {
     "anthropic": "anthropic:claude-sonnet-4-6",
     "openai": "openai:gpt-5",
@@ -45,10 +46,11 @@ MODELS = {
 }
 
 
-async def conversation(model_id, root, server):
+async def conversation(model_id, root, server, **own):
+    """`own`: how the user's own server is described."""
     paths = Paths(root, root / "data", root / "state", root / "cache")
-    credentials = Credentials(paths, server.environment)
-    plain = ProviderConfig(api="chat", base_url=f"{server.url}/v1")
+    credentials = Credentials(paths, {**server.environment, "PLAIN_KEY": KEY})
+    plain = ProviderConfig(api="chat", base_url=f"{server.url}/v1", **own)
     config = Config(providers={"plain": plain})
     registry = Registry(config, credentials, server.environment)
     model = Catalogue.load(paths, config).get(model_id)
@@ -121,3 +123,22 @@ async def test_a_key_of_google_travels_in_a_header_and_never_in_the_address(tmp_
         await conversation(MODELS["google"], tmp_path, server)
         assert set(server.keys) == {server.environment["GEMINI_API_KEY"]}
     assert {path for path, _ in server.requests} == {"/v1beta/models/*:streamGenerateContent"}
+
+
+async def test_a_server_of_the_user_s_own_is_spoken_to_as_it_is_described_r_adp_20(tmp_path):
+    (tmp_path / "models.toml").write_text(
+        '[models."plain:some-model"]\nuses_max_completion_tokens = true\n'
+    )
+    quirks = {"stream_usage": False, "short_tool_ids": True, "system_role": "developer"}
+    with ProviderServer(SCRIPT) as server:
+        await conversation(MODELS["plain"], tmp_path, server, key_env="PLAIN_KEY", quirks=quirks)
+        assert set(server.keys) == {KEY}
+    bodies = [body for _, body in server.requests]
+    assert len(bodies) == len(SCRIPT)
+    for body in bodies:
+        assert "stream_options" not in body
+        assert "max_tokens" not in body
+        assert body["max_completion_tokens"] > 0
+    ids = [m["tool_call_id"] for body in bodies for m in body["messages"] if m["role"] == "tool"]
+    assert ids
+    assert all(len(wire_id) == 9 and wire_id.isalnum() for wire_id in ids)
