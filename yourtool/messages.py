@@ -94,11 +94,13 @@ class ImageSource(Struct, frozen=True):
     relative to the workspace."""
 
 
-class ImageBlock(Struct, frozen=True, tag_field="type", tag="image"):
+class ImageBlock(Struct, frozen=True, tag_field="type", tag="image", omit_defaults=True):
     """A picture."""
 
     source: ImageSource
     media_type: str
+    pixels: tuple[int, int] | None = None
+    """Width and height, if they are known; what it counts as depends on them."""
 
 
 class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):

@@ -110,6 +110,10 @@ def test_a_picture_with_too_many_pixels_is_made_smaller_and_stands_upright():
     assert width < height
 
 
+def test_how_large_a_picture_is_goes_with_it():
+    assert from_bytes(drawn("PNG"), "a.png").block.pixels == (30, 20)
+
+
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_a_photograph_that_fits_is_sent_upright(turn):
     """A red corner says which way up; the odd ones are written in the other byte order."""

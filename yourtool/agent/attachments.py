@@ -20,7 +20,7 @@ from yourtool.messages import (
     ImageSource,
     TextBlock,
 )
-from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, orientation, sniff
+from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, dimensions, orientation, sniff
 from yourtool.providers.media import FILE_LIMIT
 from yourtool.text import printable, storable
 
@@ -113,7 +113,7 @@ def _picture(content: bytes, name: str) -> Attachment:
         remark = f"`{name}` lies on its side; `pip install 'yourtool[images]'` has it turned."
     media_type = sniff(content)
     assert media_type in IMAGE_TYPES, "pictures are made into what models take"
-    return Attachment(ImageBlock(_inline(content), media_type), name, remark)
+    return Attachment(ImageBlock(_inline(content), media_type, dimensions(content)), name, remark)
 
 
 def _linked(address: str) -> Attachment:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.magic import IMAGE_TYPES, sniff
+from yourtool.providers.magic import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.media import IMAGE_LIMIT
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
@@ -196,6 +196,6 @@ def _image(path: str, data: bytes, media_type: str, context: ToolContext) -> Too
     return ToolOutput(
         (
             TextBlock(f"`{path}` is this image ({media_type}, {len(data):,} bytes):"),
-            ImageBlock(ImageSource("base64", encoded), media_type),
+            ImageBlock(ImageSource("base64", encoded), media_type, dimensions(data)),
         )
     )
