@@ -11,7 +11,10 @@ from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
 
 _REASONS = (
-    ("a picture or a file was replaced by a stub", r"base64|image_url|inlineData|fileData|file_id"),
+    (
+        "a picture or a file was replaced by a stub",
+        r"base64|image_url|inlineData|fileData|file_id|file_data",
+    ),
     (
         "the answer of the maker's own tool is in it",
         r"server_tool|web_|file_search|tool_search|mcp_|container",
@@ -27,9 +30,10 @@ _REASONS = (
     ),
     ("a summary is made of it", r"context_management"),
     ("thinking that is switched on brings words", r"\"thinking\": {\"budget|adaptive|MAGIC"),
-    ("a tool was forced, which brings other words", r"\"tool_choice\": {\"(?:type\": \"any|func)"),
 )
 _TEMPLATED = ("openai-compat", "openrouter", "ollama")
+_MEASURED = ("claude", "gpt", "gemini")
+"""Models that are counted alike wherever they are asked."""
 
 
 class Prompt(NamedTuple):
@@ -94,7 +98,7 @@ def _model(recorded: dict[str, Any]) -> str:
 def _left_out(recorded: dict[str, Any]) -> str:
     body, model = recorded["request"]["body"], _model(recorded)
     raw = json.dumps(body)
-    if recorded["provider"] in _TEMPLATED and "claude" not in model:
+    if recorded["provider"] in _TEMPLATED and not any(name in model for name in _MEASURED):
         return "the server puts a template of its own around it"
     if recorded["api"] == "chat" and "gpt-5" in model and body.get("tools"):
         return "Chat Completions tells these models about parallel calls"

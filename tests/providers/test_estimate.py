@@ -1,5 +1,11 @@
+import argparse
 import base64
+import hashlib
+import inspect
+import json
 import struct
+from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec import structs
@@ -16,13 +22,26 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.estimate import calibrated, estimate_text, estimate_tokens
+from yourtool.providers.estimate import (
+    calibrated,
+    counted_by,
+    estimate_text,
+    estimate_tokens,
+)
+from yourtool.providers.makers import maker_of
 
-HEARD = "Hello, my name is GPT-4o. I'm a new type of language model, it's nice to meet you!"
-"""OpenAI tells how many tokens this greeting is in twenty languages:
-https://openai.com/index/hello-gpt-4o/."""
 FEW = 15
 """Tokens; a tenth of a short prompt is less than what makers put around it."""
+JAPANESE = (
+    "昨日は朝から雨が降っていたので、家で本を読みながらゆっくり過ごしました。夕方になると空が晴れて"
+    "きて、近くの公園まで散歩に出かけました。このプログラムはファイルを読み込み、その内容を画面に"
+    "表示します。エラーが発生した場合は、原因と対処方法を知らせてください。"
+)
+RUSSIAN = (
+    "Вчера с самого утра шёл дождь, поэтому я остался дома и спокойно читал книгу. К вечеру небо"
+    " прояснилось, и я вышел прогуляться в ближайший парк. Эта программа читает файл и показывает"
+    " его содержимое на экране. Если произойдёт ошибка, сообщите, пожалуйста, её причину."
+)
 UNEXPLAINED = {"openai-responses-1de45ab9", "openrouter-chat-825fdb47"}
 """Counted by a quarter less, and by a sixth more, than their words would be."""
 
@@ -61,26 +80,66 @@ def test_recorded_replies_are_guessed_within_a_tenth_r_adp_19():
     assert [model for model, *_ in off] == ["openai:gpt-4o-mini-search-preview-2025-03-11"]
 
 
+@pytest.mark.parametrize("fitted", [0, 1])
+def test_prompts_are_guessed_that_the_weight_of_words_was_not_fitted_to_r_adp_19(fitted):
+    """One half of the recordings, by the hash of their names, gives what a maker's words weigh;
+    the other half is then guessed with it.
+
+    Not shown by this: what stands around a prompt, and how text is taken apart, were found on all
+    of the recordings, which are few and mostly English.
+    """
+    told = [prompt for prompt in prompts() if not prompt.left_out]
+    held_out = [prompt for prompt in told if _half(prompt) != fitted]
+    guesses: dict[str, int] = {}
+    for maker in {maker_of(prompt.model)._replace(words=1) for prompt in told}:
+        own = [p for p in told if maker_of(p.model)._replace(words=1) == maker]
+        weight = _fitted(maker, [p for p in own if _half(p) == fitted])
+        for prompt in own:
+            weighed = maker._replace(words=weight)
+            guesses[prompt.name] = counted_by(weighed, prompt.messages, prompt.tools)
+    off = [p.name for p in held_out if not near(guesses[p.name], p.tokens)]
+    far = [p.name for p in held_out if abs(guesses[p.name] - p.tokens) > max(FEW, p.tokens / 8)]
+    assert len(held_out) >= 15
+    assert len(off) <= len(held_out) / 6
+    assert set(far) <= UNEXPLAINED
+    whole = sum(guesses[p.name] for p in held_out) / sum(p.tokens for p in held_out)
+    assert whole == pytest.approx(1, rel=0.1)
+
+
 @pytest.mark.parametrize(
-    ("text", "tokens"),
+    ("kind", "bytes_per_token", "rel"),
     [
-        (HEARD, 24),
-        ("你好，我的名字是GPT-4o。我是一种新型的语言模型，很高兴见到你!", 24),
-        (
-            "こんにちは、私の名前はGPT-4oです。私は新しいタイプの言語モデルです。初めまして！",
-            26,
-        ),
-        (
-            "안녕하세요, 제 이름은 GPT-4o입니다. 저는 새로운 유형의 언어 모델입니다, "
-            "만나서 반갑습니다!",
-            27,
-        ),
-        ("Привет, меня зовут GPT-4o. Я — новая языковая модель, приятно познакомиться!", 23),
+        ("japanese", 4.9, 0.1),
+        ("russian", 8.3, 0.1),
+        ("base64", 1.5, 0.1),
+        ("python", 4.8, 0.2),
+        ("markdown", 4.2, 0.2),
+        ("json", 2.4, 0.2),
     ],
 )
-def test_other_scripts_are_guessed_as_they_were_published_r_adp_19(text, tokens):
-    whole = estimate_text(text * 20, "openai:gpt-4o")
-    assert whole == pytest.approx(20 * tokens, rel=0.2)
+def test_kinds_of_text_are_guessed_by_what_was_measured_of_them_r_adp_19(
+    kind, bytes_per_token, rel
+):
+    """The measured ratios are those of `ecosystem.md`, of OpenAI's newer vocabulary.
+
+    They were measured on other texts than these. What is random is alike everywhere; code, prose
+    and data are denser here and there, so no tenth is claimed for them. Nothing is shown of other
+    makers' vocabularies in other scripts: nothing was recorded of those.
+    """
+    text = _sample(kind)
+    guessed = len(text.encode()) / estimate_text(text, "openai:gpt-5")
+    assert guessed == pytest.approx(bytes_per_token, rel=rel)
+
+
+def test_a_provider_that_is_called_like_a_maker_is_not_that_maker():
+    assert maker_of("openai-like:llama") == maker_of("somebody:llama") != maker_of("openai:any")
+    assert maker_of("openai") == maker_of("openrouter:openai/gpt-5")
+
+
+def test_a_kept_picture_counts_by_its_size_too():
+    kept = structs.replace(image("sha256:" + "0" * 64, "file_ref"), pixels=(800, 600))
+    around = estimate_tokens(user(), (), "anthropic")
+    assert estimate_tokens(user(kept), (), "anthropic") - around == 640
 
 
 def test_a_long_text_is_sampled_and_guessed_as_if_it_were_counted_whole():
@@ -214,3 +273,41 @@ def test_a_count_is_the_measure_of_what_follows_within_reason_r_adp_19(
 
 def _guess(prompt):
     return estimate_tokens(prompt.messages, prompt.tools, prompt.model)
+
+
+def _half(prompt):
+    return hashlib.sha256(prompt.name.encode()).digest()[0] % 2
+
+
+def _fitted(maker, told):
+    """Return the weight of words that fits recorded prompts of a maker best."""
+
+    def off(percent):
+        weighed = maker._replace(words=percent / 100)
+        guesses = ((counted_by(weighed, p.messages, p.tools), p.tokens) for p in told)
+        return sum(min(abs(guess - tokens) / tokens, 0.5) for guess, tokens in guesses)
+
+    return min(range(70, 150), key=off) / 100
+
+
+def _sample(kind):
+    match kind:
+        case "japanese":
+            return JAPANESE
+        case "russian":
+            return RUSSIAN
+        case "base64":
+            return base64.b64encode(Random(1).randbytes(6_000)).decode()
+        case "python":
+            return inspect.getsource(argparse)
+        case "markdown":
+            return (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+        case _:
+            locked = {
+                f"library-{n}": {
+                    "version": f"1.{n}.0",
+                    "sha256": hashlib.sha256(bytes([n])).hexdigest(),
+                }
+                for n in range(99)
+            }
+            return json.dumps(locked, indent=2)

@@ -40,6 +40,14 @@ _SIGNS, _SIGN_COSTS = re.compile(r"[^\w\s]+|_+"), 0.3
 _JOINED, _JOINED_SAVES = re.compile(r"[._(](?=[A-Za-z])"), 0.5
 """Such a sign is often one token with the word behind it."""
 _BREAK, _BREAK_COSTS = re.compile(r"\n\s*|[ \t]{2,}|(?<=\S) (?=\d)"), 0.8
+_OPAQUE, _OPAQUE_COSTS = (
+    re.compile(
+        r"(?<![\w+/])(?=\D{0,40}\d)(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])[A-Za-z\d+/]{40,}=*",
+        re.ASCII,
+    ),
+    0.67,
+)
+"""Base64 and its like: hardly any two letters of it are one token."""
 _DIGITS = re.compile(r"\d+")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _SYLLABLE = re.compile(r"[\u3041-\u30ff\uac00-\ud7af]")
@@ -55,7 +63,11 @@ def estimate_tokens(
     messages: Sequence[Message], tools: Sequence[ToolDefinition], model: str = ""
 ) -> int:
     """Guess how many tokens the messages and the tools are to a model: its id, or its provider."""
-    maker = maker_of(model)
+    return counted_by(maker_of(model), messages, tools)
+
+
+def counted_by(maker: Maker, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
+    """Guess how many tokens the messages and the tools are as a maker counts."""
     said = sum(
         maker.message + sum(_block(block, maker) for block in message.content)
         for message in messages
@@ -115,8 +127,14 @@ def _words(text: str, maker: Maker) -> float:
 
 @lru_cache(maxsize=4_096)
 def _counted(text: str, maker: Maker) -> float:
+    opaque = sum(map(len, _OPAQUE.findall(text)))
+    text = _OPAQUE.sub("", text) if opaque else text
     words = [len(word) for word in _WORD.findall(text)]
-    tokens = len(words) + _LONG_COSTS * sum(size - _LONG for size in words if size > _LONG)
+    tokens = (
+        _OPAQUE_COSTS * opaque
+        + len(words)
+        + _LONG_COSTS * sum(size - _LONG for size in words if size > _LONG)
+    )
     tokens += sum(-(-len(run) // _CAPITALS_LONG) for run in _CAPITALS.findall(text))
     tokens += sum(1 + _SIGN_COSTS * (len(run) - 1) for run in _SIGNS.findall(text))
     tokens -= _JOINED_SAVES * len(_JOINED.findall(text))
@@ -131,6 +149,8 @@ def _counted(text: str, maker: Maker) -> float:
 
 
 def _picture(image: ImageBlock, maker: Maker) -> float:
+    if image.pixels is not None:
+        return maker.picture(*image.pixels)
     if image.source.kind != "base64":
         return _LARGEST_PICTURE
     try:

@@ -126,7 +126,7 @@ _GPT = Maker(
     words=1,
     digits=3,
     ideograph=0.65,
-    syllable=0.5,
+    syllable=0.55,
     foreign=0.25,
     request=3,
     message=3,
@@ -154,8 +154,8 @@ _GEMINI = Maker(
 _ANYBODY = _GPT._replace(message=4, tools=60, tool=20, call=20, schema=_json, picture=_area)
 _MAKERS = (
     (re.compile(r"claude-(?:opus-4[.-][7-9]|[a-z]+-[5-9])"), _NEWER_CLAUDE),
-    (re.compile(r"claude|^anthropic"), _CLAUDE),
-    (re.compile(r"gemini|gemma|^google"), _GEMINI),
+    (re.compile(r"claude|^anthropic(?::|$)"), _CLAUDE),
+    (re.compile(r"gemini|gemma|^google(?::|$)"), _GEMINI),
     (re.compile(r"gpt-oss"), _GPT_OSS),
-    (re.compile(r"gpt|\bo\d|^openai"), _GPT),
+    (re.compile(r"gpt|\bo\d|^openai(?::|$)"), _GPT),
 )
