@@ -12,7 +12,7 @@ from tests.strategies import few, histories
 from yourtool.blobs import fetch, keep
 from yourtool.errors import UsageError
 from yourtool.events import SessionImported
-from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.store.copies import adopt
 from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, to_jsonl, write_export
@@ -99,6 +99,14 @@ def test_r_crd_02_a_key_stands_in_no_export():
     assert len(from_jsonl(lines, None)) == len(facts)
     assert canary not in markdown(facts, mask)
     assert markdown(facts, mask).count("***") > 3
+
+
+def test_reasoning_that_lost_a_key_has_lost_its_signature_too():
+    story = Story()
+    whole, masked = ThinkingBlock("I use no key.", "c2ln"), ThinkingBlock("I use key-4711.", "c2ln")
+    facts = [story.created(), story.asked(), story.answered(whole, masked)]
+    lines = list(to_jsonl(facts, lambda text: text.replace("key-4711", "***"), None))
+    assert from_jsonl(lines, None)[-1].message.content == (whole, ThinkingBlock("I use ***."))
 
 
 async def test_r_per_08_markdown_tells_who_said_what(log):

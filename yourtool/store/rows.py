@@ -177,7 +177,10 @@ def _rewritten(value: object, rewrite: Rewrite) -> object:
             return rewrite(value)
         case dict():
             entries = cast("dict[str, object]", value)  # builtins only, named by texts
-            return {rewrite(key): _rewritten(entry, rewrite) for key, entry in entries.items()}
+            new = {rewrite(key): _rewritten(entry, rewrite) for key, entry in entries.items()}
+            if entries.get("type") == "thinking" and new != entries:
+                new["signature"] = None  # providers refuse one that was made for other words
+            return new
         case list() | tuple():
             return [_rewritten(entry, rewrite) for entry in cast("list[object]", value)]
         case _:
