@@ -31,8 +31,12 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import OneTool
+from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.hygiene import view
 from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.registry import ProviderRow, dialect_of
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
@@ -177,6 +181,56 @@ def test_a_reasoning_model_gets_only_what_it_takes():
 
 def test_without_tools_no_list_of_tools_is_sent():
     assert "tools" not in wire(request(GPT, full(GPT)))
+
+
+COMMON = {
+    "": {"model", "messages", "stream", "stream_options", "max_tokens", "tools", "tool_choice",
+         "temperature", "stop"},
+    "messages": {"role", "content", "tool_calls", "tool_call_id"},
+    "content": {"type", "text"},
+    "tool_calls": {"id", "type", "function"},
+    "tools": {"type", "function"},
+    "function": {"name", "arguments", "description", "parameters"},
+    "tool_choice": {"type", "function"},
+    "stream_options": {"include_usage"},
+}  # fmt: skip
+"""What any server that speaks Chat Completions has known from the beginning, by place."""
+
+
+def uncommon(value, place=""):
+    """Yield the fields that a strict server of an older kind would refuse."""
+    if isinstance(value, list):
+        for each in value:
+            yield from uncommon(each, place)
+    elif isinstance(value, dict) and place != "parameters":
+        for name, inner in value.items():
+            if name not in COMMON[place]:
+                yield f"{place}.{name}"
+            yield from uncommon(inner, name)
+
+
+@pytest.mark.parametrize("choice", ["auto", "any", "none", OneTool("read_file")])
+def test_an_unknown_server_gets_no_field_that_is_one_vendors_own_r_adp_20(choice):
+    unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
+    said = view(full(ROUTED), unknown)
+    asked = request(
+        unknown,
+        said,
+        (READ,),
+        cache=plan_cache(said, (READ,), unknown, "long"),
+        effort="high",
+        tool_choice=choice,
+        temperature=0.5,
+        stop_sequences=("END",),
+    )
+    row = ProviderRow(name="local", api="chat", base_url="http://h/v1", label="local")
+    posted = dialect_of(row).to_wire(asked)
+    body = json.loads(posted.body)
+    assert problems("openai", "chat", posted.body) == []
+    assert list(uncommon(body)) == []
+    assert {message["role"] for message in body["messages"]} <= {
+        "system", "user", "assistant", "tool",
+    }  # fmt: skip
 
 
 def test_quirks_change_what_is_sent():
