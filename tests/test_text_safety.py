@@ -341,7 +341,8 @@ FILES = pytest.mark.parametrize("name", ["config.toml", "models.toml", "prices.t
 
 def load(home):
     paths = Paths(home, home, home, home)
-    Catalogue.load(paths, load_config(paths, {}))
+    load_config(paths, {})
+    Catalogue.load(paths)
 
 
 @FILES

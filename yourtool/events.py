@@ -364,13 +364,5 @@ def message_of(fact: Fact) -> Message | None:
     return getattr(fact, "message", None)
 
 
-def lineage(fact: AnyFact, facts: Mapping[str, AnyFact]) -> tuple[AnyFact, ...]:
-    """Return the fact, its parent, and so on; the last one has no parent among `facts` (by id)."""
-    line = {fact.id: fact}
-    while (parent := facts.get(fact.parent_event_id or "")) is not None and parent.id not in line:
-        line[parent.id] = fact = parent
-    return tuple(line.values())
-
-
 Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | Notice
 """What the core yields."""

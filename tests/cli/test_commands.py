@@ -38,9 +38,6 @@ def run(capsys):
     return command
 
 
-# ── arguments ────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_every_option_of_a_run_is_read_r_cli_03(tmp_path):
     arguments = read_arguments(
         ["-p", "go", "-m", "sonnet", "--mode", "accept-edits", "--allow", "shell(ls*)", "--allow",
@@ -121,9 +118,6 @@ def test_a_bug_is_told_in_one_line_and_in_full_in_the_log(run, monkeypatch):
     assert "Traceback" in log.read_text()
 
 
-# ── config ───────────────────────────────────────────────────────────────────────────────────────
-
-
 def test_config_show_prints_every_value_with_its_source_r_cfg_01(run, monkeypatch):
     config_file(resolve_paths()).write_text(
         f'theme = "light"\n[providers.box]\nheaders = {{ Authorization = "{SECRET}" }}\n'
@@ -159,9 +153,6 @@ def test_config_check_lists_every_problem_with_its_place(run):
 def test_config_path_names_every_place(run, home):
     places = json.loads(run("config", "path", "--json")[1])
     assert all(Path(path).is_relative_to(home) for path in places.values())
-
-
-# ── models, route, doctor, sessions ──────────────────────────────────────────────────────────────
 
 
 def test_models_are_asked_of_their_servers_only_with_probe_r_ease_03(run, monkeypatch):
@@ -334,9 +325,6 @@ def test_every_beginning_of_our_ids_is_accepted():
     for length in range(6, len(session_id) + 1):
         assert session_prefix(session_id[:length]) == session_id[5:length]
     assert session_prefix(session_id[5:].lower()) == session_id[5:].lower()
-
-
-# ── the log ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_log_is_private_and_holds_no_key_r_crd_02_r_crd_05(monkeypatch):

@@ -14,7 +14,6 @@ from tests.providers.exchanges import READ, model, problems, request
 from tests.providers.histories import full
 from tests.providers.journeys import STATIONS, without_marks
 from tests.strategies import Writer, histories
-from yourtool.config import Config
 from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
 from yourtool.models import AdapterCapabilities
 from yourtool.paths import resolve_paths
@@ -33,7 +32,7 @@ DIALECTS = {**STATIONS, "openrouter claude": replace(STATIONS["openrouter"], mod
 
 @pytest.fixture
 def catalogue(home):
-    return Catalogue.load(resolve_paths(), Config())
+    return Catalogue.load(resolve_paths())
 
 
 def system(writer):

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.fakes import paths_in
-from yourtool.config import Config
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.providers.catalogue import Catalogue
@@ -17,7 +16,7 @@ def load(tmp_path):
     def loader(models="", prices=""):
         (tmp_path / "models.toml").write_text(models)
         (tmp_path / "prices.toml").write_text(prices)
-        return Catalogue.load(paths_in(tmp_path), Config())
+        return Catalogue.load(paths_in(tmp_path))
 
     return loader
 

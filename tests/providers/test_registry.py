@@ -357,7 +357,7 @@ from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.registry import ProviderRow, Registry
 paths = resolve_paths()
-Catalogue.load(paths, Config())
+Catalogue.load(paths)
 Registry(Config(), Credentials(paths)).default_model()
 print(*sorted(sys.modules))
 """

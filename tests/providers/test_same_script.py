@@ -53,7 +53,7 @@ async def conversation(model_id, root, server, **own):
     plain = ProviderConfig(api="chat", base_url=f"{server.url}/v1", **own)
     config = Config(providers={"plain": plain})
     registry = Registry(config, credentials, server.environment)
-    model = Catalogue.load(paths, config).get(model_id)
+    model = Catalogue.load(paths).get(model_id)
     adapter, ids, writer = registry.adapter(model), ToolIdMap(), Writer()
     history = [writer.message(Role.USER, [TextBlock("Compare them."), image()])]
     for number in range(len(SCRIPT)):

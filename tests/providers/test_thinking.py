@@ -1,7 +1,6 @@
 import pytest
 
 from tests.providers.exchanges import model
-from yourtool.config import Config
 from yourtool.models import EFFORTS, AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import Catalogue
@@ -12,7 +11,7 @@ PLAIN = model("openai", "gpt-4.1", capabilities=AdapterCapabilities())
 
 @pytest.fixture
 def catalogue(home):
-    return Catalogue.load(resolve_paths(), Config())
+    return Catalogue.load(resolve_paths())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -90,7 +89,7 @@ class Runtime:
         self.options = options
         self.config = config
         self.credentials = Credentials(paths)
-        self.catalogue = Catalogue.load(paths, config)
+        self.catalogue = Catalogue.load(paths)
         self.registry = Registry(config, self.credentials)
         self.toolbox = default_toolbox()
         self.availability = Availability()
@@ -122,8 +121,6 @@ class Runtime:
         """Let go of connections and of the store; idempotent."""
         await self.registry.close()
         await self.database.close()
-
-    # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
     async def new_session(self, confirm: Confirm, model: str | None = None) -> Session:
         """Begin a session in the run's workspace, or for the demo in a scratch copy of it.
@@ -279,12 +276,6 @@ class Runtime:
         with suppress(OSError):  # only a cache
             await asyncio.to_thread(probed.remember, self._probed, answers)
         return found
-
-    def forget_scratch(self, workspace: Path) -> None:
-        """Delete a scratch copy; any other directory is left alone."""
-        scratch = self.paths.cache / "scratch"
-        if workspace.is_relative_to(scratch) and workspace != scratch:
-            shutil.rmtree(workspace, ignore_errors=True)
 
     async def cost_today(self) -> Decimal:
         """Return what all sessions have cost since midnight UTC, in US dollars."""

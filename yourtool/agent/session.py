@@ -105,8 +105,6 @@ class Session:
         self._told: set[str] = set()
         """What is said once in a session."""
 
-    # ── what front ends read ────────────────────────────────────────────────────────────────────
-
     @property
     def workspace(self) -> Path:
         """The directory that the tools work in."""
@@ -173,8 +171,6 @@ class Session:
         """
         await self._around.routes.learn(self.model)
         return self._around.routes.objection(block, self.state)
-
-    # ── verbs ───────────────────────────────────────────────────────────────────────────────────
 
     async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
         """Say something and run the turn that it starts.
@@ -261,8 +257,6 @@ class Session:
                 )
         finally:
             self._lease.release()
-
-    # ── the turn ────────────────────────────────────────────────────────────────────────────────
 
     def _must_be_idle(self) -> None:
         if self.busy:

@@ -59,7 +59,7 @@ def _checks(paths: Paths) -> Iterator[Check]:
         yield Check("config", problem.key or "file", "problem", str(problem))
     if not examined.problems:
         yield Check("config", "config.toml", "ok", str(paths.home / "config.toml"))
-    yield from _models(paths, examined.config)
+    yield from _models(paths)
     yield from _providers(paths, examined.config)
     yield Check("sandbox", "level", "note", "none: what you allow runs with all your rights")
     yield from _terminal()
@@ -68,9 +68,9 @@ def _checks(paths: Paths) -> Iterator[Check]:
     yield from _programs()
 
 
-def _models(paths: Paths, config: Config) -> Iterator[Check]:
+def _models(paths: Paths) -> Iterator[Check]:
     try:
-        catalogue = Catalogue.load(paths, config)
+        catalogue = Catalogue.load(paths)
     except ConfigError as error:
         yield Check("config", "models", "problem", str(error))
         return

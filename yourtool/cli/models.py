@@ -26,7 +26,7 @@ from yourtool.providers.registry import Registry
 def run(paths: Paths, arguments: Arguments) -> int:
     """List the models; without JSON, those that can be used first."""
     config = load_config(paths)
-    catalogue = Catalogue.load(paths, config)
+    catalogue = Catalogue.load(paths)
     registry = Registry(config, Credentials(paths))
     file = paths.cache / probed.FILE_NAME
     notes = _recall(file, registry, catalogue)

@@ -15,7 +15,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, astuple, replace
 
-from yourtool.config import Config
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
@@ -80,14 +79,13 @@ class Catalogue:
                     )
 
     @classmethod
-    def load(cls, paths: Paths, config: Config) -> "Catalogue":
+    def load(cls, paths: Paths) -> "Catalogue":
         """Read the shipped tables and lay the user's over them.
 
         Raises:
             ConfigError: naming file, line, key and the nearest key, or the two models that
                 share an alias.
         """
-        del config  # Providers of the user's own have no models until `models.toml` lists them.
         names = [directory / "models.toml" for directory in (shipped("config"), paths.home)]
         rows: dict[str, dict[str, Any]] = {}
         defaults: dict[str, dict[str, Any]] = {}

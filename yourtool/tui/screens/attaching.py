@@ -2,49 +2,37 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
 from yourtool.errors import UsageError
-from yourtool.tui.attached import Attached
 from yourtool.tui.dropped import unquoted
+from yourtool.tui.screens.sessions import opened
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.attachments import Attachment
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session import Session
+    from yourtool.tui.screens.turns import TurnScreen
 
 
-class Chat(Protocol):
-    """What is needed of the screen."""
-
-    runtime: "Runtime | None"
-    session: "Session | None"
-    attached: Attached
-
-    def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
-        """Say something that is not part of the conversation."""
-        ...
-
-
-async def attach(chat: Chat, argument: str) -> None:
+async def attach(chat: "TurnScreen", argument: str) -> None:
     """`/attach`: a file or an address, `-`, or what goes with the next prompt."""
     if argument == "-":
         chat.attached.clear()
     elif argument:
-        runtime, base = _open(chat), chat.session.workspace if chat.session else Path()
-        await _take(chat, lambda: runtime.attach(unquoted(argument), base))
+        runtime, session = opened(chat)
+        await _take(chat, lambda: runtime.attach(unquoted(argument), session.workspace))
     else:
         names = ", ".join(chat.attached.names)
         chat.note("info", f"Goes with the next prompt: {names or 'nothing'}.")
 
 
-async def attach_clipboard(chat: Chat, _argument: str) -> None:
+async def attach_clipboard(chat: "TurnScreen", _argument: str) -> None:
     """`/paste`: the picture in the clipboard."""
-    await _take(chat, _open(chat).attach_clipboard)
+    runtime, _ = opened(chat)
+    await _take(chat, runtime.attach_clipboard)
 
 
-async def attach_files(chat: Chat, runtime: "Runtime") -> None:
+async def attach_files(chat: "TurnScreen", runtime: "Runtime") -> None:
     """Let what `--attach` named go with the first prompt; a file that cannot is told."""
     for each in runtime.options.attachments:
         try:
@@ -53,7 +41,7 @@ async def attach_files(chat: Chat, runtime: "Runtime") -> None:
             chat.note("error", str(error))
 
 
-async def _take(chat: Chat, read: "Callable[[], Attachment]") -> None:
+async def _take(chat: "TurnScreen", read: "Callable[[], Attachment]") -> None:
     attachment = await asyncio.to_thread(read)
     chat.attached.add(attachment)
     if attachment.remark:
@@ -63,9 +51,3 @@ async def _take(chat: Chat, read: "Callable[[], Attachment]") -> None:
             "warning",
             f"{why}. Choose a model that does with `/model`, or `/attach -` leaves it out.",
         )
-
-
-def _open(chat: Chat) -> "Runtime":
-    if chat.runtime is None:
-        raise UsageError("There is no session yet.")
-    return chat.runtime
