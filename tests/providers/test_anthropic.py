@@ -307,7 +307,17 @@ def test_what_only_another_model_can_read_is_never_sent_r_can_13():
     assert b"secret" not in Anthropic().to_wire(request(SONNET, history)).body
 
 
-@pytest.mark.parametrize("raw", [{"scope": 1}, {"blocks": [1, {"at": "x"}], "notes": 3}])
+CALL = {"type": "tool_use", "id": "toolu_x", "name": "f", "input": {}}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"scope": 1},
+        {"blocks": [1, {"at": "x"}], "notes": 3},
+        {"blocks": [{"at": 0, "block": CALL}, {"at": 10**30, "block": {"type": 5}}]},
+    ],
+)
 def test_leftovers_of_no_known_shape_are_ignored(raw):
     raw = {"scope": {"provider": "anthropic", "api": "messages", "model": SONNET.id}, **raw}
     wire(request(SONNET, _said([TextBlock("a")], provider_raw=raw)))

@@ -470,7 +470,7 @@ def _level(caplog):
 
 async def test_a_part_that_holds_nothing_is_not_sent_back():
     empty = {"thought": True}
-    parts = [empty, {"text": "Hi"}, empty]
+    parts = [empty, {"text": "Hi"}, {"functionCall": None}, empty]
     events, error = await replies(
         {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
     )

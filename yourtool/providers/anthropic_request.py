@@ -42,6 +42,7 @@ _BUDGETS = {
 }
 _LEAST_BUDGET = 1_024
 _RESTS = {"type": "disabled"}
+_OURS = frozenset({"redacted_thinking", "text", "thinking", "tool_result", "tool_use"})
 _UNMARKED = ("thinking", "redacted_thinking")
 
 _log = logging.getLogger(__name__)
@@ -183,7 +184,7 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     kept = Kept(message, request, API)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
     for place, block in enumerate(message.content):
-        blocks += [(raw, None) for raw in kept.before(place) if text(raw.get("type"))]
+        blocks += [(raw, None) for raw in kept.before(place) if _is_its_own(raw)]
         match block:
             case TextBlock(words) if words.strip():
                 wire: dict[str, Any] = {"type": "text", "text": words}
@@ -204,11 +205,17 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
             case _:
                 pass
         _mark([wire for wire, _ in blocks], message.id, place, request)
-    blocks += [(raw, None) for raw in kept.rest() if text(raw.get("type"))]
+    blocks += [(raw, None) for raw in kept.rest() if _is_its_own(raw)]
     while blocks and (thought := blocks[-1][1]) is not None:
         dropped(thought, message, model.provider, "reasoning that led to nothing")
         blocks.pop()
     return [wire for wire, _ in blocks]
+
+
+def _is_its_own(raw: dict[str, Any]) -> bool:
+    """Whether a block that was kept may be sent back: it is of no kind that we have a place for."""
+    kind = text(raw.get("type"))
+    return bool(kind) and kind not in _OURS
 
 
 def _thinking(request: Request, *, is_forced: bool) -> dict[str, Any]:

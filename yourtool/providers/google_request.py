@@ -42,6 +42,7 @@ _CALLED = {"audio/mpeg": "audio/mp3"}
 """Media types that have another name here."""
 _NO_DATA = {"partMetadata", "thought"}
 """Fields of a part beside what it holds."""
+_OURS = {"functionCall", "functionResponse"}
 _GO_ON = {"text": "(go on)"}
 _STOPS_LIMIT = 5
 _BUDGETS = {
@@ -208,9 +209,9 @@ def _said(message: Message, request: Request) -> Parts:
     kept = Kept(message, request, API)
     parts: Parts = []
     for place, block in enumerate(message.content):
-        parts += filter(_holds_data, kept.before(place))
+        parts += filter(_is_whole, kept.before(place))
         parts += _parts(block, message, request, kept.notes(place))
-    parts += filter(_holds_data, kept.rest())
+    parts += filter(_is_whole, kept.rest())
     if all(part.get("thought") for part in parts):
         for block in message.content:
             dropped(block, message, request.model.provider, "reasoning that led to nothing")
@@ -222,9 +223,9 @@ def _said(message: Message, request: Request) -> Parts:
     return parts
 
 
-def _holds_data(part: dict[str, Any]) -> bool:
-    """Whether a part may be sent back: one that says only what it would be about is refused."""
-    return bool(part.keys() - _NO_DATA)
+def _is_whole(part: dict[str, Any]) -> bool:
+    """Whether a part of Google's own may be sent back: it holds something, and no call of ours."""
+    return bool(part.keys() - _NO_DATA) and not part.keys() & _OURS
 
 
 def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts) -> Parts:
@@ -253,7 +254,8 @@ def _signed(words: str, notes: Parts) -> Parts:
     parts: Parts = []
     at = 0
     for note in notes:
-        begin, end, signature = count(note.get("from")), count(note.get("to")), note.get(SIGNATURE)
+        begin, end = count(note.get("from")), count(note.get("to"))
+        signature = text(note.get(SIGNATURE))
         if begin is None or end is None or not (at <= begin < end <= len(words) and signature):
             continue
         if words[at:begin]:
