@@ -206,6 +206,8 @@ def _ansi_variables() -> dict[str, str]:
     """Return what the toolkit's style sheets ask of such a theme beyond its colours."""
     return {
         **BUILTIN_THEMES["ansi-dark"].variables,
+        # A muted colour would be the very one that is written on it.
+        **{f"{name}-muted": "ansi_default" for name in ("success", "warning", "error")},
         "foreground-disabled": "ansi_bright_black",
         "surface-active": "ansi_default",
     }

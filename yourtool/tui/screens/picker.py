@@ -51,6 +51,15 @@ class Picker(ModalScreen[str | None]):
             background: $background;
             &:focus { border: none; }
             & > .option-list--option-disabled { color: $foreground 75%; }
+            & > .option-list--option-highlighted { text-style: bold; }
+            &:ansi > .option-list--option-highlighted {
+                color: $block-cursor-foreground;
+                background: $block-cursor-background;
+            }
+            &:nocolor > .option-list--option-highlighted {
+                color: $background;
+                background: $foreground;
+            }
         }
         &.-empty #nothing { display: block; }
     }
@@ -66,9 +75,13 @@ class Picker(ModalScreen[str | None]):
     filter = getters.query_one("#filter", Input)
     options = getters.query_one(OptionList)
 
-    def __init__(self, title: str, choices: Sequence[Choice], hint: str = "") -> None:
+    def __init__(
+        self, title: str, choices: Sequence[Choice], hint: str = "", *, current: str = ""
+    ) -> None:
+        """`current` is the value that the cursor stands on at first."""
         super().__init__()
         self._title = title
+        self._current = current
         self._choices = {
             " ".join(f"{choice.title} {choice.about}".split()): choice for choice in choices
         }
@@ -123,9 +136,7 @@ class Picker(ModalScreen[str | None]):
 
     def _fill(self) -> None:
         query = self.filter.value.strip()
-        names = best(query, self._choices, len(self._choices)) if query else list(self._choices)
-        matching = [self._choices[name] for name in names]
-        self._shown = sorted(matching, key=lambda choice: not choice.enabled)
+        self._shown = sorted(self._matching(query), key=lambda choice: not choice.enabled)
         width = max(10, self.options.scrollable_content_region.width - 3)
         self.options.clear_options()
         self.options.add_options(
@@ -133,7 +144,19 @@ class Picker(ModalScreen[str | None]):
         )
         self.set_class(not self._shown, "-empty")
         if self._shown and self._shown[0].enabled:
-            self.options.highlighted = 0
+            values = [choice.value for choice in self._shown if choice.enabled]
+            known = not query and self._current in values
+            self.options.highlighted = values.index(self._current) if known else 0
+
+    def _matching(self, query: str) -> list[Choice]:
+        """Return what holds the query, those that hold it in their title first."""
+        if not query:
+            return list(self._choices.values())
+        titles = {each.title: each for each in self._choices.values()}
+        found = [titles[title] for title in best(query, titles, len(titles))]
+        others = best(query, self._choices, len(self._choices))
+        seen = {each.value for each in found}
+        return [*found, *(self._choices[o] for o in others if self._choices[o].value not in seen)]
 
 
 def _row(choice: Choice, width: int) -> Content:

@@ -23,6 +23,10 @@ class Completion(Block):
         color: $foreground;
         &.-open { display: block; }
         .completion--chosen { background: $primary; color: $background; text-style: bold; }
+        &:ansi .completion--chosen {
+            color: $block-cursor-foreground;
+            background: $block-cursor-background;
+        }
         .completion--about { color: $text-muted; }
     }
     """

@@ -32,6 +32,7 @@ class Options(Block):
     DEFAULT_CSS = """
     Options {
         .options--chosen { background: $warning; color: $background; text-style: bold; }
+        &:ansi .options--chosen { color: $block-cursor-foreground; }
         .options--asleep { color: $text-disabled; }
     }
     """

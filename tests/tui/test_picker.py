@@ -1,0 +1,107 @@
+"""Lists to choose from: where the cursor is, what comes first, and how it is seen."""
+
+import pytest
+from textual.widgets import OptionList
+
+from tests.tui.driving import press, say, settle, until
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from yourtool.config import Mode
+from yourtool.paths import shipped
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.picker import Choice, Picker
+from yourtool.tui.themes import load_themes
+
+MODELS = [
+    Choice("router:gpt", "router:openai/gpt", "free"),
+    Choice("own:big", "own:big", "more than any gpt"),
+    Choice("openai:gpt", "openai:gpt (gpt)", "$2.00 in, $8.00 out per M, more above 272k"),
+]
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    runtime = FakeRuntime(
+        tmp_path / "home", FakeSession(turn("hi", "hello"), workspace=tmp_path / "work")
+    )
+
+    async def opens():
+        return runtime
+
+    return lambda **options: YourtoolApp(opens, **options)
+
+
+def rows(app):
+    options = app.screen.query_one(OptionList)
+    return [str(option.prompt).partition("\n")[0] for option in options.options]
+
+
+async def test_r_tui_19_the_cursor_begins_at_what_is_in_use(app):
+    picked = []
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Model", MODELS, current="openai:gpt"), picked.append)
+        await settle(pilot)
+        await press(pilot, "enter")
+        await until(pilot, lambda: picked)
+    assert picked == ["openai:gpt"]
+
+
+async def test_r_tui_19_what_has_the_words_in_its_name_comes_first(app):
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Model", MODELS))
+        await settle(pilot)
+        await press(pilot, *"gpt")
+        assert rows(made) == ["openai:gpt (gpt)", "router:openai/gpt", "own:big"]
+
+
+async def test_r_tui_23_the_list_of_themes_holds_ours_alone(app):
+    async with (made := app(theme="ember")).run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/theme")
+        await until(pilot, lambda: isinstance(made.screen, Picker))
+        await settle(pilot)
+        assert rows(made) == sorted(load_themes([shipped("themes")]))
+        await press(pilot, "enter")
+        assert made.theme == "ember"
+
+
+async def test_a_whole_command_is_obeyed_though_a_longer_one_begins_like_it(app):
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.chat.session.mode = Mode.PLAN
+        await say(pilot, "/mode")
+        await until(pilot, lambda: isinstance(made.screen, Picker))
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert made.chat.session.mode is Mode.PLAN
+
+
+@pytest.mark.parametrize(("theme", "plain"), [("dark", True), ("terminal", False)])
+async def test_r_tui_23_the_row_at_the_cursor_stands_out_without_shades(
+    app, monkeypatch, theme, plain
+):
+    if plain:
+        monkeypatch.setenv("NO_COLOR", "1")
+    async with (made := app(theme=theme)).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Model", MODELS))
+        await settle(pilot)
+        strips = made.screen._compositor.render_strips()
+        [row] = [strip for strip in strips if "router:openai/gpt" in strip.text]
+        [style] = [segment.style for segment in row if "router" in segment.text]
+        if plain:
+            assert style.reverse and style.bgcolor is None
+        else:
+            assert style.bgcolor.number is not None
+            assert style.bgcolor != style.color
+
+
+@pytest.mark.parametrize("ink", ["success", "warning", "error"])
+def test_nothing_is_written_in_the_colour_it_is_written_on(ink):
+    colours = load_themes([shipped("themes")])["terminal"].toolkit_theme().to_color_system()
+    drawn = colours.generate()
+    assert drawn[f"{ink}-muted"] == "ansi_default"
+    assert drawn[f"text-{ink}"] != drawn[f"{ink}-muted"]
