@@ -22,6 +22,7 @@ from tests.tui.fakes import (
 from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.errors import ConfigError, SessionBusyError
+from yourtool.events import LlmCallStarted
 from yourtool.messages import UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
@@ -634,6 +635,25 @@ async def test_r_tui_03_enter_takes_what_is_offered_at_80_by_24(home, session):
         assert app.chat.prompt.text == "see @apple.py "
         await press(pilot, "ctrl+c", *"/he", "enter")
         await until(pilot, lambda: isinstance(app.screen, ReportScreen))
+
+
+async def test_the_line_no_longer_waits_once_a_word_arrives(home, tmp_path):
+    script = Waiting(replied("Hello."), ended())
+    script.script.insert(
+        2,
+        LlmCallStarted(
+            model=SONNET.id, provider="anthropic", estimated_input_tokens=1, request_id="r"
+        ),
+    )
+    session = FakeSession(script.script, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: app.chat.transcript.arriving is not None)
+        assert app.chat.status_line.status.activity == "writing"
+        script.gate.set()
+        await until(pilot, lambda: not app.chat.playing)
 
 
 async def test_no_timer_runs_when_nothing_happens(home, session):

@@ -54,6 +54,17 @@ def asking(home, clock, *asks):
     return app
 
 
+async def test_the_prompt_promises_no_stop_while_esc_denies_r_tui_12(home, clock):
+    app = asking(home, clock, Ask(question()))
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        assert "Esc" not in app.chat.prompt.border_subtitle
+        assert "Esc denies" in app.chat.consent.border_subtitle
+        await press(pilot, "escape")
+        await until(pilot, lambda: not app.chat.playing)
+        assert "/help" in app.chat.prompt.border_subtitle
+
+
 async def ask(pilot, clock, *, quiet=True):
     """Start the turn, and let the question be seen for a second without a key."""
     await settle(pilot)

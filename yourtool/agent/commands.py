@@ -85,7 +85,6 @@ COMMANDS: tuple[Command, ...] = (
         argument="[NAME]",
         values="theme",
         summary="change the colours",
-        needs_session=False,
     ),
     Command(
         name="mode",
@@ -143,12 +142,16 @@ def parse(text: str) -> Invocation | Mistake | None:
 
 
 def matching(prefix: str) -> tuple[Command, ...]:
-    """Return the commands whose name, or an alias, begins with `prefix`; in table order."""
-    return tuple(
+    """Return the commands whose name, or an alias, begins with `prefix`.
+
+    The one of exactly this name comes first, the others in table order.
+    """
+    found = (
         command
         for command in COMMANDS
         if any(name.startswith(prefix) for name in (command.name, *command.aliases))
     )
+    return tuple(sorted(found, key=lambda command: command.name != prefix))
 
 
 def _unknown(word: str) -> Mistake:

@@ -62,6 +62,7 @@ class YourtoolApp(App[None]):
         super().__init__(driver_class=OutputDriver)
         self._open_runtime = open_runtime
         self._load_highlight = load_highlight
+        self.chat = ChatScreen()
         self.themes: dict[str, ThemeFile] = {}
         self._use_theme(theme)
         self._resume = resume
@@ -73,7 +74,6 @@ class YourtoolApp(App[None]):
         self._leaving = False
         self._code = 0
         self.runtime: Runtime | None = None
-        self.chat = ChatScreen()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Put the sanitiser behind everything that is drawn.
@@ -218,6 +218,10 @@ class YourtoolApp(App[None]):
             self.themes[theme.name] = theme
             self.register_theme(theme.toolkit_theme())
         use_themes(self.themes.values())
+        self.chat.completer.values = {
+            **self.chat.completer.values,
+            "theme": [(name, "") for name in sorted(self.themes)],
+        }
 
     def _stopped_by(self, number: signal.Signals) -> None:
         self.run_worker(self.leave(128 + number))

@@ -15,7 +15,7 @@ from yourtool.tui.keys import bindings
 from yourtool.tui.screens.choices import history_choices
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
-from yourtool.tui.screens.verbs import VERBS
+from yourtool.tui.screens.verbs import VERBS, set_mode
 from yourtool.tui.terminal import can_be_woken
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
@@ -189,7 +189,7 @@ class ChatScreen(TurnScreen):
         """Shift+Tab: the next mode."""
         if self.session is not None:
             modes = list(Mode)
-            await self.set_mode(modes[(modes.index(self.session.mode) + 1) % len(modes)])
+            await set_mode(self, modes[(modes.index(self.session.mode) + 1) % len(modes)])
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 

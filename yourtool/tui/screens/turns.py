@@ -25,10 +25,10 @@ from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.reports import money
-from yourtool.tui.screens.entry import Entry
 from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
 from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.items import Item
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import Status, StatusLine, branch, doing
@@ -42,6 +42,7 @@ SLICE_SECONDS = 0.008
 """How long events may be shown before keys get their turn."""
 HINT = "/help · @ file or model · Shift+Tab mode"
 HINT_BUSY = "Esc stops · Enter queues"
+HINT_ASKED = "Enter queues"
 UNSEEN = "↓ new output · Ctrl+End"
 _TOLD = (Fact, Notice)  # events that the status line shows something of
 
@@ -143,7 +144,7 @@ class TurnScreen(Screen[None]):
         self.offer_models()
         if first:
             self._recall_draft(runtime)
-        self._tell_mode()
+        self.tell_mode()
         self.refresh_status()
         self.send_next()
 
@@ -157,20 +158,6 @@ class TurnScreen(Screen[None]):
             ]
             self.completer.values = {**self.completer.values, "model": usable}
 
-    async def set_mode(self, mode: Mode) -> None:
-        """Change how much is asked; `auto` must be typed, and `ask` follows if it is not."""
-        if self.session is None:
-            return
-        if mode is Mode.AUTO and self.session.mode is not Mode.AUTO:
-            words = "In this mode every tool runs without asking: commands, edits, the network."
-            typed = await self.app.push_screen_wait(
-                Entry("Stop asking?", f"{words}\nType `auto` to go on.")
-            )
-            mode = Mode.AUTO if typed == "auto" else Mode.ASK
-        self.session.mode = mode
-        self._tell_mode()
-        self.refresh_status()
-
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Say something in the transcript that is not part of the conversation."""
         self.transcript.note(level, text)
@@ -178,7 +165,11 @@ class TurnScreen(Screen[None]):
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Ask the user; called by the agent from within the turn."""
         self.post_message(self.Wanted("a question waits for you"))
-        return await self.consent.ask(confirmation)
+        self.hint(HINT_ASKED)  # Esc is the question's
+        decision = await self.consent.ask(confirmation)
+        if self.consent.question is None:
+            self.hint(HINT_BUSY)
+        return decision
 
     # ── what the user sends ─────────────────────────────────────────────────────────────────────
 
@@ -253,6 +244,7 @@ class TurnScreen(Screen[None]):
         self._turn_began()
         held = False
         started = False
+        growing: type[Item | None] = type(None)
         show = self.transcript.show  # looked up once: a reply has thousands of events
         try:
             async with aclosing(events):
@@ -261,7 +253,8 @@ class TurnScreen(Screen[None]):
                     started = True
                     held = held or isinstance(event, TurnCancelled)
                     show(event)
-                    if isinstance(event, _TOLD):
+                    if isinstance(event, _TOLD) or type(self.transcript.arriving) is not growing:
+                        growing = type(self.transcript.arriving)
                         self.refresh_status()
                     if self.clock() - paused > SLICE_SECONDS:
                         await asyncio.sleep(0)
@@ -355,9 +348,12 @@ class TurnScreen(Screen[None]):
         if not self.has_class("-short"):
             return ""
         hint = str(self.prompt.border_subtitle or "")
-        return hint if hint not in (HINT, HINT_BUSY) else UNSEEN if self.transcript.unseen else ""
+        if hint not in (HINT, HINT_BUSY, HINT_ASKED):
+            return hint
+        return UNSEEN if self.transcript.unseen else ""
 
-    def _tell_mode(self) -> None:
+    def tell_mode(self) -> None:
+        """Warn for as long as nothing is asked."""
         assert self.session is not None, "modes are a session's"
         auto = self.session.mode is Mode.AUTO
         text = "AUTO: tools run without asking. Shift+Tab goes back to asking." if auto else None

@@ -78,7 +78,9 @@ async def pick_model(chat: "TurnScreen", _argument: str) -> None:
         session.model.id,
         lambda model_id: told_words(catalogue.told_at(model_id), now()),
     )
-    picked = await chat.app.push_screen_wait(Picker("Model for this session", choices, LEGEND))
+    picked = await chat.app.push_screen_wait(
+        Picker("Model for this session", choices, LEGEND, current=session.model.id)
+    )
     if picked is not None:
         await swap(chat, picked)
 
@@ -163,9 +165,9 @@ async def continue_reply(chat: "TurnScreen", _argument: str) -> None:
 
 async def choose_theme(chat: "TurnScreen", argument: str) -> None:
     """`/theme`: a name or the list."""
-    names = sorted(chat.app.available_themes)
+    names = sorted(name for name, _ in chat.completer.values["theme"])
     name = argument or await chat.app.push_screen_wait(
-        Picker("Theme", [Choice(name, name) for name in names])
+        Picker("Theme", [Choice(name, name) for name in names], current=chat.app.theme)
     )
     if name and name not in names:
         raise UsageError(f"There is no theme `{name}`; there are {', '.join(names)}.")
@@ -175,15 +177,31 @@ async def choose_theme(chat: "TurnScreen", argument: str) -> None:
 
 async def choose_mode(chat: "TurnScreen", argument: str) -> None:
     """`/mode`: a name or the list."""
-    opened(chat)
+    _, session = opened(chat)
     names = [mode.value for mode in Mode]
+    rows = [Choice(*pair) for pair in chat.completer.values["mode"]]
     name = argument or await chat.app.push_screen_wait(
-        Picker("What is asked first?", [Choice(*pair) for pair in chat.completer.values["mode"]])
+        Picker("What is asked first?", rows, current=session.mode.value)
     )
     if name and name not in names:
         raise UsageError(f"There is no mode `{name}`; there are {', '.join(names)}.")
     if name:
-        await chat.set_mode(Mode(name))
+        await set_mode(chat, Mode(name))
+
+
+async def set_mode(chat: "TurnScreen", mode: Mode) -> None:
+    """Change how much is asked; `auto` must be typed, and `ask` follows if it is not."""
+    if (session := chat.session) is None:
+        return
+    if mode is Mode.AUTO and session.mode is not Mode.AUTO:
+        words = "In this mode every tool runs without asking: commands, edits, the network."
+        typed = await chat.app.push_screen_wait(
+            Entry("Stop asking?", f"{words}\nType `auto` to go on.")
+        )
+        mode = Mode.AUTO if typed == "auto" else Mode.ASK
+    session.mode = mode
+    chat.tell_mode()
+    chat.refresh_status()
 
 
 async def copy_reply(chat: "TurnScreen", argument: str) -> None:
