@@ -91,17 +91,18 @@ class TurnSummary:
         if not self.model:
             return None
         tokens = f"{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
-        parts = [self.model, f"~{tokens}" if self._estimated else tokens, self._cost(event)]
-        if event.wall_time_seconds >= 0.05:
-            parts.append(_duration(event.wall_time_seconds))
+        parts = [self.model]
         if reason := self._reason():
             parts.append(reason)
+        parts += [f"~{tokens}" if self._estimated else tokens, self._cost(event)]
+        if event.wall_time_seconds >= 0.05:
+            parts.append(_duration(event.wall_time_seconds))
         return Footer(parts, _STOPS.get(event.stop_reason, ""))
 
     def _cost(self, event: TurnCompleted) -> str:
         if self._unpriced:
             known = f"{dollars(event.total_cost_usd)} + " if event.total_cost_usd else ""
-            return f"{known}price unknown"
+            return f"{known}unpriced"
         return dollars(event.total_cost_usd)
 
     def _reason(self) -> str:
