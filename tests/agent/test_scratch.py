@@ -4,8 +4,11 @@ import os
 import subprocess
 import time
 
+import pytest
+
 from yourtool.agent import scratch as scratch_copies
 from yourtool.agent.scratch import make_scratch_copy
+from yourtool.errors import UsageError
 
 
 def test_a_scratch_copy_has_the_visible_files_and_leaves_the_original_alone(tmp_path):
@@ -62,3 +65,11 @@ def test_copies_older_than_a_week_are_deleted_at_the_next_start(tmp_path):
     make_scratch_copy(project, copies)
     assert not (copies / "old").exists()
     assert (copies / "young" / "file").exists()
+
+
+def test_a_copy_that_has_no_place_is_refused_with_a_way_out(tmp_path):
+    project, occupied = tmp_path / "project", tmp_path / "cache"
+    project.mkdir()
+    occupied.write_text("a file where the directory should be")
+    with pytest.raises(UsageError, match=r"cannot copy this directory to `.*cache`: .*make room"):
+        make_scratch_copy(project, occupied)

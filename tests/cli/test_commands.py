@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.providers.local_server import LocalServer, head
 from yourtool.cli import main
 from yourtool.cli.arguments import COMMANDS, read_arguments
-from yourtool.cli.logfile import LARGEST, log_to_file
+from yourtool.cli.logfile import LARGEST, LogFile, log_to_file
 from yourtool.cli.sessions import session_prefix
 from yourtool.config import Mode, config_file
 from yourtool.errors import UsageError
@@ -357,6 +357,15 @@ def test_a_full_log_is_set_aside_and_one_is_kept_r_crd_05():
     assert paths.log_file.read_text().endswith("c\n")
     assert "bbb" in older.read_text()
     assert len(list(paths.log_file.parent.iterdir())) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_silences_the_log_and_stops_nothing(monkeypatch):
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    log = LogFile(Path("/dev/full"))
+    log.emit(logging.makeLogRecord({"msg": "there is no room for this"}))
+    with pytest.raises(OSError, match="No space left"):
+        log.close()
 
 
 async def test_the_database_is_private_r_crd_05():

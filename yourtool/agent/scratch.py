@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from yourtool.errors import UsageError
 from yourtool.tools import tree
 from yourtool.tools.shell import environment
 from yourtool.tools.workspace import Workspace
@@ -25,8 +26,22 @@ def make_scratch_copy(workspace: Path, parent: Path) -> Path:
     Files that git ignores stay behind, links are not followed, and the copy holds the first
     `MAX_FILES` files at most, as far as they fit into `MAX_BYTES` bytes. The copy is a git
     repository of its own where git is installed, so that nothing in it reaches the original.
-    Copies under `parent` that are older than `KEEP_SECONDS` are deleted.
+    Copies under `parent` that are older than `KEEP_SECONDS` are deleted. What cannot be read is
+    left out.
+
+    Raises:
+        UsageError: there is no room for the copy, or no right to make it.
     """
+    try:
+        return _copied(workspace, parent)
+    except OSError as error:
+        raise UsageError(
+            f"the demo cannot copy this directory to `{parent}`: {error.strerror or error};"
+            " make room there, or set `YOURTOOL_HOME` to another directory"
+        ) from error
+
+
+def _copied(workspace: Path, parent: Path) -> Path:
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _sweep(parent)
     scratch = Path(tempfile.mkdtemp(prefix=f"{workspace.name}-", dir=parent))
@@ -34,7 +49,7 @@ def make_scratch_copy(workspace: Path, parent: Path) -> Path:
     visible = tree.files(Workspace(workspace), ".", threading.Event())
     for name in islice(visible, MAX_FILES):
         source, target = workspace / name, scratch / name
-        if (size := source.stat().st_size) > room:
+        if not os.access(source, os.R_OK) or (size := source.stat().st_size) > room:
             continue
         room -= size
         target.parent.mkdir(parents=True, exist_ok=True)

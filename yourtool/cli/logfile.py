@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -35,9 +36,10 @@ class LogFile(logging.FileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record, in a new file if the present one is full."""
         super().emit(record)
-        if self.stream is not None and self.stream.tell() > LARGEST:  # pyright: ignore[reportUnnecessaryComparison] - None until opened
-            self.close()
-            self._path.replace(self._path.with_suffix(".log.1"))
+        with suppress(OSError):  # a full disk has no room for what could not be written
+            if self.stream is not None and self.stream.tell() > LARGEST:  # pyright: ignore[reportUnnecessaryComparison] - None until opened
+                self.close()
+                self._path.replace(self._path.with_suffix(".log.1"))
 
     def _open(self) -> TextIOWrapper:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
