@@ -64,9 +64,9 @@ def test_a_level_that_is_not_taken_is_told_of_with_those_that_are_r_adp_17():
 @pytest.mark.parametrize(
     ("wanted", "line"),
     [
-        (None, "Thinking: as the model likes; it takes minimal, high."),
-        ("high", "Thinking: high; it takes minimal, high."),
-        ("max", "Thinking: high instead of max; it takes minimal, high."),
+        (None, "Thinking: as the model likes; `/effort` takes minimal, high."),
+        ("high", "Thinking: high; `/effort` takes minimal, high."),
+        ("max", "Thinking: high instead of max; `/effort` takes minimal, high."),
     ],
 )
 def test_a_line_says_what_is_asked_for(wanted, line):

@@ -48,4 +48,4 @@ def described(model: Model, wanted: Effort | None) -> str:
     level = asked(model, wanted)
     now = "as the model likes" if level is None else level
     instead = f" instead of {wanted}" if level != wanted else ""
-    return f"Thinking: {now}{instead}; it takes {', '.join(taken)}."
+    return f"Thinking: {now}{instead}; `/effort` takes {', '.join(taken)}."
