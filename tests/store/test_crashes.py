@@ -151,13 +151,18 @@ async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
     await Log(database).append(story.created(), *story.turn(), *story.turn())
     facts = await Log(database).read(story.session_id)
     await database.close()
+    to_first_version(path)
+    return story.session_id, facts
+
+
+def to_first_version(path: Path) -> None:
+    """Take from a closed database what the second version added."""
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE message_words")
     for column in ("parent_session_id", "copied_through"):
         connection.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
     connection.execute("PRAGMA user_version = 1")
     connection.close()
-    return story.session_id, facts
 
 
 async def is_upgraded(path: Path, session_id: str, facts: tuple[AnyFact, ...]) -> None:

@@ -1,15 +1,23 @@
 """Full-text search over what was said in all sessions (R-PER-09)."""
 
+import asyncio
 import sqlite3
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from tests.store.test_crashes import indexed, sound, to_first_version, writer
 from tests.store.turns import Story, call
 from tests.strategies import few
+from yourtool.errors import StoreError
+from yourtool.events import message_of
 from yourtool.messages import Role, TextBlock
-from yourtool.store.copies import fork
+from yourtool.store.copies import adopt, fork
+from yourtool.store.database import Database
+from yourtool.store.log import Log
+from yourtool.store.sessions import Sessions
 from yourtool.store.words import query_of, snippet, terms_of
 
 
@@ -76,6 +84,85 @@ async def test_what_a_fork_repeats_is_found_once_and_what_it_adds_too(log, sessi
     await log.append(Story(fork_id).asked("another secret plan"))
     found = [hit.session_id for hit in await sessions.search("secret plan")]
     assert found == [fork_id, story.session_id]
+
+
+DEEDS = st.lists(
+    st.tuples(
+        st.sampled_from(["say", "answer", "fork", "import", "save", "upgrade", "fail"]),
+        st.text(max_size=30),
+        st.integers(0, 99),
+    ),
+    max_size=8,
+)
+
+
+async def done(path, deeds):
+    """Do things to a database; return it."""
+    log, ids = Log(Database(path)), []
+    for deed, text, which in [("begin", "", 0), *deeds]:
+        chosen = ids[which % len(ids)] if ids else ""
+        match deed:
+            case "say":
+                await log.append(Story(chosen).asked(text))
+            case "answer":
+                use, story = call(), Story(chosen)
+                await log.append(story.answered(TextBlock(f"re {text}"), use), story.started(use))
+                await log.append(story.completed(use, text))
+            case "fork":
+                ids.append(await fork(log, chosen))
+            case "import":
+                ids.append(await adopt(log, await log.read(chosen), path.parent))
+            case "save":
+                messages = [each.message for each in await log.read(chosen) if message_of(each)]
+                await log.save(*(replace(each, content=(TextBlock(text),)) for each in messages
+                                 if each.role is Role.USER))  # fmt: skip
+            case "upgrade":
+                await log._database.close()
+                to_first_version(path)
+                log = Log(Database(path))
+                await log.read(chosen)
+            case "fail":
+                story = Story(chosen)
+                with pytest.raises(StoreError):
+                    await log.append(story.asked(text), story.completed(call()))
+            case _:
+                story = Story()
+                await log.append(story.created())
+                ids.append(story.session_id)
+    return log._database
+
+
+@few
+@given(DEEDS)
+def test_r_per_09_the_index_is_that_of_the_messages_whatever_was_done(tmp_path_factory, deeds):
+    async def check():
+        database = await done(tmp_path_factory.mktemp("db") / "sessions.db", deeds)
+        await indexed(database)
+        await database.close()
+
+    asyncio.run(check())
+
+
+async def test_r_per_06_sessions_are_forked_searched_and_read_while_others_write(path):
+    database, story = Database(path), Story()
+    log = Log(database)
+    await log.append(story.created(), *story.turn())
+    sessions = Sessions(database, path.parent)
+    processes = [writer("turns", path, 15) for _ in range(2)]
+    forks = 0
+    while any(process.poll() is None for process in processes):
+        await fork(log, story.session_id)
+        forks += 1
+        found = await sessions.search("secret plan", limit=10_000)
+        originals = {hit.session_id for hit in found}
+        assert story.session_id in originals and len(originals) <= 3
+        assert len(await log.read(story.session_id)) == 10
+    assert [process.communicate()[0] != "" for process in processes] == [True, True]
+    assert forks > 0
+    assert len(await sessions.search("secret plan", limit=10_000)) == 31
+    await indexed(database)
+    await sound(database)
+    await database.close()
 
 
 def test_a_snippet_is_one_line_around_the_first_word():

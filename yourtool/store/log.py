@@ -10,7 +10,7 @@ from yourtool.ids import is_ulid, new_id
 from yourtool.invariants import validate
 from yourtool.messages import Message
 from yourtool.store.database import Database
-from yourtool.store.projections import project
+from yourtool.store.projections import index, project
 from yourtool.store.rows import (
     INSERT_EVENT,
     SELECT_EVENTS,
@@ -146,3 +146,5 @@ def _save(connection: Connection, messages: Iterable[Message]) -> None:
         )
         if saved.rowcount == 0:
             raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")
+        connection.execute("DELETE FROM message_words WHERE message_id = ?", (message_id,))
+        index(connection, message)

@@ -39,7 +39,7 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     if message is not None:
         _check(fact, message)
         connection.execute(INSERT_MESSAGE, message_row(message))
-        _index(connection, message)
+        index(connection, message)
     match fact:
         case SessionModelSelected():
             connection.execute(
@@ -60,6 +60,14 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
             _close_call(connection, fact, "cancelled" if cancelled else "failed")
         case _:
             pass
+
+
+def index(connection: Connection, message: Message) -> None:
+    """Put the words of a new message into the index."""
+    if words := words_of(message.content):
+        connection.execute(
+            "INSERT INTO message_words (words, message_id) VALUES (?, ?)", (words, message.id)
+        )
 
 
 def _create(connection: Connection, fact: SessionCreated) -> None:
@@ -84,13 +92,6 @@ def _copied(connection: Connection, fact: Fact, parent: str | None) -> None:
         "UPDATE sessions SET parent_session_id = ?, copied_through = ? WHERE id = ?",
         (parent, fact.id, fact.session_id),
     )
-
-
-def _index(connection: Connection, message: Message) -> None:
-    if words := words_of(message.content):
-        connection.execute(
-            "INSERT INTO message_words (words, message_id) VALUES (?, ?)", (words, message.id)
-        )
 
 
 def _touch(connection: Connection, fact: Fact) -> None:
