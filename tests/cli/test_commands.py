@@ -205,6 +205,17 @@ def test_a_damaged_cache_of_models_is_told_and_left_alone_r_ease_03(run, home):
     assert "`yourtool models --probe` writes it anew" in out
 
 
+def test_a_cache_that_cannot_be_written_is_told_and_the_models_are_listed_r_ease_03(
+    run, home, monkeypatch
+):
+    (home / "cache").write_text("no directory")
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    code, out, _ = run("models", "--probe")
+    assert code == Exit.ANSWERED
+    assert f"`{home / 'cache' / 'models.json'}` cannot be written: " in out
+    assert "anthropic:claude-sonnet-4-6" in out
+
+
 def test_models_says_what_is_configured_and_why_not(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     rows = {row["id"]: row for row in json.loads(run("models", "--json")[1])}

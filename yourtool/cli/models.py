@@ -94,7 +94,8 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
     try:
         probed.remember(file, heard)
     except OSError as error:
-        notes.append(f"This is not kept for the next time: {error}.")
+        why = error.strerror or "it is not known why"
+        notes.append(f"This is not kept for the next time: `{file}` cannot be written: {why}.")
     return notes
 
 
