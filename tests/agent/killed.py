@@ -5,13 +5,18 @@ left behind.
 """
 
 import asyncio
+import base64
 import os
 import sys
 from pathlib import Path
 
 from tests.agent.harness import Bench, play
+from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.scripted import Scripted, calls, says
 
+_PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n a dot").decode()
+ASKED = (TextBlock("go"), ImageBlock(ImageSource("base64", _PNG), "image/png"))
+"""A prompt with a picture, which is kept before the prompt is stored."""
 SCRIPT = [
     says("I look.") + calls("read_file", path="a.txt") + calls("shell", command="echo hi"),
     calls("write_file", path="b.txt", content="b\n"),
@@ -40,7 +45,7 @@ async def run(root, deadly, when):
     bench.log = DyingLog(bench.log, deadly, when)
     session = await bench.session(Scripted(SCRIPT))
     (root / "session").write_text(session.id)
-    await play(session.send("go"))
+    await play(session.send(ASKED))
 
 
 def main():

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import Bench, Checked, names, play
-from yourtool.errors import StoreError
+from tests.agent.killed import ASKED
+from yourtool.blobs import fetch, is_blob
+from yourtool.errors import BlobError, StoreError
+from yourtool.events import message_of
 from yourtool.invariants import validate, validate_session
-from yourtool.messages import Role
+from yourtool.messages import ImageBlock, Role, each_block
 from yourtool.providers.scripted import Scripted, calls, says
 
 SCRIPT = [
@@ -57,6 +60,15 @@ def orphans(session):
     return found
 
 
+def kept(bench, facts):
+    """Read every attachment that a stored message names, and return how many there are."""
+    messages = [message for fact in facts if (message := message_of(fact)) is not None]
+    blocks = [block for message in messages for block in each_block(message.content)]
+    sources = [block.source for block in blocks if isinstance(block, ImageBlock)]
+    assert all(is_blob(source) and fetch(bench.root / "blobs", source.data) for source in sources)
+    return len(sources)
+
+
 async def steps(count):
     for _ in range(count):
         await asyncio.sleep(0)
@@ -86,6 +98,64 @@ async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path
     assert await bench.log.unanswered(session.id) == ()
     stored = await bench.log.read(session.id)
     assert list(stored) == session.state.facts
+    await session.close()
+    await bench.close()
+
+
+@pytest.mark.parametrize("point", [*range(1, 24), *range(24, 90, 6)])
+@pytest.mark.parametrize("how", ["stop", "kill the task"])
+async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_message_is_d14(
+    tmp_path, point, how
+):
+    bench = Bench(tmp_path)
+    session = await bench.session(Checked(Scripted([says("A dot.")])))
+    sending = asyncio.create_task(play(session.send(ASKED)))
+    await steps(point)
+    if how == "stop":
+        session.cancel()
+    else:
+        sending.cancel()
+    await asyncio.wait([sending])
+    stored = await bench.log.read(session.id)
+    before = kept(bench, stored)
+    session._around.registry.only = Checked(Scripted([says("Still a dot.")]))
+    await play(session.send(ASKED))
+    assert kept(bench, await bench.log.read(session.id)) == before + 1
+    assert problems(session) == []
+    assert turns_without_one_end(session) == []
+    await session.close()
+    await bench.close()
+
+
+@pytest.mark.parametrize("point", range(1, 8))
+async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one_d14(tmp_path, point):
+    bench = Bench(tmp_path)
+    session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
+    session._record._log = FailingLog(bench.log, point)
+    with pytest.raises(StoreError):
+        await play(session.send(ASKED))
+        await play(session.send(ASKED))
+    kept(bench, await bench.log.read(session.id))
+    session._around.registry.only = Checked(Scripted([says("Still a dot.")]))
+    await play(session.send(ASKED))
+    assert kept(bench, await bench.log.read(session.id)) >= 1
+    assert problems(session) == []
+    assert turns_without_one_end(session) == []
+    await session.close()
+    await bench.close()
+
+
+async def test_where_no_picture_can_be_kept_nothing_is_stored_and_words_still_go_d14(tmp_path):
+    bench = Bench(tmp_path)
+    session = await bench.session(Checked(Scripted([says("Fine.")])))
+    before = await bench.log.read(session.id)
+    (bench.root / "blobs").write_text("in the way")
+    with pytest.raises(BlobError, match="cannot be kept"):
+        await play(session.send(ASKED))
+    assert await bench.log.read(session.id) == before
+    assert not session.busy
+    await play(session.send("go"))
+    assert session.state.messages[-1].text == "Fine."
     await session.close()
     await bench.close()
 
@@ -145,6 +215,7 @@ def test_a_process_killed_at_any_write_leaves_a_session_that_resumes(tmp_path, w
             Checked(Scripted(SCRIPT[3:])), resume=session_file.read_text()
         )
         assert await bench.log.unanswered(session.id) == ()
+        kept(bench, session.state.facts)
         ran = sum(name == "tool.called" for name in names(session.state.facts))
         await play(session.send("go on"))
         assert problems(session) == []
