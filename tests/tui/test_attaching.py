@@ -62,7 +62,7 @@ async def chat(tmp_path):
         yield pilot, session, runtime
 
 
-async def test_a_file_goes_with_the_next_prompt_alone(chat):
+async def test_a_file_goes_with_the_next_prompt_alone_r_tui_04(chat):
     pilot, session, _ = chat
     await say(pilot, f"/attach {session.workspace / 'cat.png'}")
     await until(pilot, lambda: "Goes with the next prompt: cat.png" in screen_text(pilot.app))

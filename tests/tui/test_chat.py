@@ -426,7 +426,9 @@ async def test_r_conf_09_modes_cycle_and_auto_must_be_typed(home, session):
             assert session.mode is mode
         await press(pilot, "shift+tab")
         await until(pilot, lambda: isinstance(app.screen, Entry))
-        await press(pilot, "y", "e", "s", "enter")
+        await press(pilot, *"yes")
+        assert "│ yes" in screen_text(app)
+        await press(pilot, "enter")
         await until(pilot, lambda: session.mode is Mode.ASK)
         session.mode = Mode.PLAN
         await press(pilot, "shift+tab")

@@ -27,7 +27,14 @@ class Entry(ModalScreen[str | None]):
             padding: 0 1;
         }
         Static { height: auto; }
-        Input { border: none; height: 1; padding: 0; margin-top: 1; background: $panel; }
+        Input {
+            border: none;
+            height: 1;
+            padding: 0;
+            margin-top: 1;
+            background: $panel;
+            &:focus { border: none; }
+        }
     }
     """
     BINDINGS = [("escape,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
