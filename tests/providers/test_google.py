@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.providers.exchanges import (
     READ,
@@ -32,6 +33,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import OneTool
 from yourtool.providers.google import Google
 from yourtool.providers.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
@@ -482,3 +484,23 @@ async def test_a_part_that_holds_nothing_is_not_sent_back():
         writer.message(Role.USER, [TextBlock("and?")]),
     ]
     assert wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"] == [{"text": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("9lives", "_9lives"), ("-x", "_-x"), ("9" * 80, "_" + "9" * 63)]
+)
+def test_a_tool_whose_name_begins_with_no_letter_has_one_name_everywhere(name, sent):
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(use, name, {})]),
+        writer.message(Role.TOOL, [ToolResultBlock(use, (TextBlock("ok"),))]),
+    ]
+    own = replace(READ, name=name)
+    body = wire(request(FLASH, history, (own,), tool_choice=OneTool(name)))
+    [declared] = body["tools"][0]["functionDeclarations"]
+    calling = body["toolConfig"]["functionCallingConfig"]
+    called, answered = (content["parts"][0] for content in body["contents"][1:])
+    assert {declared["name"], *calling["allowedFunctionNames"]} == {sent}
+    assert called["functionCall"]["name"] == answered["functionResponse"]["name"] == sent
