@@ -33,5 +33,15 @@ def project(request, tmp_path):
 
 
 @pytest.fixture
+def work(tmp_path):
+    """A small repository of its own, named `work`."""
+    path = tmp_path / "work"
+    path.mkdir()
+    (path / "README.md").write_text("# work\n")
+    make_repository(path)
+    return path
+
+
+@pytest.fixture
 def home(tmp_path):
     return {"YOURTOOL_HOME": str(tmp_path / "home"), "YOURTOOL_DEMO_PACE": "0"}

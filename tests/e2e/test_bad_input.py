@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -17,15 +16,6 @@ READY = "Say what to do"
 REFUSED = json.dumps(
     {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}
 ).encode()
-
-
-@pytest.fixture
-def work(tmp_path):
-    path = tmp_path / "work"
-    path.mkdir()
-    (path / "README.md").write_text("# work\n")
-    make_repository(path)
-    return path
 
 
 def quit_program(terminal):

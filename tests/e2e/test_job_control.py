@@ -3,24 +3,12 @@
 import os
 import shlex
 
-import pytest
-
-from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
 SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
 MODES = (b"1000", b"1003", b"1004", b"1006", b"1049")
 """Bracketed paste is not among them: the shell turns it on for itself."""
-
-
-@pytest.fixture
-def work(tmp_path):
-    path = tmp_path / "work"
-    path.mkdir()
-    (path / "README.md").write_text("# work\n")
-    make_repository(path)
-    return path
 
 
 def open_in_shell(terminal):

@@ -5,7 +5,6 @@ from itertools import cycle, islice
 
 import pytest
 
-from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -13,15 +12,6 @@ SGR = re.compile(rb"\x1b\[([\d;:]*)m")
 REPLY = "# Done\n\nIt is **well**:\n\n```python\ndef f(x):\n    return 1  # one\n```\n"
 EDIT = ("write_file", {"path": "new.txt", "content": "one\n"})
 READY = "Shift.Tab mode"
-
-
-@pytest.fixture
-def work(tmp_path):
-    path = tmp_path / "work"
-    path.mkdir()
-    (path / "README.md").write_text("# work\n")
-    make_repository(path)
-    return path
 
 
 def numbers(output):

@@ -4,23 +4,11 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
 READY = "Say what to do"
 FOCUS_OUT = "\x1b[O"
-
-
-@pytest.fixture
-def work(tmp_path):
-    path = tmp_path / "work"
-    path.mkdir()
-    (path / "README.md").write_text("# work\n")
-    make_repository(path)
-    return path
 
 
 def test_r_tui_22_the_window_is_named_and_rings_for_who_looks_elsewhere(work, home):
