@@ -452,9 +452,8 @@ async def test_r_crd_03_without_a_key_the_script_is_called_one_and_the_ways_out_
     real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
     app, runtime = app_of(home, demo, real)
     async with app.run_test(size=(100, 30)) as pilot:
-        await settle(pilot)
+        await until(pilot, lambda: "This is a script, not a model" in screen_text(app))
         text = screen_text(app)
-        assert "This is a script, not a model" in text
         assert "/key" in text
         assert "ANTHROPIC_API_KEY" in text
         assert "config.toml" in text
