@@ -29,6 +29,13 @@ def test_standard_input_is_appended_to_the_prompt_r_cli_01(line):
     assert started["message"]["content"][0]["text"] == "look:\n\nfrom a pipe"
 
 
+def test_a_mark_that_begins_standard_input_is_no_part_of_it_d16(line):
+    line.script([{"say": "ok"}])
+    line.type("\ufefffrom a pipe")
+    [started] = [e for e in line.events("-p", "look:") if e["type"] == "turn.started"]
+    assert started["message"]["content"][0]["text"] == "look:\n\nfrom a pipe"
+
+
 def test_standard_input_alone_is_a_prompt(line):
     line.script([{"say": "ok"}])
     line.type("do it")
