@@ -40,13 +40,8 @@ _SIGNS, _SIGN_COSTS = re.compile(r"[^\w\s]+|_+"), 0.3
 _JOINED, _JOINED_SAVES = re.compile(r"[._(](?=[A-Za-z])"), 0.5
 """Such a sign is often one token with the word behind it."""
 _BREAK, _BREAK_COSTS = re.compile(r"\n\s*|[ \t]{2,}|(?<=\S) (?=\d)"), 0.8
-_OPAQUE, _OPAQUE_COSTS = (
-    re.compile(
-        r"(?<![\w+/])(?=\D{0,40}\d)(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])[A-Za-z\d+/]{40,}=*",
-        re.ASCII,
-    ),
-    0.67,
-)
+_OPAQUE, _OPAQUE_COSTS = re.compile(r"[A-Za-z\d+/]{40,}=*", re.ASCII), 0.67
+_OF_ALL_KINDS = re.compile(r"(?=.*\d)(?=.*[a-z]).*[A-Z]")
 """Base64 and its like: hardly any two letters of it are one token."""
 _DIGITS = re.compile(r"\d+")
 _IDEOGRAPH = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -117,6 +112,7 @@ def _block(block: ContentBlock, maker: Maker) -> float:
             return maker.call + sum(_block(part, maker) for part in block.content)
 
 
+@lru_cache(maxsize=32_768)
 def _words(text: str, maker: Maker) -> float:
     if len(text) <= _WHOLE:
         return _counted(text, maker)
@@ -125,10 +121,11 @@ def _words(text: str, maker: Maker) -> float:
     return _counted(seen, maker) * len(text) / len(seen)
 
 
-@lru_cache(maxsize=4_096)
 def _counted(text: str, maker: Maker) -> float:
-    opaque = sum(map(len, _OPAQUE.findall(text)))
-    text = _OPAQUE.sub("", text) if opaque else text
+    runs = [run for run in _OPAQUE.findall(text) if _OF_ALL_KINDS.match(run)]
+    opaque = sum(map(len, runs))
+    for run in runs:
+        text = text.replace(run, "", 1)
     words = [len(word) for word in _WORD.findall(text)]
     tokens = (
         _OPAQUE_COSTS * opaque
