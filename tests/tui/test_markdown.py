@@ -2,11 +2,11 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yourtool.tui.highlight import highlighter_of
-from yourtool.tui.lines import Line, width_of
+from yourtool.tui.lines import Line, width_of, wrap
 from yourtool.tui.markdown.blocks import UNIT
 from yourtool.tui.markdown.inline import inline
 from yourtool.tui.markdown.stream import MarkdownStream, markdown
@@ -134,6 +134,18 @@ def test_r_tui_05_a_real_reply_is_the_same_however_it_was_cut(seed):
 @given(DOCUMENTS, st.integers(12, 90))
 def test_no_row_is_wider_than_the_screen(text, width):
     assert all(width_of(line.spans) <= width for line in markdown(text, width))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("ab *日本", max_size=60), st.integers(4, 20))
+@example("********word 日本", 12)
+@example("日本日本日本     x", 12)
+@example("日本日本日本 ", 12)
+def test_spaces_beside_wide_characters_hang_over_no_edge(text, width):
+    rows = wrap([(text, "")], width)
+    assert all(width_of(row) <= width for row in rows)
+    shown = "".join(part for row in rows for part, _ in row)
+    assert shown.replace(" ", "") == text.replace(" ", "")
 
 
 def test_r_tui_07_a_tab_in_running_text_is_a_space_and_never_reaches_the_terminal():

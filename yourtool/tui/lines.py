@@ -87,14 +87,20 @@ def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]
             if used + cells > width + 1:
                 used += cells
                 continue
-        elif cells > 1 and begin > start:
+        elif cells > 1 and begin > start and used <= width:
             chance = (begin, begin, used)
         if used + cells > width and begin > start and not (words and text[begin] == " "):
             cut, following, passed = chance if chance and words else (begin, begin, used)
-            pieces.append((start, cut))
+            pieces.append((start, _without_spaces(text, start, cut) if words else cut))
             start, used, chance = following, used - passed, None
         used += cells
-    return [*pieces, (start, len(text))]
+    end = len(text)
+    return [*pieces, (start, _without_spaces(text, start, end) if words and used > width else end)]
+
+
+def _without_spaces(text: str, start: int, end: int) -> int:
+    """Return where a piece ends when the spaces at its end are dropped."""
+    return start + len(text[start:end].rstrip(" "))
 
 
 def _narrow_breaks(text: str, width: int, words: bool) -> list[tuple[int, int]]:
