@@ -67,7 +67,9 @@ async def test_a_level_that_is_not_taken_is_told_of_once_and_again_when_it_chang
     assert told.startswith("`anthropic:test` cannot think at `max`")
     assert warnings(await play(session.send("hi"))) == []
     session.effort = "minimal"
-    assert session.thinking() == "Thinking: low instead of minimal; `/effort` takes low, medium, high."
+    assert (
+        session.thinking() == "Thinking: low instead of minimal; `/effort` takes low, medium, high."
+    )
     assert session.thinking() in session.explain()
     [told] = warnings(await play(session.send("hi")))
     assert "`minimal`" in told
