@@ -46,7 +46,7 @@ from yourtool.providers.hygiene import view
 from yourtool.providers.ollama import Ollama
 from yourtool.providers.openai_chat import OpenAIChat
 from yourtool.providers.openai_responses import OpenAIResponses
-from yourtool.providers.registry import BUILT_IN
+from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter
 

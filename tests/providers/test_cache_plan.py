@@ -22,7 +22,8 @@ from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.hygiene import view
 from yourtool.providers.openai_responses import OpenAIResponses
-from yourtool.providers.registry import BUILT_IN, dialect_of
+from yourtool.providers.registry import dialect_of
+from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 
 SONNET = model("anthropic", "claude-sonnet-4-6")

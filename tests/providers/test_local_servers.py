@@ -15,7 +15,7 @@ from yourtool.providers.local_servers import (
     own_models,
     usual_places,
 )
-from yourtool.providers.registry import ProviderRow
+from yourtool.providers.rows import ProviderRow
 from yourtool.providers.transport import ANSWER_LIMIT, HttpxTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}

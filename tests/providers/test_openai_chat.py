@@ -36,7 +36,8 @@ from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.hygiene import view
 from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.registry import ProviderRow, dialect_of
+from yourtool.providers.registry import dialect_of
+from yourtool.providers.rows import ProviderRow
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 

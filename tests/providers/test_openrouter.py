@@ -24,7 +24,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.hygiene import view
 from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.registry import BUILT_IN
+from yourtool.providers.rows import BUILT_IN
 
 QUIRKS = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
 GROK = model("openrouter", "x-ai/grok-4.1-fast")

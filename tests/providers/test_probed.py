@@ -12,7 +12,8 @@ from yourtool.credentials import Credentials
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import resolve_paths
 from yourtool.providers import probed
-from yourtool.providers.registry import ProviderRow, Registry
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import ProviderRow
 from yourtool.tui.screens.choices import told_words
 
 QWEN = Model(

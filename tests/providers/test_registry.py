@@ -14,7 +14,8 @@ from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.registry import ProviderRow, Registry
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import ProviderRow
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 
@@ -355,7 +356,8 @@ from yourtool.config import Config
 from yourtool.credentials import Credentials
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.registry import ProviderRow, Registry
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import ProviderRow
 paths = resolve_paths()
 Catalogue.load(paths)
 Registry(Config(), Credentials(paths)).default_model()

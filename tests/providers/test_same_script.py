@@ -23,7 +23,8 @@ from yourtool.paths import Paths
 from yourtool.providers.base import OneTool
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.hygiene import view
-from yourtool.providers.registry import BUILT_IN, Registry
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 
 SCRIPT = [

@@ -18,9 +18,9 @@ from typing import Any
 
 from tests.providers.fakes import paths_in
 from tests.store.turns import Story
-from yourtool import blobs, credentials
+from yourtool import blobs, credentials, files
 from yourtool.providers import probed
-from yourtool.providers.registry import ProviderRow
+from yourtool.providers.rows import ProviderRow
 from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, lines_of
@@ -163,7 +163,7 @@ def sweep_imports(export: Path, directory: Path) -> None:
 
     async def importing(place: Path, death: Death) -> None:
         database = Doomed(place / "sessions.db", death)
-        death.watch(blobs)
+        death.watch(blobs, files)
         with export.open("rb") as file:
             facts = from_jsonl(lines_of(file), place / "blobs")
         say(place.name, await adopt(Log(database), facts, place))
@@ -204,7 +204,7 @@ def sweep_files(name: str, directory: Path) -> None:
     write(directory / "first")
 
     async def writing(place: Path, death: Death) -> None:
-        death.watch(module)
+        death.watch(module, files)
         write(place)
 
     for step in itertools.count(1):

@@ -25,7 +25,8 @@ from yourtool.messages import (
 from yourtool.models import Model
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
-from yourtool.providers.registry import ProviderRow, Registry
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import ProviderRow
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
     Failure,

@@ -21,7 +21,7 @@ from yourtool.messages import canonical_json
 from yourtool.models import AdapterCapabilities, Effort, Model
 from yourtool.providers.base import Transport
 from yourtool.providers.magic import IMAGE_TYPES
-from yourtool.providers.registry import ProviderRow
+from yourtool.providers.rows import ProviderRow
 from yourtool.providers.shapes import count, decode, mapping, objects, text
 from yourtool.providers.transport import HttpxTransport, Timeouts
 

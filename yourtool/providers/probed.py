@@ -16,7 +16,8 @@ from yourtool.files import replace_file
 from yourtool.models import Model
 from yourtool.providers.catalogue import Catalogue
 from yourtool.providers.origin import is_loopback, origin_of
-from yourtool.providers.registry import ProviderRow, Registry
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import ProviderRow
 from yourtool.text import escaped
 
 FILE_NAME = "models.json"

@@ -1,4 +1,4 @@
-"""Providers as rows, and the adapter of each, made when it is first asked for.
+"""The adapter of each provider, made when it is first asked for.
 
 This is the only place that imports by name: dialects, transports and vendors' packages cost
 nothing until a request needs them.
@@ -9,12 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from yourtool.config import Config, ProviderConfig
+from yourtool.config import Config
 from yourtool.credentials import Credentials, Secret
 from yourtool.errors import (
     AdapterError,
@@ -25,105 +22,13 @@ from yourtool.errors import (
 )
 from yourtool.models import Model, ModelId
 from yourtool.providers.base import Adapter, Transport
-from yourtool.providers.origin import is_loopback, ollama_url, origin_of
+from yourtool.providers.origin import origin_of
+from yourtool.providers.rows import AUTH_TOKEN, BUILT_IN, ProviderRow, rows_of
 
-_AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 _PROFILE = "ANTHROPIC_PROFILE"
-
-
-class ProviderRow(Struct, frozen=True, kw_only=True):
-    """One provider: what it speaks, where it is, and how to get in."""
-
-    name: str
-    api: Literal["messages", "chat", "responses", "generate-content", "ollama", "scripted"]
-    base_url: str = ""
-    key_env: tuple[str, ...] = ()
-    """Environment variables that may hold its key, the first to be named to the user."""
-    label: str
-    key_url: str = ""
-    """Where a key can be had."""
-    default_model: str = ""
-    """Canonical id; empty: none is better than another."""
-    needs_key: bool = True
-    """Whether it lets nobody in without a key, unless it runs on this machine."""
-    start: str = ""
-    """What starts it where it runs on this machine."""
-    sdk: bool = False
-    """Go through the vendor's own client."""
-    headers: Mapping[str, str] = {}
-    quirks: Mapping[str, bool | str] = {}
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it runs on this machine, and so may need no key."""
-        return is_loopback(self.base_url)
-
-
-BUILT_IN = (
-    ProviderRow(
-        name="anthropic",
-        api="messages",
-        base_url="https://api.anthropic.com",
-        key_env=("ANTHROPIC_API_KEY", _AUTH_TOKEN),
-        label="Anthropic",
-        key_url="https://platform.claude.com/settings/keys",
-        default_model="anthropic:claude-sonnet-4-6",
-    ),
-    ProviderRow(
-        name="openai",
-        api="responses",
-        base_url="https://api.openai.com/v1",
-        key_env=("OPENAI_API_KEY",),
-        label="OpenAI",
-        key_url="https://platform.openai.com/api-keys",
-        default_model="openai:gpt-6-sol",
-    ),
-    ProviderRow(
-        name="openrouter",
-        api="chat",
-        base_url="https://openrouter.ai/api/v1",
-        key_env=("OPENROUTER_API_KEY",),
-        label="OpenRouter",
-        key_url="https://openrouter.ai/keys",
-        default_model="openrouter:anthropic/claude-sonnet-4.6",
-        quirks={
-            "effort": "reasoning",
-            "reasoning_details": True,
-            "cache_breakpoints": True,
-            "more_media": True,
-        },
-    ),
-    ProviderRow(
-        name="google",
-        api="generate-content",
-        base_url="https://generativelanguage.googleapis.com",
-        key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        label="Google",
-        key_url="https://aistudio.google.com/apikey",
-        default_model="google:gemini-3.5-flash",
-    ),
-    ProviderRow(
-        name="ollama",
-        api="ollama",
-        base_url="http://127.0.0.1:11434",
-        label="Ollama",
-        needs_key=False,
-        start="ollama serve",
-    ),
-    ProviderRow(
-        name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
-    ),
-)
 _STANDING_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}
 _KEY_HEADERS = {"messages": ("x-api-key", "{}"), "generate-content": ("x-goog-api-key", "{}")}
 _WITH_LIBRARY = ("messages", "chat", "responses")
-_BASE_URL_ENV = {
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "openai": "OPENAI_BASE_URL",
-    "openrouter": "OPENROUTER_BASE_URL",
-    "google": "GOOGLE_GEMINI_BASE_URL",
-    "ollama": "OLLAMA_HOST",
-}
 
 
 class Registry:
@@ -138,7 +43,7 @@ class Registry:
         self._config = config
         self._credentials = credentials
         self._environ = environ
-        self._rows = {row.name: row for row in _rows(config, environ)}
+        self._rows = {row.name: row for row in rows_of(config, environ)}
         self._adapters: dict[str, tuple[Secret | None, Adapter]] = {}
         self._retired: list[Adapter] = []
 
@@ -282,8 +187,8 @@ class Registry:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
         key, source = found or (None, "")
         headers = {"user-agent": "yourtool", **_STANDING_HEADERS.get(row.api, {}), **row.headers}
-        if source == _AUTH_TOKEN or self._logs_in_by_itself(row):
-            return self._sdk_transport(row, key, headers, is_token=source == _AUTH_TOKEN)
+        if source == AUTH_TOKEN or self._logs_in_by_itself(row):
+            return self._sdk_transport(row, key, headers, is_token=source == AUTH_TOKEN)
         if key is not None:
             name, form = _KEY_HEADERS.get(row.api, ("authorization", "Bearer {}"))
             headers[name] = form.format(key.reveal())
@@ -350,34 +255,3 @@ def _is_makers_own(row: ProviderRow) -> bool:
 def _refusing(error: AdapterError) -> Adapter:
     scripted = import_module("yourtool.providers.scripted")
     return scripted.Scripted(lambda request: scripted.fails(error))  # pyright: ignore[reportUnknownLambdaType] - the module is loaded by name
-
-
-def _rows(config: Config, environ: Mapping[str, str]) -> list[ProviderRow]:
-    rows: list[ProviderRow] = []
-    for row in BUILT_IN:
-        changed = _with(row, config.providers.get(row.name, ProviderConfig()))
-        url = environ.get(_BASE_URL_ENV.get(row.name, ""))
-        rows.append(_located(replace(changed, base_url=url) if url else changed))
-    names = {row.name for row in BUILT_IN}
-    for name, settings in config.providers.items():
-        if name not in names:
-            rows.append(_located(_with(ProviderRow(name=name, api="chat", label=name), settings)))
-    return rows
-
-
-def _located(row: ProviderRow) -> ProviderRow:
-    """Return the row with a base URL made of what Ollama's users write."""
-    return replace(row, base_url=ollama_url(row.base_url)) if row.api == "ollama" else row
-
-
-def _with(row: ProviderRow, settings: ProviderConfig) -> ProviderRow:
-    """Lay a user's settings over a row; what is not set stays."""
-    return replace(
-        row,
-        api=row.api if row.api == "scripted" else settings.api or row.api,
-        base_url=settings.base_url or row.base_url,
-        key_env=(settings.key_env,) if settings.key_env else row.key_env,
-        sdk=settings.sdk or row.sdk,
-        headers={**row.headers, **settings.headers},
-        quirks={**row.quirks, **settings.quirks},
-    )
