@@ -13,7 +13,6 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from yourtool.effects import ToolDefinition
 from yourtool.messages import (
@@ -44,14 +43,18 @@ _OPAQUE, _OPAQUE_COSTS = re.compile(r"[A-Za-z\d+/]{40,}=*", re.ASCII), 0.67
 _OF_ALL_KINDS = re.compile(r"(?=.*\d)(?=.*[a-z]).*[A-Z]")
 """Base64 and its like: hardly any two letters of it are one token."""
 _DIGITS = re.compile(r"\d+")
-_IDEOGRAPH = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_SYLLABLE = re.compile(r"[\u3041-\u30ff\uac00-\ud7af]")
-_FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_IDEOGRAPH = r"[\u3400-\u9fff\uf900-\ufaff]"
+_SYLLABLE = r"[\u3041-\u30ff\uac00-\ud7af]"
+_FOREIGN = r"[^\W\d_a-zA-Z\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+"""Large classes take long to compile, so that is left to the first text that needs them."""
 _WHOLE, _SAMPLES = 32_768, 8
 """Of a text with more characters than this, as many samples are counted."""
 _LARGEST_PICTURE = 1_600
 _HEADER = 64 * 1024
 _MOST_OFF = 1.3
+_MOST_COUNTS = 32_768
+_counts: dict[tuple[int, int, Maker], float] = {}
+"""What texts were counted as, so that a request counts only what is new; the texts may go."""
 
 
 def estimate_tokens(
@@ -112,8 +115,16 @@ def _block(block: ContentBlock, maker: Maker) -> float:
             return maker.call + sum(_block(part, maker) for part in block.content)
 
 
-@lru_cache(maxsize=32_768)
 def _words(text: str, maker: Maker) -> float:
+    key = hash(text), len(text), maker
+    if (tokens := _counts.get(key)) is None:
+        if len(_counts) >= _MOST_COUNTS:
+            _counts.clear()
+        tokens = _counts[key] = _count(text, maker)
+    return tokens
+
+
+def _count(text: str, maker: Maker) -> float:
     if len(text) <= _WHOLE:
         return _counted(text, maker)
     size, step = _WHOLE // _SAMPLES, len(text) // _SAMPLES
@@ -139,9 +150,9 @@ def _counted(text: str, maker: Maker) -> float:
     tokens += sum(-(-len(run) // maker.digits) for run in _DIGITS.findall(text))
     tokens *= maker.words
     if not text.isascii():
-        tokens += maker.ideograph * len(_IDEOGRAPH.findall(text))
-        tokens += maker.syllable * len(_SYLLABLE.findall(text))
-        tokens += maker.foreign * len(_FOREIGN.findall(text))
+        tokens += maker.ideograph * len(re.findall(_IDEOGRAPH, text))
+        tokens += maker.syllable * len(re.findall(_SYLLABLE, text))
+        tokens += maker.foreign * len(re.findall(_FOREIGN, text))
     return tokens
 
 
