@@ -25,6 +25,7 @@ CATALOG = {
     "tool.input_invalid",
     "tool.confirmation_requested",
     "tool.confirmation_resolved",
+    "shell.ran",
     "route.decided",
     "routing.provider_unavailable",
     "routing.provider_recovered",

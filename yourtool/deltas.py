@@ -148,6 +148,15 @@ class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta")
     text: str
 
 
+class ShellStarted(Delta, frozen=True, kw_only=True, tag="shell_started"):
+    """A command of the user began to run; `shell.ran` tells how it ended."""
+
+    message_id: str
+    """What it prints comes as `tool_output_delta` under this id."""
+    command: str
+    shared: bool
+
+
 class Notice(Delta, frozen=True, kw_only=True, tag="notice"):
     """Words of the program to the user."""
 

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from yourtool.deltas import Notice, StreamEvent, ToolOutputDelta
+from yourtool.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.messages import Message, StopReason
 
@@ -287,6 +287,22 @@ class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confir
     scope: Literal["once", "session", "always"] | None = None
 
 
+class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):
+    """A command that the user typed was run, between turns; no model asked for it."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    command: str
+    exit_code: int | None
+    """Negative for a signal; 126 if it could not be started; None: the user stopped it."""
+    duration_seconds: float
+    truncated: bool
+    """Whether the message holds less than was printed."""
+    message: Message
+    """The user's, of two texts: the command after `$ `, and what it printed and how it ended."""
+
+
 class PolicyEvaluation(Struct, frozen=True, kw_only=True):
     """What one slot of the routing chain said."""
 
@@ -349,6 +365,7 @@ AnyFact: TypeAlias = (
     | ToolInputInvalid
     | ToolConfirmationRequested
     | ToolConfirmationResolved
+    | ShellRan
     | RouteDecided
     | ProviderUnavailable
     | ProviderRecovered
@@ -364,5 +381,5 @@ def message_of(fact: Fact) -> Message | None:
     return getattr(fact, "message", None)
 
 
-Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | Notice
+Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | ShellStarted | Notice
 """What the core yields."""

@@ -378,6 +378,11 @@ class Message(Struct, frozen=True, kw_only=True):
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
 
     @property
+    def is_prompt(self) -> bool:
+        """Whether the user says something in it, rather than shows a command that they ran."""
+        return self.role is Role.USER and self.metadata.origin != Origin.USER_SHELL
+
+    @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:
         """The calls in the message, in order."""
         return tuple(block for block in self.content if isinstance(block, ToolUseBlock))

@@ -113,6 +113,14 @@ class Invocation(Struct, frozen=True):
     argument: str = ""
 
 
+class ShellLine(Struct, frozen=True):
+    """A command line for the shell, which is run without the model."""
+
+    command: str
+    shared: bool = True
+    """Whether models see it and what it prints."""
+
+
 class Mistake(Struct, frozen=True):
     """A line that begins like a command and cannot be obeyed; nothing was done."""
 
@@ -121,11 +129,17 @@ class Mistake(Struct, frozen=True):
     """It may be meant as text: it begins with what could be the path of a file."""
 
 
-def parse(text: str) -> Invocation | Mistake | None:
+Typed: TypeAlias = Invocation | ShellLine | Mistake
+"""What is no text for the model."""
+
+
+def parse(text: str) -> Typed | None:
     """Read what was typed; None: it is text for the model.
 
-    Only a slash in the very first column begins a command, so a space before it makes it text.
+    Only a sign in the very first column begins a command, so a space before it makes it text.
     """
+    if text.startswith("!"):
+        return _shell_line(text)
     if not text.startswith("/") or text[1:2].isspace():
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
@@ -152,6 +166,16 @@ def matching(prefix: str) -> tuple[Command, ...]:
         if any(name.startswith(prefix) for name in (command.name, *command.aliases))
     )
     return tuple(sorted(found, key=lambda command: command.name != prefix))
+
+
+def _shell_line(text: str) -> ShellLine | Mistake:
+    shared = not text.startswith("!!")
+    if command := text.removeprefix("!").removeprefix("!").strip():
+        return ShellLine(command, shared)
+    return Mistake(
+        "`!` runs a command here and shows the model what it prints, as in `!git status`;"
+        " with `!!` the model sees nothing"
+    )
 
 
 def _unknown(word: str) -> Mistake:

@@ -26,6 +26,7 @@ from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Routes, record_of
 from yourtool.agent.state import State
 from yourtool.agent.turn import Budget, Turn, Wishes
+from yourtool.agent.user_shell import UserShell
 from yourtool.blobs import by_hash, has_bytes
 from yourtool.config import Mode, ThinkingOnSwap
 from yourtool.deltas import Notice
@@ -36,6 +37,7 @@ from yourtool.events import (
     RouteDecided,
     SessionEnded,
     SessionModelSelected,
+    ShellRan,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
@@ -207,11 +209,35 @@ class Session:
             UsageError: a turn is running, or there is nothing to try again.
         """
         self._must_be_idle()
-        if not any(message.role is Role.USER for message in self.state.messages):
+        if not self.state.prompts:
             raise UsageError("There is no turn to try again yet.")
         async with aclosing(self._run(None, Addressed(()))) as events:
             async for event in events:
                 yield event
+
+    async def run_shell(self, command: str, *, shared: bool) -> AsyncGenerator[Event, None]:
+        """Run a command line of the user in the workspace, at once and without asking.
+
+        `shared`: whether the next requests hold it and what it printed.
+
+        Raises:
+            UsageError: a turn is running; nothing was run.
+        """
+        self._must_be_idle()
+        interrupt = self._interrupt = Interrupt()
+        try:
+            async for fact in close_open_turn(self.state, self._record, self.id):
+                yield fact
+            shell = UserShell(self.id, self.workspace, self._around.spill, self._record, interrupt)
+            async with aclosing(shell.run(command, shared=shared)) as events:
+                async for event in events:
+                    if isinstance(event, ShellRan):
+                        self._end(interrupt)
+                    yield event
+        finally:
+            self._end(interrupt)
+        if not self.busy and (pending := self.state.pending_model) is not None:
+            yield await self._choose(pending)
 
     async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
         """Choose the model of the session by id or alias; None gives the choice back.
@@ -246,7 +272,7 @@ class Session:
         try:
             if (pending := self.state.pending_model) is not None:
                 await self._choose(pending)
-            if self.state.turn_count:
+            if self.state.messages:
                 await self._record(
                     SessionEnded(
                         disposition="completed",

@@ -12,13 +12,14 @@ from yourtool.events import (
     SessionForked,
     SessionImported,
     SessionModelSelected,
+    ShellRan,
     ToolCompleted,
     ToolFailed,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
 )
-from yourtool.messages import Message, Role
+from yourtool.messages import Audience, Message, Role
 from yourtool.routing.router import Failure
 
 _TOO_MUCH = frozenset(
@@ -66,12 +67,22 @@ class State:
 
     @property
     def conversation(self) -> list[Message]:
-        """What requests are made of: all messages but prompts that no model could take.
+        """What requests are made of: all messages but those for the user alone, and but prompts
+        that no model could take.
 
         Such a prompt can be tried again until the next one; it would stand in the way of every
         later turn else.
         """
-        return [message for message in self.messages if message.id not in self._left_out]
+        return [
+            message
+            for message in self.messages
+            if message.id not in self._left_out and message.metadata.audience is not Audience.USER
+        ]
+
+    @property
+    def prompts(self) -> list[Message]:
+        """What the user said, in order; commands that the user ran are none."""
+        return [message for message in self.messages if message.is_prompt]
 
     def apply(self, fact: AnyFact) -> None:
         """Take one more fact into account; facts come in the order they were recorded."""
@@ -90,12 +101,13 @@ class State:
                 self._begin(message)
             case RouteDecided():
                 self.last_route = fact
-                is_prompt = bool(self.messages) and self.messages[-1].role is Role.USER
-                self._untaken = self.messages[-1].id if is_prompt and is_too_much(fact) else None
+                self._untaken = self._unanswered() if is_too_much(fact) else None
             case LlmCallCompleted():
                 self._book(fact)
             case LlmCallFailed(message=message):
                 self.last_error = fact
+                self._add(message)
+            case ShellRan(message=message):
                 self._add(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)
@@ -113,6 +125,15 @@ class State:
             self._left_out.add(self._untaken)
             self._untaken = None
         self._add(message)
+
+    def _unanswered(self) -> str | None:
+        """Return the id of the prompt that stands last, whatever the user ran since."""
+        for message in reversed(self.messages):
+            if message.is_prompt:
+                return message.id
+            if message.role is not Role.USER:
+                break
+        return None
 
     def _book(self, fact: LlmCallCompleted) -> None:
         self.last_error = None

@@ -127,7 +127,7 @@ class _Scene(Struct, frozen=True):
 
 
 def _scene(request: Request) -> _Scene:
-    spoken = [number for number, said in enumerate(request.messages) if said.role is Role.USER]
+    spoken = [number for number, said in enumerate(request.messages) if said.is_prompt]
     last = spoken[-1] if spoken else 0
     return _Scene(
         chapter=len(spoken),
@@ -230,7 +230,7 @@ def _take_over(scene: _Scene, config_file: Path) -> Line:
         else "Hello, I am `demo:guide`: a script, no model. `/model demo:tour` is where the demo"
         " begins. "
     )
-    first = next((said.text for said in scene.before if said.role is Role.USER), "")
+    first = next((said.text for said in scene.before if said.is_prompt), "")
     if scene.past:
         hello += (
             f"The whole conversation came with you: you began with “{_short(first)}”, and"

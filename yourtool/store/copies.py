@@ -21,6 +21,7 @@ from yourtool.events import (
     SessionForked,
     SessionImported,
     SessionResumed,
+    ShellRan,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
@@ -114,7 +115,7 @@ def part(facts: Sequence[AnyFact], at: str | None = None) -> Sequence[AnyFact]:
     place = next(bringing, None)
     if place is None:
         raise UsageError(f"There is no message `{at}` in this session.")
-    if isinstance(facts[place], TurnStarted):
+    if isinstance(facts[place], TurnStarted | ShellRan):
         return facts[:place]
     turn = facts[place].turn_id
     for i, fact in enumerate(facts):

@@ -9,6 +9,7 @@ from yourtool.messages import (
     Audience,
     ContentBlock,
     Message,
+    Origin,
     RedactedThinkingBlock,
     Role,
     TextBlock,
@@ -51,6 +52,14 @@ def _message(message: Message) -> Iterator[str]:
         model = f" · {_code(message.metadata.model)}" if message.metadata.model else ""
         yield ""
         yield f"## {speaker}{model} · {_time(message.created_at)}"
+    if message.metadata.origin == Origin.USER_SHELL:
+        unseen = message.metadata.audience is Audience.USER
+        yield ""
+        yield "**Command**, which the model did not see" if unseen else "**Command**"
+        yield ""
+        texts = (block.text for block in message.content if isinstance(block, TextBlock))
+        yield from _fenced("\n".join(texts))
+        return
     for block in message.content:
         yield ""
         yield from _block(block)

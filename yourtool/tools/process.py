@@ -70,8 +70,10 @@ class Live:
         self._emit(text)
 
 
-async def run(command: Command, output: Output, *, seconds: float, grace: float = GRACE) -> Exit:
-    """Run a program to its end, or until its time is up or the call is cancelled.
+async def run(
+    command: Command, output: Output, *, seconds: float | None, grace: float = GRACE
+) -> Exit:
+    """Run a program to its end, or until its time is up (None: never) or the call is cancelled.
 
     It has no terminal and an empty standard input. Whatever it leaves running is ended with it:
     asked first, killed `grace` seconds later.

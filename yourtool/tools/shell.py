@@ -60,23 +60,35 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     """
     if context.approved is not None and context.approved.body != args.command:
         raise ToolError("this is not the command that the user agreed to; it was not run")
-    if "\0" in args.command:
-        raise ToolError("the command holds a NUL character, which no shell accepts; remove it")
     seconds = min(args.timeout_seconds, LONGEST_SECONDS)
-    command = Command(
-        (*_interpreter(), args.command),
-        context.workspace.root,
-        environment(os.environ, context.workspace.root),
-    )
     output = Output(context.spill, Live(context.emit))
+    exited = await run_line(args.command, context.workspace.root, output, seconds=seconds)
+    return _report(args, exited, output, seconds)
+
+
+async def run_line(
+    line: str, workspace: Path, output: Output, *, seconds: float | None = None
+) -> Exit:
+    """Run a command line in a workspace, without our keys, until it ends or its time is up.
+
+    Raises:
+        ToolError: it could not be started.
+    """
+    if "\0" in line:
+        raise ToolError("the command holds a NUL character, which no shell accepts; remove it")
+    command = Command((*_interpreter(), line), workspace, environment(os.environ, workspace))
     try:
-        exited = await run(command, output, seconds=seconds)
+        return await run(command, output, seconds=seconds)
     except OSError as error:
         raise ToolError(
             f"the command could not be started: {(error.strerror or str(error)).lower()};"
             " if it is very long, write it to a script with `write_file` and run that"
         ) from error
-    return _report(args, exited, output, seconds)
+
+
+def ending(code: int) -> str:
+    """Say how a program ended, by its exit status."""
+    return f"ended by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
@@ -112,17 +124,15 @@ def _interpreter() -> tuple[str, ...]:
 
 def _report(args: Shell, exited: Exit, output: Output, seconds: int) -> ToolOutput:
     if exited.code is None:
-        ending = (
+        words = (
             f"stopped after {seconds} s, before it was finished; give `timeout_seconds`"
             f" (at most {LONGEST_SECONDS}) if it needs longer"
         )
-    elif exited.code < 0:
-        ending = f"ended by signal {-exited.code}"
     else:
-        ending = f"exit code {exited.code}"
+        words = ending(exited.code)
     printed = output.text().rstrip("\n") or "(no output)"
     return ToolOutput(
-        (TextBlock(f"{printed}\n[{ending}]"),),
+        (TextBlock(f"{printed}\n[{words}]"),),
         success=exited.code == 0,
         details={
             "exit_code": exited.code,

@@ -232,7 +232,7 @@ class YourtoolApp(App[None]):
 
     def _farewell(self) -> str | None:
         session = self.chat.session
-        if session is None or not session.state.turn_count:
+        if session is None or not session.state.messages:
             return None
         return f"To go on with this session: yourtool --resume {session.id}"
 

@@ -17,7 +17,6 @@ Status: TypeAlias = Literal["queued", "waiting", "running", "ok", "failed", "den
 
 _KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
-_FAILURE_ROWS = 8
 _DIFF_ROWS = 24
 _ALL_ROWS = 5000
 _LIVE_CHARACTERS = 20_000
@@ -32,6 +31,8 @@ class ToolCard(Item):
     """Name, key argument, status and output of a call; unfolds to everything."""
 
     compact = True
+    rows_shown: ClassVar[tuple[int, int]] = (5, 8)
+    """Rows of output while folded: of what went well, and of what did not."""
 
     MARKS: ClassVar[dict[Status, Span]] = {
         "queued": ("○", "muted"),
@@ -196,8 +197,9 @@ class ToolCard(Item):
         ]
 
     def _folded(self, width: int) -> list[Line]:
+        well, failures = self.rows_shown
         if self._problem:
-            return plain_lines(self._problem, "error", width)[:_FAILURE_ROWS]
+            return plain_lines(self._problem, "error", width)[:failures]
         if self._plan:
             return self._steps(width)
         if isinstance(diff := self._details.get("diff"), str) and diff and self.status == "ok":
@@ -206,9 +208,9 @@ class ToolCard(Item):
             lines = _output_lines("".join(self._live), width)
             return lines[-_LIVE_ROWS:]
         if self.status in ("failed", "denied", "cancelled"):
-            return _cut(_output_lines(self._output, width), _FAILURE_ROWS, width, keep_end=True)
+            return _cut(_output_lines(self._output, width), failures, width, keep_end=True)
         if self.status == "ok" and not self._quiet:
-            return _cut(_output_lines(self._output, width), _LIVE_ROWS, width, keep_end=True)
+            return _cut(_output_lines(self._output, width), well, width, keep_end=True)
         return []
 
     def _unfolded(self, width: int) -> list[Line]:
@@ -246,6 +248,19 @@ class ToolCard(Item):
                     )
                 )
         return lines
+
+
+class CommandCard(ToolCard):
+    """A command of the user, as it was typed, with more of its output: it was run to be read."""
+
+    rows_shown = (20, 20)
+
+    def __init__(
+        self, command: str, shared: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__("!" if shared else "!!", clock)
+        self.takes({"command": command})
+        self.runs(SideEffects.EXECUTE)
 
 
 def _output_lines(text: str, width: int) -> list[Line]:

@@ -22,6 +22,7 @@ from yourtool.events import (
     TurnStarted,
 )
 from yourtool.text import printable
+from yourtool.tui.widgets.card import CommandCard
 from yourtool.tui.widgets.items import Item, Thinking
 
 NARROW = 60
@@ -110,10 +111,13 @@ def fitting(found: list[Part], width: int) -> list[Part]:
 
 
 def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
-    """Return what a running turn does or waits for; `arriving` is the part of a reply that grows.
+    """Return what a running turn does or waits for; `arriving` is the part of a reply that
+    grows, or the user's command.
 
     Only the facts since the last request are looked at.
     """
+    if isinstance(arriving, CommandCard):
+        return "running your command"
     settled: set[str] = set()
     running: list[str] = []
     asked = False

@@ -14,6 +14,7 @@ from yourtool.deltas import (
     MessageStart,
     Notice,
     RetryScheduled,
+    ShellStarted,
     StreamError,
     StreamEvent,
     TextDelta,
@@ -41,6 +42,7 @@ from yourtool.events import (
     SessionImported,
     SessionModelSelected,
     SessionResumed,
+    ShellRan,
     ToolCalled,
     ToolCompleted,
     ToolConfirmationRequested,
@@ -62,7 +64,7 @@ from yourtool.messages import (
 )
 from yourtool.tui.attached import counted
 from yourtool.tui.markdown.blocks import Highlight
-from yourtool.tui.widgets.card import Status, ToolCard
+from yourtool.tui.widgets.card import CommandCard, Status, ToolCard
 from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
 from yourtool.tui.widgets.summary import TurnSummary, advice, headline
 
@@ -102,8 +104,12 @@ class Story:
 
     @property
     def arriving(self) -> Item | None:
-        """The part of a reply that grows, if one has begun."""
-        calls = [card for card in self._cards.values() if card.status == "queued"]
+        """The part of a reply that grows, or the user's command that runs, if one has begun."""
+        calls = [
+            card
+            for card in self._cards.values()
+            if card.status == "queued" or (isinstance(card, CommandCard) and card.open)
+        ]
         return next(reversed(calls or self._parts), None)
 
     @property
@@ -129,7 +135,7 @@ class Story:
         else:
             self._take_delta(event)
 
-    def _take_delta(self, event: StreamEvent | ToolOutputDelta | Notice) -> None:
+    def _take_delta(self, event: StreamEvent | ToolOutputDelta | ShellStarted | Notice) -> None:
         match event:
             case TextDelta():
                 self._reply(event.content_block_index).write(event.text)
@@ -137,6 +143,8 @@ class Story:
                 self._thinking(event.content_block_index).write(event.text)
             case ToolOutputDelta():
                 self._card(event.tool_use_id).prints(event.text)
+            case ShellStarted():
+                self._command(event.message_id, event.command, shared=event.shared)
             case MessageStart():
                 self._go_on()
             case ToolUseStart():
@@ -177,9 +185,7 @@ class Story:
             case ToolCompleted():
                 self._complete(event)
             case ToolFailed():
-                status = _ENDINGS.get(event.error_class, "failed")
-                card = self._card(event.tool_use_id, event.tool_name)
-                card.ends(status, event.error_message, event.latency_ms / 1000, {})
+                self._fail_call(event)
             case ToolInputInvalid():
                 card = self._card(event.tool_use_id, event.tool_name)
                 card.complains("\n".join(event.validation_errors))
@@ -187,6 +193,8 @@ class Story:
                 self._card(event.tool_use_id, event.tool_name).waits()
             case ToolConfirmationResolved():
                 self._card(event.tool_use_id).queues()
+            case ShellRan():
+                self._ran(event)
             case TurnCompleted() | TurnCancelled():
                 self._end_turn(event)
             case SessionModelSelected(model=model):
@@ -240,6 +248,24 @@ class Story:
             self._add(card)
         self.touched.add(card)
         return card
+
+    def _command(self, message_id: str, command: str, *, shared: bool) -> ToolCard:
+        if (card := self._cards.get(message_id)) is None:
+            card = self._cards[message_id] = CommandCard(command, shared, self._clock)
+            self.places[message_id] = card
+            self._add(card)
+        return card
+
+    def _ran(self, event: ShellRan) -> None:
+        message = event.message
+        shared = message.metadata.audience is not Audience.USER
+        card = self._command(message.id, event.command, shared=shared)
+        output = "".join(b.text for b in message.content[1:] if isinstance(b, TextBlock))
+        status: Status = "ok" if event.exit_code == 0 else "failed"
+        if event.exit_code is None:
+            status = "cancelled"
+        card.ends(status, output, event.duration_seconds, {"exit_code": event.exit_code})
+        self.touched.add(card)
 
     def _begin(self, message: Message | None) -> None:
         self._go_on()
@@ -338,6 +364,11 @@ class Story:
         card = self._card(event.tool_use_id, event.tool_name)
         status: Status = "ok" if event.success else "failed"
         card.ends(status, output, event.latency_ms / 1000, event.message.metadata.details or {})
+
+    def _fail_call(self, event: ToolFailed) -> None:
+        status = _ENDINGS.get(event.error_class, "failed")
+        card = self._card(event.tool_use_id, event.tool_name)
+        card.ends(status, event.error_message, event.latency_ms / 1000, {})
 
     def _end_turn(self, event: TurnCompleted | TurnCancelled) -> None:
         cancelled = isinstance(event, TurnCancelled)

@@ -1,0 +1,106 @@
+"""Commands of the user: run as the `shell` tool runs them, but without a question or a model.
+
+What a command did is one fact, whose message is the user's. Nothing is stored of a command during
+which the program dies.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+from yourtool.agent.dispatch import CANCEL_GRACE_SECONDS
+from yourtool.agent.recorder import Recorder
+from yourtool.deltas import ShellStarted, ToolOutputDelta
+from yourtool.errors import ToolError
+from yourtool.events import ShellRan
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.messages import Audience, Message, MessageMetadata, Origin, Role, TextBlock, now
+from yourtool.text import storable
+from yourtool.tools.output import KEPT, Output
+from yourtool.tools.process import Exit, Live
+from yourtool.tools.shell import ending, run_line
+
+NOT_STARTED = 126
+"""What shells exit with when a command cannot be run.
+
+https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02
+"""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class UserShell:
+    """Runs one command."""
+
+    session_id: str
+    workspace: Path
+    spill: Path
+    record: Recorder
+    interrupt: Interrupt
+
+    async def run(
+        self, command: str, *, shared: bool
+    ) -> AsyncGenerator[ShellStarted | ToolOutputDelta | ShellRan, None]:
+        """Yield the beginning, what is printed, and the fact of it; stopping is an end like others.
+
+        It takes as long as it takes, and is ended with all it began when nobody listens any more.
+        """
+        command, message_id, began = storable(command), new_id(), time.monotonic()
+        printed: asyncio.Queue[str | None] = asyncio.Queue()
+        output = Output(self.spill, Live(printed.put_nowait))
+        running = asyncio.create_task(run_line(command, self.workspace, output))
+        running.add_done_callback(lambda _: printed.put_nowait(None))
+        try:
+            yield ShellStarted(message_id=message_id, command=command, shared=shared)
+            while (text := await self.interrupt.guard(printed.get())) is not None:
+                yield ToolOutputDelta(tool_use_id=message_id, text=storable(text))
+        except Interrupted:
+            pass
+        finally:
+            running.cancel()
+            _, abandoned = await asyncio.wait([running], timeout=CANCEL_GRACE_SECONDS)
+            if abandoned:
+                _log.warning("abandoned a command of the user, which did not stop")
+        code, words = _ending(running)
+        shown = f"{output.text().rstrip()}\n[{words}]".lstrip("\n")
+        yield await self.record(
+            ShellRan(
+                command=command,
+                exit_code=code,
+                duration_seconds=round(time.monotonic() - began, 3),
+                truncated=output.total > 2 * KEPT,
+                message=self._message(message_id, command, storable(shown), shared=shared),
+            )
+        )
+
+    def _message(self, message_id: str, command: str, shown: str, *, shared: bool) -> Message:
+        return Message(
+            id=message_id,
+            session_id=self.session_id,
+            role=Role.USER,
+            content=(TextBlock(f"$ {command}"), TextBlock(shown)),
+            metadata=MessageMetadata(
+                origin=Origin.USER_SHELL, audience=Audience.BOTH if shared else Audience.USER
+            ),
+            created_at=now(),
+        )
+
+
+def _ending(running: asyncio.Task[Exit]) -> tuple[int | None, str]:
+    """Return the exit status of a command that is over, and how it ended in words."""
+    if not running.done() or running.cancelled():
+        return None, "the user stopped this command"
+    match running.exception():
+        case None:
+            code = running.result().code
+            assert code is not None, "it had all the time it needed"
+            return code, f"{ending(code)}; the user ran this command"
+        case ToolError() as error:
+            return NOT_STARTED, str(error)
+        case error:
+            raise error
