@@ -40,10 +40,14 @@ class Completer:
 
     def wants_files(self, before: str) -> bool:
         """Whether files would be offered, were it known which there are."""
+        if before.startswith("!"):
+            return False
         return not self.files and ("@" in before or before.startswith("/attach "))
 
     def offers(self, before: str) -> Offers | None:
-        """Return what fits `before`, the text up to the cursor."""
+        """Return what fits `before`, the text up to the cursor; nothing fits a command line."""
+        if before.startswith("!"):
+            return None
         if found := re.fullmatch(r"/(\S*)", before):
             return self._commands(found[1])
         if found := re.fullmatch(r"/(\S+) +(\S*)", before):

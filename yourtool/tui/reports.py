@@ -43,12 +43,17 @@ def help_report() -> tuple[Section, ...]:
         ("@MODEL text", "ask another model this once"),
         ("@path", "mention a file; `\\@` is a plain @"),
     )
+    shell = (
+        ("!command", "run it here, between turns; the model sees what it prints"),
+        ("!!command", "run it so that the model sees nothing; `\\!` is a plain !"),
+    )
     keys = tuple(
         Section(heading, tuple((k.shown, k.description) for k in KEYS if k.place == place))
         for place, heading in _PLACES.items()
     )
     reading = Section("In the transcript", transcript_keys())
-    return Section("Commands", commands), Section("Mentions", mentions), *keys, reading
+    typed = (("Commands", commands), ("Mentions", mentions), ("Shell", shell))
+    return *(Section(title, rows) for title, rows in typed), *keys, reading
 
 
 def transcript_keys() -> tuple[tuple[str, str], ...]:

@@ -76,8 +76,9 @@ class ChatScreen(TurnScreen):
 
     @on(TextArea.Changed)
     def reconsider(self) -> None:
-        """An emptied prompt may let the question have the keys."""
+        """An emptied prompt may let the question have the keys; a command line is told."""
         self.consent.reconsider()
+        self.hint()
 
     def on_screen_suspend(self) -> None:
         """A list or a report takes the keys."""

@@ -69,7 +69,7 @@ async def pick_session(chat: "TurnScreen", runtime: "Runtime | None" = None) -> 
 async def fork_session(chat: "TurnScreen", _argument: str) -> None:
     """`/fork`: everything so far, or what stood before a prompt, which can then be changed."""
     runtime, old = opened(chat)
-    prompts = [each for each in old.state.messages if each.role is Role.USER]
+    prompts = old.state.prompts
     if not prompts:
         raise UsageError("There is nothing to fork yet; say something first.")
     choices = fork_choices(prompts, now())

@@ -14,17 +14,18 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker
 
-from yourtool.agent.commands import Invocation, Mistake, parse
+from yourtool.agent.commands import Invocation, Mistake, Typed, parse
 from yourtool.config import Mode
 from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
-from yourtool.events import Event, Fact, TurnCancelled
+from yourtool.events import Event, Fact
 from yourtool.tui.attached import Attached
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.reports import money
+from yourtool.tui.screens.shelling import begun, shell_hint, was_stopped
 from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
 from yourtool.tui.widgets.consent import Consent
@@ -100,6 +101,7 @@ class TurnScreen(Screen[None]):
         self._ticker: Timer | None = None
         self._branch = ""
         self._meant_as_text = ""
+        self._hint = HINT
 
     def compose(self) -> ComposeResult:
         """Lay out from the oldest words to the newest."""
@@ -202,10 +204,9 @@ class TurnScreen(Screen[None]):
             self.send(draft)
 
     def send(self, draft: Draft) -> None:
-        """Start a turn with a draft."""
+        """Start a turn with a draft, or run the command line that it is."""
         assert self.session is not None, "nothing is sent before there is a session"
-        content = self.attached.take(draft.full)
-        self.turn = self.play(self.session.send(content), draft)
+        self.turn = self.play(begun(self.session, draft, self.attached), draft)
 
     def send_next(self) -> None:
         """Go on with what waits, unless it is held."""
@@ -251,7 +252,7 @@ class TurnScreen(Screen[None]):
                 paused = self.clock()
                 async for event in events:
                     started = True
-                    held = held or isinstance(event, TurnCancelled)
+                    held = held or was_stopped(event)
                     show(event)
                     if isinstance(event, _TOLD) or type(self.transcript.arriving) is not growing:
                         growing = type(self.transcript.arriving)
@@ -314,7 +315,7 @@ class TurnScreen(Screen[None]):
             branch=self._branch,
             directory=str(runtime.options.workspace),
             urgent=self._urgent,
-            fresh=not state.turn_count and not self.playing,
+            fresh=not state.messages and not self.playing,
         )
 
     def _turn_began(self) -> None:
@@ -333,10 +334,13 @@ class TurnScreen(Screen[None]):
         self.completer.files = ()  # the turn may have made some
         self.refresh_status()
 
-    def hint(self, text: str) -> None:
-        """Say at the prompt what may be done now."""
-        self.prompt.border_subtitle = text
-        self.refresh_status()
+    def hint(self, text: str = "") -> None:
+        """Say at the prompt what may be done now; of a command line, what becomes of it."""
+        self._hint = text or self._hint
+        shown = shell_hint(self.prompt.text) or self._hint
+        if shown != self.prompt.border_subtitle:
+            self.prompt.border_subtitle = shown
+            self.refresh_status()
 
     def _show_unseen(self, unseen: bool) -> None:
         self.prompt.border_title = UNSEEN if unseen else ""
@@ -366,7 +370,7 @@ class TurnScreen(Screen[None]):
         self._meant_as_text = draft.text if mistake.path_like and not again else ""
         return again
 
-    def _remember(self, draft: Draft, parsed: Invocation | Mistake | None) -> None:
+    def _remember(self, draft: Draft, parsed: Typed | None) -> None:
         secret = isinstance(parsed, Invocation) and parsed.command.name == "key"
         if self.history is not None and not secret:
             self.history.add(draft)
