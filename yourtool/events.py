@@ -300,7 +300,7 @@ class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):
     truncated: bool
     """Whether the message holds less than was printed."""
     message: Message
-    """The user's, of two texts: the command after `$ `, and what it printed and how it ended."""
+    """The user's, of three texts: the command after `$ `, what it printed, and how it ended."""
 
 
 class PolicyEvaluation(Struct, frozen=True, kw_only=True):

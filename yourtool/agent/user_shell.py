@@ -66,24 +66,25 @@ class UserShell:
             _, abandoned = await asyncio.wait([running], timeout=CANCEL_GRACE_SECONDS)
             if abandoned:
                 _log.warning("abandoned a command of the user, which did not stop")
-        code, words = _ending(running)
-        shown = f"{output.text().rstrip()}\n[{words}]".lstrip("\n")
+        code, refusal = _ending(running)
+        how = "stopped by the user" if code is None else ending(code)
+        texts = (f"$ {command}\n", refusal or output.text(), f"[{how}; the user ran this command]")
         yield await self.record(
             ShellRan(
                 command=command,
                 exit_code=code,
                 duration_seconds=round(time.monotonic() - began, 3),
                 truncated=output.total > 2 * KEPT,
-                message=self._message(message_id, command, storable(shown), shared=shared),
+                message=self._message(message_id, texts, shared=shared),
             )
         )
 
-    def _message(self, message_id: str, command: str, shown: str, *, shared: bool) -> Message:
+    def _message(self, message_id: str, texts: tuple[str, ...], *, shared: bool) -> Message:
         return Message(
             id=message_id,
             session_id=self.session_id,
             role=Role.USER,
-            content=(TextBlock(f"$ {command}"), TextBlock(shown)),
+            content=tuple(TextBlock(_whole_lines(text)) for text in texts),
             metadata=MessageMetadata(
                 origin=Origin.USER_SHELL, audience=Audience.BOTH if shared else Audience.USER
             ),
@@ -91,15 +92,21 @@ class UserShell:
         )
 
 
+def _whole_lines(text: str) -> str:
+    """Return a text that can stand before another."""
+    text = storable(text)
+    return f"{text}\n" if text and not text.endswith("\n") else text
+
+
 def _ending(running: asyncio.Task[Exit]) -> tuple[int | None, str]:
-    """Return the exit status of a command that is over, and how it ended in words."""
+    """Return the exit status of a command that is over, and why it could not be started, if so."""
     if not running.done() or running.cancelled():
-        return None, "the user stopped this command"
+        return None, ""
     match running.exception():
         case None:
             code = running.result().code
             assert code is not None, "it had all the time it needed"
-            return code, f"{ending(code)}; the user ran this command"
+            return code, ""
         case ToolError() as error:
             return NOT_STARTED, str(error)
         case error:

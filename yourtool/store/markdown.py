@@ -58,7 +58,7 @@ def _message(message: Message) -> Iterator[str]:
         yield "**Command**, which the model did not see" if unseen else "**Command**"
         yield ""
         texts = (block.text for block in message.content if isinstance(block, TextBlock))
-        yield from _fenced("\n".join(texts))
+        yield from _fenced("".join(texts).rstrip("\n"))
         return
     for block in message.content:
         yield ""

@@ -260,7 +260,8 @@ class Story:
         message = event.message
         shared = message.metadata.audience is not Audience.USER
         card = self._command(message.id, event.command, shared=shared)
-        output = "".join(b.text for b in message.content[1:] if isinstance(b, TextBlock))
+        printed = message.content[1:-1]
+        output = "".join(block.text for block in printed if isinstance(block, TextBlock))
         status: Status = "ok" if event.exit_code == 0 else "failed"
         if event.exit_code is None:
             status = "cancelled"

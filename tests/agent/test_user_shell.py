@@ -1,0 +1,330 @@
+"""Commands of the user: run without a question, stored, and sent or not as they were typed."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.agent.harness import Bench, Checked, User, names, play
+from tests.providers.exchanges import READ, request
+from tests.providers.journeys import STATIONS, problems
+from yourtool.agent import user_shell
+from yourtool.agent.secrets import masked
+from yourtool.deltas import ShellStarted, ToolOutputDelta
+from yourtool.errors import ServerError, ToolError, UsageError
+from yourtool.events import ShellRan, TurnStarted
+from yourtool.messages import Audience, Origin, Role
+from yourtool.providers.hygiene import view
+from yourtool.providers.scripted import Scripted, fails, says
+from yourtool.store.copies import adopt, fork, part
+from yourtool.store.exports import export_lines, from_jsonl
+
+
+async def ran(session, command, *, shared=True):
+    """Run a command and return the fact of it."""
+    events = await play(session.run_shell(command, shared=shared))
+    assert names(events) == ["shell.ran"]
+    return events[-1]
+
+
+def said_in(request):
+    return [each.text for each in request.messages if each.role is not Role.SYSTEM]
+
+
+def is_gone(pid):
+    return not Path(f"/proc/{pid}").exists()
+
+
+async def test_a_command_runs_in_the_workspace_without_a_question_or_a_model_r_tui_04(bench):
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    adapter, user = Scripted([says("never")]), User()
+    session = await bench.session(adapter, confirm=user)
+    fact = await ran(session, "cat a.txt; exit 3")
+    assert (fact.exit_code, fact.truncated, fact.turn_id) == (3, False, None)
+    assert fact.message.text == (
+        "$ cat a.txt; exit 3\na cat\n[exit code 3; the user ran this command]\n"
+    )
+    assert not user.asked
+    assert not adapter.requests
+    assert not session.busy
+    await session.close()
+
+
+async def test_a_command_has_no_key_and_no_input_r_crd_02(bench, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
+    session = await bench.session(Scripted([says("never")]))
+    fact = await ran(session, "cat; env")
+    assert "sk-ant-secret" not in fact.message.text
+    assert fact.exit_code == 0
+    await session.close()
+
+
+async def test_what_is_printed_is_shown_while_it_is_printed(bench):
+    session = await bench.session(Scripted([says("never")]))
+    events = session.run_shell("echo hi; read -r _ < fifo; echo ho", shared=True)
+    os.mkfifo(bench.workspace / "fifo")
+    begun = await anext(events)
+    assert begun == ShellStarted(
+        message_id=begun.message_id, command="echo hi; read -r _ < fifo; echo ho", shared=True
+    )
+    assert await anext(events) == ToolOutputDelta(tool_use_id=begun.message_id, text="hi\n")
+    await asyncio.to_thread((bench.workspace / "fifo").write_text, "\n")
+    *_, fact = [event async for event in events]
+    assert fact.message.id == begun.message_id
+    assert "hi\nho\n" in fact.message.text
+    await session.close()
+
+
+async def test_the_next_request_holds_a_shared_command_and_no_other_d13_d8(bench):
+    adapter = Scripted([says("I see.")])
+    session = await bench.session(Checked(adapter))
+    shared = await ran(session, "echo for both")
+    unseen = await ran(session, "echo for me", shared=False)
+    assert shared.message.metadata.origin == unseen.message.metadata.origin == Origin.USER_SHELL
+    assert shared.message.metadata.audience is Audience.BOTH
+    assert unseen.message.metadata.audience is Audience.USER
+    await play(session.send("well?"))
+    [asked] = adapter.requests
+    assert said_in(asked) == [shared.message.text, "well?"]
+    assert session._around.routes.parts(session.state)[2][0] == "user messages"
+    assert unseen.message in session.state.messages
+    assert unseen.message not in session.state.conversation
+    await session.close()
+
+
+async def test_every_dialect_takes_shared_commands_and_none_takes_others_d8(bench):
+    session = await bench.session(Checked(Scripted([says("Hello."), says("I see.")])))
+    await ran(session, "true")
+    await play(session.send("hello"))
+    await ran(session, "echo unseen words", shared=False)
+    await ran(session, "printf 'a\\n\\n\\tb'")
+    await ran(session, "echo more")
+    await play(session.send("well?"))
+    await ran(session, "echo the last")
+    for station in STATIONS.values():
+        shown = view(session.state.messages, station.model)
+        posted = station.dialect().to_wire(request(station.model, shown, tools=(READ,))).body
+        assert problems(station, msgspec.json.decode(posted)) == []
+        assert b"unseen words" not in posted
+        assert b"$ echo more" in posted
+        assert b"exit code 0; the user ran this command" in posted
+        assert b"the last" in posted
+    await session.close()
+
+
+async def test_a_command_that_is_stopped_keeps_what_it_had_printed_and_a_valid_history(bench):
+    session = await bench.session(Checked(Scripted([says("I see.")])))
+    facts = []
+    async for event in session.run_shell("echo $$; echo begun; sleep 60", shared=True):
+        facts.append(event)
+        if isinstance(event, ToolOutputDelta) and "begun" in event.text:
+            assert session.busy
+            assert session.cancel()
+            assert not session.cancel()
+    fact = facts[-1]
+    assert fact.exit_code is None
+    assert "begun\n[stopped by the user; the user ran this command]" in fact.message.text
+    leader = fact.message.content[1].text.split()[0]
+    assert is_gone(leader)
+    assert not session.busy
+    events = await play(session.send("go on"))
+    assert events[-1].stop_reason == "end_turn"
+    await session.close()
+
+
+async def test_a_command_nobody_listens_to_any_more_is_ended_and_not_stored(bench):
+    session = await bench.session(Checked(Scripted([says("I see.")])))
+    events = session.run_shell("echo $$; sleep 60", shared=True)
+    await anext(events)
+    leader = (await anext(events)).text.strip()
+    await events.aclose()
+    assert is_gone(leader)
+    assert not session.state.messages
+    assert not session.busy
+    await play(session.send("go on"))
+    await session.close()
+
+
+async def test_a_command_waits_for_no_turn_it_is_refused(bench):
+    session = await bench.session(Scripted([says("one")]))
+    turn = session.send("hello")
+    await anext(turn)
+    with pytest.raises(UsageError, match="A turn is running"):
+        await play(session.run_shell("echo hi", shared=True))
+    await turn.aclose()
+    fact = await play(session.run_shell("echo hi", shared=True))
+    assert names(fact) == ["turn.cancelled", "shell.ran"]
+    await session.close()
+
+
+async def test_a_model_chosen_while_a_command_runs_is_taken_when_it_is_over(bench):
+    session = await bench.session(Scripted([says("never")]))
+    events = []
+    async for event in session.run_shell("echo hi", shared=True):
+        if isinstance(event, ShellStarted):
+            [notice] = await play(session.select("other"))
+            assert "pending" in notice.text
+        events.append(event)
+    assert names(events) == ["shell.ran", "session.model_selected"]
+    await session.close()
+
+
+async def test_of_a_long_output_the_whole_is_in_a_file(bench):
+    session = await bench.session(Scripted([says("never")]))
+    fact = await ran(session, "seq 20000")
+    assert fact.truncated
+    assert "`read_file`" in fact.message.text
+    [spilled] = (bench.root / "spill").iterdir()
+    assert spilled.read_text().splitlines()[-1] == "20000"
+    assert str(spilled) in fact.message.text
+    await session.close()
+
+
+async def test_a_command_that_cannot_be_started_says_why(bench):
+    session = await bench.session(Scripted([says("never")]))
+    fact = await ran(session, f": {'a' * 3_000_000}")
+    assert fact.exit_code == user_shell.NOT_STARTED
+    assert "could not be started" in fact.message.text
+    await session.close()
+
+
+async def test_a_resumed_session_has_its_commands(bench):
+    session = await bench.session(Scripted([says("never")]))
+    shared = await ran(session, "echo \udcff both")
+    unseen = await ran(session, "echo me", shared=False)
+    await session.close()
+    again = await bench.session(Checked(Scripted([says("hi")])), resume=session.id)
+    assert [fact for fact in again.state.facts if isinstance(fact, ShellRan)] == [shared, unseen]
+    assert again.state.messages == [shared.message, unseen.message]
+    await play(again.send("hello"))
+    await again.close()
+
+
+def test_a_process_killed_during_a_command_leaves_a_valid_session_r_per_02(tmp_path):
+    code = (
+        "import asyncio, sys; from pathlib import Path\n"
+        "from tests.agent.harness import Bench, play\n"
+        "from yourtool.providers.scripted import Scripted, says\n"
+        "async def main():\n"
+        "    bench = Bench(Path(sys.argv[1]))\n"
+        "    session = await bench.session(Scripted([says('one')]))\n"
+        "    print(session.id, flush=True)\n"
+        "    await play(session.send('hello'))\n"
+        "    await play(session.run_shell('kill -9 $PPID', shared=True))\n"
+        "asyncio.run(main())\n"
+    )
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    died = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert died.returncode == -9, died.stderr
+
+    async def resume():
+        bench = Bench(tmp_path)
+        session = await bench.session(Checked(Scripted([says("two")])), resume=died.stdout.strip())
+        assert [message.text for message in session.state.messages] == ["hello", "one"]
+        await ran(session, "echo again")
+        events = await play(session.send("go on"))
+        assert events[-1].stop_reason == "end_turn"
+        await session.close()
+        await bench.close()
+
+    asyncio.run(resume())
+
+
+async def test_a_failed_turn_is_tried_again_with_what_was_run_since(bench):
+    adapter = Scripted([fails(ServerError("no")), says("well")])
+    session = await bench.session(Checked(adapter))
+    with pytest.raises(UsageError, match="no turn to try again"):
+        await ran(session, "true")
+        await play(session.retry())
+    await play(session.send("hello"))
+    await ran(session, "echo repaired")
+    events = await play(session.retry())
+    assert events[-1].stop_reason == "end_turn"
+    assert "repaired" in adapter.requests[-1].messages[-1].text
+    await session.close()
+
+
+async def test_a_prompt_that_no_model_could_take_is_left_out_whatever_was_run_since(bench):
+    adapter = Scripted([says("well")])
+    session = await bench.session(Checked(adapter))
+    await play(session.select("small"))
+    await play(session.send("long words " * 3_000))
+    fact = await ran(session, "echo short")
+    await play(session.retry())
+    await play(session.send("@test hello"))
+    [asked] = adapter.requests
+    assert said_in(asked) == [fact.message.text, "hello"]
+    await session.close()
+
+
+async def test_copies_have_the_commands_and_are_parted_before_them_r_per_08(bench, tmp_path):
+    session = await bench.session(Checked(Scripted([says("one")])))
+    await play(session.send("hello"))
+    fact = await ran(session, "echo hi")
+    await session.close()
+    forked = await bench.session(
+        Checked(Scripted([says("two")])), resume=await fork(bench.log, session.id)
+    )
+    assert forked.state.messages[-1].content == fact.message.content
+    assert forked.state.messages[-1].id != fact.message.id
+    await play(forked.send("on"))
+    await forked.close()
+    facts = await bench.log.read(session.id)
+    before = part(facts, fact.message.id)
+    assert not any(isinstance(each, ShellRan) for each in before)
+    assert any(isinstance(each, TurnStarted) for each in before)
+
+    lines = list(export_lines(facts, "jsonl", str, tmp_path))
+    imported = await adopt(bench.log, from_jsonl(lines, tmp_path), bench.workspace)
+    [copy] = [each for each in await bench.log.read(imported) if isinstance(each, ShellRan)]
+    assert (copy.command, copy.message.content) == (fact.command, fact.message.content)
+    assert copy.message.metadata == fact.message.metadata
+
+
+async def test_an_export_fences_the_output_and_holds_no_key(bench, tmp_path):
+    session = await bench.session(Scripted([says("one")]))
+    await ran(session, "echo '# sk-known'; echo '```'")
+    await ran(session, "echo me", shared=False)
+    facts = await bench.log.read(session.id)
+    document = b"".join(
+        export_lines(facts, "markdown", lambda text: masked(text, ("sk-known",)), tmp_path)
+    ).decode()
+    lines = b"".join(
+        export_lines(facts, "jsonl", lambda text: masked(text, ("sk-known",)), tmp_path)
+    ).decode()
+    assert "sk-known" not in document + lines
+    assert "**Command**\n\n````\n$ echo '# " in document
+    assert "**Command**, which the model did not see\n\n```\n$ echo me\nme\n[exit" in document
+    await session.close()
+
+
+async def test_a_command_is_found_by_its_words(bench):
+    session = await bench.session(Scripted([says("one")]))
+    fact = await ran(session, "echo zebra")
+    [hit] = await bench.sessions.search("zebra")
+    assert (hit.message_id, hit.role) == (fact.message.id, Role.USER)
+    [listed] = await bench.sessions.list()
+    assert (listed.title, listed.turn_count) == ("$ echo zebra", 0)
+    await session.close()
+
+
+async def test_a_fault_in_the_runner_is_not_taken_for_an_end_of_the_command():
+    async def broken():
+        raise ZeroDivisionError
+
+    task = asyncio.ensure_future(broken())
+    await asyncio.wait([task])
+    with pytest.raises(ZeroDivisionError):
+        user_shell._ending(task)
+
+    async def refused():
+        raise ToolError("no")
+
+    task = asyncio.ensure_future(refused())
+    await asyncio.wait([task])
+    assert user_shell._ending(task) == (user_shell.NOT_STARTED, "no")

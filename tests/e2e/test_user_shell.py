@@ -1,0 +1,26 @@
+"""A command of the user, typed at a real terminal."""
+
+from tests.e2e.terminal import YOURTOOL, Terminal
+
+
+def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work, home):
+    """R-TUI-04, R-TUI-20."""
+    with Terminal((*YOURTOOL, "-m", "demo:tour"), cwd=work, env=home) as terminal:
+        terminal.wait("demo:tour  ask")
+        terminal.say("!echo h''i; exit 3")
+        terminal.wait(r"✗ ! echo h''i; exit 3 · failed · exit 3")
+        terminal.wait("│ hi")
+        terminal.say("!!echo un''seen")
+        terminal.wait("│ unseen")
+        terminal.say("/quit")
+        assert terminal.end() == 0
+        assert b"yourtool --resume" in terminal.output
+    with Terminal((*YOURTOOL, "--resume"), cwd=work, env=home) as terminal:
+        terminal.wait(r"\$ echo h''i; exit 3")
+        terminal.send("\r")
+        terminal.wait(r"✗ ! echo h''i; exit 3 · failed · exit 3")
+        terminal.wait("✓ !! echo un''seen\n.*│ unseen")
+        terminal.say("hello")
+        terminal.wait("I understand")
+        terminal.say("/quit")
+        assert terminal.end() == 0

@@ -1,0 +1,281 @@
+"""Command lines at the prompt: what runs, what waits, what is said, and what is shown of it."""
+
+import asyncio
+
+import pytest
+
+from tests.tui.driving import press, say, screen_text, until
+from tests.tui.fakes import FakeRuntime, FakeSession, ended, message, replied, routed, started, turn
+from yourtool.agent.commands import Mistake, ShellLine, parse
+from yourtool.deltas import ShellStarted, ToolOutputDelta
+from yourtool.events import ShellRan
+from yourtool.messages import Audience, MessageMetadata, Origin, Role, TextBlock
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.completer import Completer
+from yourtool.tui.drafts import Draft
+from yourtool.tui.widgets.card import CommandCard
+from yourtool.tui.widgets.status import doing
+from yourtool.tui.widgets.story import Story
+
+HELLO = turn("hello", "Hello to you.")
+
+
+class ShellSession(FakeSession):
+    """Plays the next script for a command too, and keeps which it was asked to run."""
+
+    def __init__(self, *scripts, **options):
+        super().__init__(*scripts, **options)
+        self.commands = []
+
+    async def run_shell(self, command, *, shared):
+        self.commands.append((command, shared))
+        async for event in self._play():
+            yield event
+
+
+def begun(command, shared=True, message_id="m1"):
+    return ShellStarted(message_id=message_id, command=command, shared=shared)
+
+
+def over(command, output="hi\n", code=0, *, shared=True, message_id="m1", seconds=0.01):
+    audience = Audience.BOTH if shared else Audience.USER
+    metadata = MessageMetadata(origin=Origin.USER_SHELL, audience=audience)
+    texts = (f"$ {command}\n", output, f"[exit code {code}; the user ran this command]\n")
+    said = message(Role.USER, "", metadata)
+    return ShellRan(
+        command=command,
+        exit_code=code,
+        duration_seconds=seconds,
+        truncated=False,
+        message=type(said)(
+            id=message_id,
+            session_id=said.session_id,
+            role=Role.USER,
+            content=tuple(map(TextBlock, texts)),
+            metadata=metadata,
+            created_at=said.created_at,
+        ),
+    )
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    return tmp_path / "home"
+
+
+def app_of(home, session):
+    runtime = FakeRuntime(home, session)
+
+    async def opens():
+        return runtime
+
+    return YourtoolApp(opens)
+
+
+# What is typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("!echo hi", ShellLine("echo hi")),
+        ("! echo hi ", ShellLine("echo hi")),
+        ("!!echo hi", ShellLine("echo hi", shared=False)),
+        ("!cd a\nls", ShellLine("cd a\nls")),
+        ("!/help", ShellLine("/help")),
+        (" !echo hi", None),
+        ("\\!echo hi", None),
+        ("so!", None),
+    ],
+)
+def test_only_a_sign_in_the_first_column_begins_a_command_line_r_tui_04(typed, meant):
+    assert parse(typed) == meant
+
+
+@pytest.mark.parametrize("typed", ["!", "!!", "! ", "!!\n"])
+def test_the_sign_alone_explains_itself_in_one_line(typed):
+    mistake = parse(typed)
+    assert isinstance(mistake, Mistake)
+    assert "`!git status`" in mistake.message
+    assert "\n" not in mistake.message
+
+
+@pytest.mark.parametrize("typed", ["!", "!ca", "!cat @", "!cat @a", "!/mod"])
+def test_nothing_is_completed_in_a_command_line(typed):
+    completer = Completer()
+    assert not completer.wants_files(typed)
+    completer.files = ("a.txt",)
+    assert completer.offers(typed) is None
+
+
+# What the screen does with it
+
+
+async def test_a_command_line_is_run_and_not_said_r_tui_04(home, tmp_path):
+    first = [begun("echo hi"), ToolOutputDelta(tool_use_id="m1", text="hi\n"), over("echo hi")]
+    unseen = begun("pwd", shared=False, message_id="m2")
+    second = [unseen, over("pwd", "/w\n", shared=False, message_id="m2")]
+    session = ShellSession(first, second, HELLO, workspace=tmp_path / "work")
+    app = app_of(home, session)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "!echo hi")
+        await until(pilot, lambda: "✓ ! echo hi" in screen_text(app))
+        assert "│ hi" in screen_text(app)
+        assert "the user ran this command" not in screen_text(app)
+        assert "/resume" not in screen_text(app)  # the greeting is gone
+        await say(pilot, "!!pwd")
+        await until(pilot, lambda: "✓ !! pwd" in screen_text(app))
+        await say(pilot, "\\!important")
+        await until(pilot, lambda: "Hello to you." in screen_text(app))
+        await say(pilot, " !spaced")
+        await until(pilot, lambda: len(session.sent) == 2)
+        await press(pilot, "up", "up", "up")
+        assert app.chat.prompt.text == "!!pwd"
+    assert session.commands == [("echo hi", True), ("pwd", False)]
+    assert session.sent == ["!important", " !spaced"]
+
+
+async def test_the_prompt_says_what_becomes_of_a_command_line(home, tmp_path):
+    session = ShellSession(HELLO, workspace=tmp_path / "work")
+    app = app_of(home, session)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, "!")
+        assert "command · the model sees its output" in screen_text(app)
+        await press(pilot, "!")
+        assert "command · the model sees nothing" in screen_text(app)
+        await press(pilot, "enter")
+        assert "`!` runs a command here" in screen_text(app)
+        assert app.chat.prompt.text == "!!"
+        await press(pilot, "backspace", "backspace")
+        assert "/help · @ file or model" in screen_text(app)
+    assert session.commands == session.sent == []
+
+
+async def test_on_a_short_screen_the_status_line_says_it(home, tmp_path):
+    app = app_of(home, ShellSession(HELLO, workspace=tmp_path / "work"))
+    async with app.run_test(size=(40, 12)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, "!")
+        assert "command · the model sees its output" in screen_text(app)
+
+
+async def test_a_command_waits_for_the_turn_in_the_queue(home, tmp_path):
+    gate = asyncio.Event()
+    session = ShellSession(
+        [started("hello"), routed(), gate, replied("Hello to you."), ended()],
+        [begun("echo hi"), over("echo hi")],
+        workspace=tmp_path / "work",
+    )
+    app = app_of(home, session)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "hello")
+        await say(pilot, "!echo hi")
+        assert app.chat.queue.drafts == [Draft("!echo hi")]
+        assert session.commands == []
+        gate.set()
+        await until(pilot, lambda: "✓ ! echo hi" in screen_text(app))
+    assert session.commands == [("echo hi", True)]
+
+
+async def test_esc_stops_a_command_and_holds_what_waits(home, tmp_path):
+    class Endless(ShellSession):
+        async def run_shell(self, command, *, shared):
+            async for event in super().run_shell(command, shared=shared):
+                stopped = not isinstance(event, ShellStarted)
+                yield self._applied(over(command, code=None)) if stopped else event
+
+    session = Endless([begun("sleep 9"), asyncio.Event()], HELLO, workspace=tmp_path / "work")
+    app = app_of(home, session)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "!sleep 9")
+        await until(pilot, lambda: "running your command" in screen_text(app))
+        assert "Esc stops" in screen_text(app)
+        await say(pilot, "and then")
+        await press(pilot, "escape")
+        await until(pilot, lambda: "⊘ ! sleep 9" in screen_text(app))
+        assert app.chat.queue.held
+    assert session.sent == []
+
+
+async def test_a_folded_paste_that_begins_with_the_sign_is_text(home, tmp_path):
+    session = ShellSession(HELLO, workspace=tmp_path / "work")
+    app = app_of(home, session)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        app.chat.prompt.paste("!rm -rf .\n" * 20)
+        await press(pilot, "enter")
+        await until(pilot, lambda: len(session.sent) == 1)
+        app.chat.prompt.load(Draft("!cat <<.\n"))
+        app.chat.prompt.paste("words\n" * 20)
+        await press(pilot, "enter")
+        await until(pilot, lambda: len(session.commands) == 1)
+    assert session.sent[0].startswith("!rm -rf .")
+    assert session.commands[0][0] == "cat <<.\n" + ("words\n" * 20).strip()
+
+
+async def test_attachments_wait_for_the_next_prompt_while_a_command_runs(home, tmp_path):
+    session = ShellSession([begun("ls"), over("ls")], workspace=tmp_path / "work")
+    app = app_of(home, session)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        (tmp_path / "work" / "a.txt").write_text("a cat")
+        app.chat.attached.add(type("A", (), {"name": "a.txt", "block": TextBlock("a cat")})())
+        await say(pilot, "!ls")
+        await until(pilot, lambda: "✓ ! ls" in screen_text(app))
+        assert app.chat.attached.names == ("a.txt",)
+
+
+# What is told
+
+
+def rows(item, width=60):
+    return ["".join(part for part, _ in line.spans) for line in item.build(width)]
+
+
+def test_a_command_is_told_alike_while_it_runs_and_when_it_is_resumed_r_tui_20():
+    live, resumed = Story(clock=lambda: 0.0), Story(clock=lambda: 0.0)
+    fact = over("make", "no rule\n", 2, seconds=1.25)
+    for event in (begun("make"), ToolOutputDelta(tool_use_id="m1", text="no"), fact):
+        live.take(event)
+    resumed.take(fact)
+    [card], [again] = live.items, resumed.items
+    assert rows(card) == rows(again) == ["! make · failed · exit 2 · 1.2 s", "│ no rule"]
+    assert live.places == {"m1": card}
+    assert not live.ticking
+    assert live.arriving is None
+
+
+def test_a_command_that_runs_shows_the_end_of_its_output_and_its_time():
+    now = [0.0]
+    story = Story(clock=lambda: now[0])
+    story.take(begun("make"))
+    story.take(ToolOutputDelta(tool_use_id="m1", text="".join(f"{n}\n" for n in range(30))))
+    now[0] = 3.0
+    [card] = story.items
+    assert rows(card)[0] == "! make · running 3 s"
+    assert rows(card)[-1] == "│ 29"
+    assert story.ticking == [card]
+    assert isinstance(card, CommandCard)
+    assert doing([], story.arriving) == "running your command"
+
+
+def test_what_a_command_prints_does_not_drive_the_terminal_r_tui_07():
+    story = Story()
+    story.take(over("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
+    [card] = story.items
+    assert not any("\x1b" in row or "\x07" in row for row in rows(card))
+
+
+def test_a_long_output_is_folded_to_its_end():
+    story = Story()
+    story.take(over("seq 100", "".join(f"{n}\n" for n in range(100))))
+    [card] = story.items
+    assert rows(card)[1:3] == ["│ … 80 more rows", "│ 80"]
+    card.toggle()
+    assert "│ 0" in rows(card)
