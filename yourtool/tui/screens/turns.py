@@ -16,7 +16,7 @@ from textual.worker import Worker
 
 from yourtool.agent.commands import Invocation, Mistake, Typed, parse
 from yourtool.config import Mode
-from yourtool.deltas import Notice
+from yourtool.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
 from yourtool.events import Event, Fact
@@ -29,7 +29,6 @@ from yourtool.tui.screens.shelling import begun, shell_hint, was_stopped
 from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
 from yourtool.tui.widgets.consent import Consent
-from yourtool.tui.widgets.items import Item
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import Status, StatusLine, branch, doing
@@ -46,6 +45,7 @@ HINT_BUSY = "Esc stops · Enter queues"
 HINT_ASKED = "Enter queues"
 UNSEEN = "↓ new output · Ctrl+End"
 _TOLD = (Fact, Notice)  # events that the status line shows something of
+_ARRIVING = (TextDelta, ThinkingDelta, ToolUseStart)  # which of them comes, it says as well
 
 _log = logging.getLogger(__name__)
 
@@ -245,7 +245,7 @@ class TurnScreen(Screen[None]):
         self._turn_began()
         held = False
         started = False
-        growing: type[Item | None] = type(None)
+        last: type[Event] | None = None
         show = self.transcript.show  # looked up once: a reply has thousands of events
         try:
             async with aclosing(events):
@@ -254,8 +254,9 @@ class TurnScreen(Screen[None]):
                     started = True
                     held = held or was_stopped(event)
                     show(event)
-                    if isinstance(event, _TOLD) or type(self.transcript.arriving) is not growing:
-                        growing = type(self.transcript.arriving)
+                    kind = type(event)
+                    if isinstance(event, _TOLD) or (kind is not last and kind in _ARRIVING):
+                        last = kind
                         self.refresh_status()
                     if self.clock() - paused > SLICE_SECONDS:
                         await asyncio.sleep(0)
