@@ -1,6 +1,9 @@
 """A command of the user, typed at a real terminal."""
 
-from tests.e2e.terminal import YOURTOOL, Terminal
+import json
+import subprocess
+
+from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
 
 def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work, home):
@@ -24,3 +27,20 @@ def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work
         terminal.wait("I understand")
         terminal.say("/quit")
         assert terminal.end() == 0
+
+
+def test_in_one_prompt_the_sign_is_text_for_the_model_r_cli_01(work, home):
+    options = ("-p", "!touch ran", "-m", "demo:guide", "--output-format", "stream-json")
+    done = subprocess.run(
+        (*YOURTOOL, *options),
+        cwd=work,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **home},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    [started] = [event for event in events if event["type"] == "turn.started"]
+    assert started["message"]["content"] == [{"type": "text", "text": "!touch ran"}]
+    assert not any(event["type"].startswith("shell") for event in events)

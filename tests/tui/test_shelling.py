@@ -13,6 +13,7 @@ from yourtool.messages import Audience, MessageMetadata, Origin, Role, TextBlock
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
+from yourtool.tui.reports import help_report
 from yourtool.tui.widgets.card import CommandCard
 from yourtool.tui.widgets.status import doing
 from yourtool.tui.widgets.story import Story
@@ -108,6 +109,11 @@ def test_nothing_is_completed_in_a_command_line(typed):
     assert not completer.wants_files(typed)
     completer.files = ("a.txt",)
     assert completer.offers(typed) is None
+
+
+def test_help_names_both_signs_r_tui_21():
+    [shell] = [section for section in help_report() if section.title == "Shell"]
+    assert [name for name, _ in shell.rows] == ["!command", "!!command"]
 
 
 # What the screen does with it
