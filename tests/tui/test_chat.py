@@ -1,4 +1,6 @@
 import asyncio
+import sys
+from collections import Counter
 
 import pytest
 from textual import events
@@ -666,3 +668,26 @@ async def test_no_timer_runs_when_nothing_happens(home, session):
         assert app.chat._ticker is not None
         assert app.chat._ticker._task is None or app.chat._ticker._task.done()
         assert not app.chat.prompt.cursor_blink
+
+
+async def test_a_token_costs_no_search_of_the_screen_and_no_status_line(home, tmp_path):
+    words = [f"w{number} " for number in range(2_000)]
+    script = [started("go"), routed(), *streamed(*words), replied("".join(words)), ended()]
+    app, _ = app_of(home, FakeSession(script, workspace=tmp_path / "work"))
+    calls: Counter[str] = Counter()
+
+    def count(frame, event, _):
+        if event == "call":
+            calls[frame.f_code.co_qualname] += 1
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        sys.setprofile(count)
+        try:
+            await say(pilot, "go")
+            await until(pilot, lambda: not app.chat.playing)
+        finally:
+            sys.setprofile(None)
+        assert calls["Transcript.show"] >= len(words)
+        assert calls["DOMNode.query_one"] < len(words) // 2
+        assert calls["TurnScreen.refresh_status"] < len(words) // 20
