@@ -2,6 +2,9 @@
 
 import shutil
 import subprocess
+import sys
+import tarfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,17 +20,33 @@ def make_repository(path: Path) -> None:
     subprocess.run([*git, "commit", "-qm", "start"], cwd=path, check=True)
 
 
+@pytest.fixture(scope="session")
+def foreign_sources(tmp_path_factory):
+    """The source distribution of a package; offline, what is installed of another one."""
+    folder = tmp_path_factory.mktemp("sources")
+    only_sources = ["--no-deps", "--no-binary", ":all:", "--dest", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", *only_sources, "itsdangerous==2.2.0"]
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, check=False, capture_output=True, timeout=60)
+    for archive in folder.glob("*.tar.gz"):
+        with tarfile.open(archive) as opened:
+            opened.extractall(folder, filter="data")
+        return folder / archive.name.removesuffix(".tar.gz")
+    spec = find_spec("pathspec")
+    assert spec is not None and spec.origin is not None
+    shutil.copytree(Path(spec.origin).parent, folder / "project" / "pathspec")
+    (folder / "project" / "README.md").write_text("# pathspec\n\nMatches paths.\n")
+    return folder / "project"
+
+
 @pytest.fixture(params=["this repository", "somebody else's project"])
 def project(request, tmp_path):
-    """A clone of this repository, and the real sources of a package that is installed anyway."""
+    """A clone of this repository, and a project of other people's."""
     path = tmp_path / "project"
     if request.param == "this repository":
         subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", path], check=True)
     else:
-        spec = find_spec("pathspec")
-        assert spec is not None and spec.origin is not None
-        shutil.copytree(Path(spec.origin).parent, path / "pathspec")
-        (path / "README.md").write_text("# pathspec\n\nMatches paths.\n")
+        shutil.copytree(request.getfixturevalue("foreign_sources"), path)
         make_repository(path)
     return path
 
