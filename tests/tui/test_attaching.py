@@ -76,6 +76,17 @@ async def test_a_file_goes_with_the_next_prompt_alone_r_tui_04(chat):
     await until(pilot, lambda: session.content == "sure?")
 
 
+async def test_what_was_sent_does_not_wait_again_after_a_command_that_failed(chat):
+    pilot, session, _ = chat
+    await say(pilot, "/attach cat.png")
+    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await say(pilot, "what is it?")
+    await until(pilot, lambda: session.sent and not pilot.app.chat.playing)
+    await say(pilot, "/attach missing.png")
+    await until(pilot, lambda: "cannot be attached" in screen_text(pilot.app))
+    assert not pilot.app.chat.attached.names
+
+
 async def test_what_is_attached_can_be_left_out_again(chat):
     pilot, _, _ = chat
     await say(pilot, "/attach cat.png")

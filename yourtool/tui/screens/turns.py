@@ -265,6 +265,7 @@ class TurnScreen(Screen[None]):
             held = True
             self.note("error", str(error))
             if draft is not None and not started:
+                self.attached.put_back()
                 self._give_back(draft)
         except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
             held = True
@@ -386,7 +387,6 @@ class TurnScreen(Screen[None]):
             self.history.add(left)
 
     def _give_back(self, draft: Draft) -> None:
-        self.attached.put_back()
         if self.prompt.text:
             self.queue.add(draft, first=True)
             self.queue.hold(True)
