@@ -1,7 +1,10 @@
 """The first real turn, end to end, as a person has it."""
 
+import shlex
 import sqlite3
+import sys
 from base64 import b64decode
+from pathlib import Path
 
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
@@ -38,6 +41,17 @@ def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, hom
     assert not (project / "TOUR.md").exists()
 
 
+def run_of_tests(project: Path) -> str:
+    """What runs some of a project's own tests."""
+    pytest_run = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
+    if (project / "yourtool").is_dir():
+        return f"{pytest_run} tests/test_ids.py"
+    if (project / "src").is_dir():
+        return f"PYTHONPATH=src {pytest_run} tests/test_itsdangerous/test_encoding.py"
+    (project / "test_here.py").write_text("def test_it():\n    import pathspec\n")
+    return f"{pytest_run} test_here.py"
+
+
 def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(project, home):
     edit = {"path": "README.md", "edits": [{"old": "# ", "new": "# The "}]}
     head = (project / "README.md").read_text().splitlines()[0]
@@ -45,8 +59,8 @@ def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(proje
     script = [
         Reply("I read the file first.", [("read_file", {"path": "README.md"})]),
         Reply("Now I change its title.", [("edit_file", edit)]),
-        Reply("Now the tests.", [("shell", {"command": "echo 3 passed; exit 0"})]),
-        Reply("All three tests pass."),
+        Reply("Now the tests.", [("shell", {"command": run_of_tests(project)})]),
+        Reply("Every one of them is well."),
         Reply("From here on it is me.", [("read_file", {"path": "README.md"})]),
         Reply("I see the new title."),
         Reply("Welcome back."),
@@ -60,9 +74,10 @@ def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(proje
             terminal.wait("indeed")
             terminal.answer("a")
             terminal.wait("Allow shell")
-            terminal.wait("echo 3 passed")
+            terminal.wait("pytest -q")
             terminal.answer("a")
-            terminal.wait("All three tests pass")
+            terminal.wait(" passed in ")
+            terminal.wait("Every one of them is well")
             terminal.say("/model gpt-5")
             terminal.wait("openai:gpt-5")
             terminal.say("who are you now?")
