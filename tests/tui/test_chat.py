@@ -691,3 +691,16 @@ async def test_a_token_costs_no_search_of_the_screen_and_no_status_line(home, tm
         assert calls["Transcript.show"] >= len(words)
         assert calls["DOMNode.query_one"] < len(words) // 2
         assert calls["TurnScreen.refresh_status"] < len(words) // 20
+
+
+async def test_what_is_typed_right_after_enter_stays_in_the_prompt(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        prompt = app.chat.prompt
+        prompt.load(Draft("hello"))
+        await prompt.run_action("send")
+        prompt.insert("and")  # before the screen hears of the first line
+        await until(pilot, lambda: session.sent == ["hello"])
+        await settle(pilot)
+        assert prompt.text == "and"

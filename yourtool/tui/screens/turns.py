@@ -192,7 +192,7 @@ class TurnScreen(Screen[None]):
             self.note("warning", f"`/{parsed.command.name}` waits for the turn: Esc stops it.")
             return
         self._remember(draft, parsed)
-        self.prompt.load(Draft())
+        self.prompt.let_go(draft)
         if isinstance(parsed, Invocation) and (
             self.session is not None or not parsed.command.needs_session
         ):

@@ -96,6 +96,11 @@ class Prompt(TextArea):
         self.move_cursor(self.document.end)
         self._completion.open(None)
 
+    def let_go(self, draft: Draft) -> None:
+        """Drop a draft that was taken; what was typed after it was sent stays."""
+        rest = self.text.removeprefix(draft.text)
+        self.load(Draft(rest, self._pastes if rest else ()))
+
     def paste(self, text: str) -> None:
         """Insert text that was not typed; folded when it is long or could not be shown as it is."""
         text = storable(line_feeds(text))
