@@ -19,7 +19,14 @@ from yourtool.deltas import (
 )
 from yourtool.effects import SideEffects
 from yourtool.events import Event, Fact
-from yourtool.messages import RedactedThinkingBlock, Role, StopReason, TextBlock, ToolUseBlock
+from yourtool.messages import (
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
@@ -214,6 +221,8 @@ def test_r_tui_10_thinking_is_folded_and_redacted_thinking_is_named(session):
     assert told(*session.thinking("one two three")) == ["Thought, 3 words"]
     hidden = told(session.answered(RedactedThinkingBlock("xx")))
     assert hidden == ["Thinking kept hidden by the provider"]
+    sealed = told(session.answered(ThinkingBlock("", signature="xx")))
+    assert sealed == ["Thinking kept hidden by the provider"]
 
 
 async def test_r_tui_10_thinking_unfolds(session):

@@ -242,7 +242,7 @@ class Thinking(Item):
 
     def build(self, width: int) -> list[Line]:
         """One line, and the words beneath when unfolded."""
-        if self._redacted:
+        if self._redacted or (self._finished and not self.source.strip()):
             return [Line((("Thinking kept hidden by the provider", "thinking"),))]
         if not self._finished:
             head = "Thinking…"
