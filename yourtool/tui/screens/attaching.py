@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from yourtool.errors import UsageError
 from yourtool.tui.dropped import unquoted
 from yourtool.tui.screens.sessions import opened
+from yourtool.tui.screens.turns import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.attachments import Attachment
     from yourtool.agent.runtime import Runtime
-    from yourtool.tui.screens.turns import TurnScreen
 
 
-async def attach(chat: "TurnScreen", argument: str) -> None:
+async def attach(chat: TurnScreen, argument: str) -> None:
     """`/attach`: a file or an address, `-`, or what goes with the next prompt."""
     if argument == "-":
         chat.attached.clear()
@@ -26,13 +26,13 @@ async def attach(chat: "TurnScreen", argument: str) -> None:
         chat.note("info", f"Goes with the next prompt: {names or 'nothing'}.")
 
 
-async def attach_clipboard(chat: "TurnScreen", _argument: str) -> None:
+async def attach_clipboard(chat: TurnScreen, _argument: str) -> None:
     """`/paste`: the picture in the clipboard."""
     runtime, _ = opened(chat)
     await _take(chat, runtime.attach_clipboard)
 
 
-async def attach_files(chat: "TurnScreen", runtime: "Runtime") -> None:
+async def attach_files(chat: TurnScreen, runtime: "Runtime") -> None:
     """Let what `--attach` named go with the first prompt; a file that cannot is told."""
     for each in runtime.options.attachments:
         try:
@@ -41,7 +41,7 @@ async def attach_files(chat: "TurnScreen", runtime: "Runtime") -> None:
             chat.note("error", str(error))
 
 
-async def _take(chat: "TurnScreen", read: "Callable[[], Attachment]") -> None:
+async def _take(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
     attachment = await asyncio.to_thread(read)
     chat.attached.add(attachment)
     if attachment.remark:

@@ -11,18 +11,18 @@ from yourtool.messages import Message, Role, TextBlock, now
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.choices import fork_choices, hit_choices, session_choices
 from yourtool.tui.screens.picker import Choice, Picker
+from yourtool.tui.screens.turns import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session import Session
-    from yourtool.tui.screens.turns import TurnScreen
 
 DEMO = "demo"
 _NAME_WORDS = 6
 _REPLACE = "replace"
 
 
-def opened(chat: "TurnScreen") -> "tuple[Runtime, Session]":
+def opened(chat: TurnScreen) -> "tuple[Runtime, Session]":
     """Return what is open.
 
     Raises:
@@ -33,7 +33,7 @@ def opened(chat: "TurnScreen") -> "tuple[Runtime, Session]":
     return chat.runtime, chat.session
 
 
-async def begin_session(chat: "TurnScreen", model: str = "") -> None:
+async def begin_session(chat: TurnScreen, model: str = "") -> None:
     """Put a new session in place of this one, with a model where one is named."""
     runtime, old = opened(chat)
     fresh = await runtime.new_session(chat.confirm, model or None)
@@ -42,12 +42,12 @@ async def begin_session(chat: "TurnScreen", model: str = "") -> None:
     tell_demo(chat)
 
 
-async def new_session(chat: "TurnScreen", _argument: str) -> None:
+async def new_session(chat: TurnScreen, _argument: str) -> None:
     """`/new`"""
     await begin_session(chat)
 
 
-async def resume_session(chat: "TurnScreen", argument: str) -> None:
+async def resume_session(chat: TurnScreen, argument: str) -> None:
     """`/resume`: an id, the beginning of one, or the list."""
     runtime, old = opened(chat)
     session_id = await runtime.sessions.find(argument) if argument else await pick_session(chat)
@@ -57,7 +57,7 @@ async def resume_session(chat: "TurnScreen", argument: str) -> None:
         await _go_to(chat, session_id)
 
 
-async def pick_session(chat: "TurnScreen", runtime: "Runtime | None" = None) -> str | None:
+async def pick_session(chat: TurnScreen, runtime: "Runtime | None" = None) -> str | None:
     """Let the user choose a stored session; None: none."""
     if (runtime := runtime or chat.runtime) is None:
         return None
@@ -66,7 +66,7 @@ async def pick_session(chat: "TurnScreen", runtime: "Runtime | None" = None) -> 
     return await chat.app.push_screen_wait(Picker("Sessions", choices))
 
 
-async def fork_session(chat: "TurnScreen", _argument: str) -> None:
+async def fork_session(chat: TurnScreen, _argument: str) -> None:
     """`/fork`: everything so far, or what stood before a prompt, which can then be changed."""
     runtime, old = opened(chat)
     prompts = old.state.prompts
@@ -82,7 +82,7 @@ async def fork_session(chat: "TurnScreen", _argument: str) -> None:
             _offer_again(chat, prompt)
 
 
-async def search_sessions(chat: "TurnScreen", argument: str) -> None:
+async def search_sessions(chat: TurnScreen, argument: str) -> None:
     """`/search`: list the messages that hold some words, and go to one of them."""
     runtime, session = opened(chat)
     if not argument:
@@ -101,7 +101,7 @@ async def search_sessions(chat: "TurnScreen", argument: str) -> None:
     chat.transcript.go_to(hit.message_id)
 
 
-async def export_session(chat: "TurnScreen", argument: str) -> None:
+async def export_session(chat: TurnScreen, argument: str) -> None:
     """`/export`: a Markdown file, or for `FILE.jsonl` one that can be imported."""
     runtime, session = opened(chat)
     asked = next((each for each in session.state.messages if each.role is Role.USER), None)
@@ -119,7 +119,7 @@ async def export_session(chat: "TurnScreen", argument: str) -> None:
     chat.note("info", f"Written to {file}; only you can read it, and it holds no known key.")
 
 
-def tell_demo(chat: "TurnScreen") -> None:
+def tell_demo(chat: TurnScreen) -> None:
     """Say plainly whether a script answers, and how to have a model instead."""
     runtime, session = opened(chat)
     if session.model.provider != DEMO:
@@ -135,7 +135,7 @@ def tell_demo(chat: "TurnScreen") -> None:
     )
 
 
-async def _go_to(chat: "TurnScreen", session_id: str) -> None:
+async def _go_to(chat: TurnScreen, session_id: str) -> None:
     """Put a stored session in place of this one."""
     runtime, old = opened(chat)
     resumed = await runtime.resume(session_id, chat.confirm)
@@ -144,7 +144,7 @@ async def _go_to(chat: "TurnScreen", session_id: str) -> None:
     tell_demo(chat)
 
 
-def _offer_again(chat: "TurnScreen", prompt: Message) -> None:
+def _offer_again(chat: TurnScreen, prompt: Message) -> None:
     """Put a prompt back to be changed."""
     texts = [block.text for block in prompt.content if isinstance(block, TextBlock)]
     if len(prompt.content) > 1:

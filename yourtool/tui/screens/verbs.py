@@ -1,7 +1,7 @@
 """What each slash command does on the screen; the names are those of the command table."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from yourtool.config import Mode
 from yourtool.errors import UsageError
@@ -28,21 +28,19 @@ from yourtool.tui.screens.sessions import (
     search_sessions,
     tell_demo,
 )
-
-if TYPE_CHECKING:  # only named
-    from yourtool.tui.screens.turns import TurnScreen
+from yourtool.tui.screens.turns import TurnScreen
 
 Verb: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
 
 GO_ON = "Go on exactly where you stopped, without repeating anything."
 
 
-async def show_help(chat: "TurnScreen", _argument: str) -> None:
+async def show_help(chat: TurnScreen, _argument: str) -> None:
     """`/help`"""
     await chat.app.push_screen(ReportScreen("Help", help_report()))
 
 
-async def choose_model(chat: "TurnScreen", argument: str) -> None:
+async def choose_model(chat: TurnScreen, argument: str) -> None:
     """`/model`: a name, `-`, `show`, or the list."""
     _, session = opened(chat)
     if not argument:
@@ -55,7 +53,7 @@ async def choose_model(chat: "TurnScreen", argument: str) -> None:
         await swap(chat, argument)
 
 
-async def swap(chat: "TurnScreen", name: str) -> None:
+async def swap(chat: TurnScreen, name: str) -> None:
     """Take another model; a real one leaves the demo's session, and its copy of the directory."""
     runtime, session = opened(chat)
     if session.model.provider == DEMO and not chat.playing:
@@ -68,7 +66,7 @@ async def swap(chat: "TurnScreen", name: str) -> None:
     await chat.change(session.select(name))
 
 
-async def pick_model(chat: "TurnScreen", _argument: str) -> None:
+async def pick_model(chat: TurnScreen, _argument: str) -> None:
     """`/models`"""
     runtime, session = opened(chat)
     catalogue = runtime.catalogue
@@ -85,7 +83,7 @@ async def pick_model(chat: "TurnScreen", _argument: str) -> None:
         await swap(chat, picked)
 
 
-async def choose_effort(chat: "TurnScreen", argument: str) -> None:
+async def choose_effort(chat: TurnScreen, argument: str) -> None:
     """`/effort`: a level, `-`, or what holds now; the next turn is the first to heed it."""
     _, session = opened(chat)
     level: Effort | None = next((each for each in EFFORTS if each == argument), None)
@@ -98,12 +96,12 @@ async def choose_effort(chat: "TurnScreen", argument: str) -> None:
     chat.note("info", session.thinking())
 
 
-async def clear_screen(chat: "TurnScreen", _argument: str) -> None:
+async def clear_screen(chat: TurnScreen, _argument: str) -> None:
     """`/clear`"""
     chat.transcript.clear()
 
 
-async def show_cost(chat: "TurnScreen", _argument: str) -> None:
+async def show_cost(chat: TurnScreen, _argument: str) -> None:
     """`/cost`"""
     runtime, session = opened(chat)
     own = session.state.facts[session.state.copied :]
@@ -111,14 +109,14 @@ async def show_cost(chat: "TurnScreen", _argument: str) -> None:
     await chat.app.push_screen(ReportScreen("Cost", sections))
 
 
-async def show_context(chat: "TurnScreen", _argument: str) -> None:
+async def show_context(chat: TurnScreen, _argument: str) -> None:
     """`/context`"""
     _, session = opened(chat)
     sections = context_report(session.model, session.context(), session.state.context_tokens)
     await chat.app.push_screen(ReportScreen("Context", sections))
 
 
-async def enter_key(chat: "TurnScreen", argument: str) -> None:
+async def enter_key(chat: TurnScreen, argument: str) -> None:
     """`/key`: choose a provider, type the key unseen, and go on with that provider."""
     runtime, session = opened(chat)
     rows = {row.name: row for row in runtime.registry.providers() if row.name != DEMO}
@@ -151,19 +149,19 @@ async def enter_key(chat: "TurnScreen", argument: str) -> None:
     tell_demo(chat)
 
 
-async def retry_turn(chat: "TurnScreen", _argument: str) -> None:
+async def retry_turn(chat: TurnScreen, _argument: str) -> None:
     """`/retry`"""
     _, session = opened(chat)
     chat.turn = chat.play(session.retry())
 
 
-async def continue_reply(chat: "TurnScreen", _argument: str) -> None:
+async def continue_reply(chat: TurnScreen, _argument: str) -> None:
     """`/continue`: for a reply that hit its length limit."""
     _, session = opened(chat)
     chat.turn = chat.play(session.send(GO_ON))
 
 
-async def choose_theme(chat: "TurnScreen", argument: str) -> None:
+async def choose_theme(chat: TurnScreen, argument: str) -> None:
     """`/theme`: a name or the list."""
     names = sorted(name for name, _ in chat.completer.values["theme"])
     name = argument or await chat.app.push_screen_wait(
@@ -175,7 +173,7 @@ async def choose_theme(chat: "TurnScreen", argument: str) -> None:
         chat.app.theme = name
 
 
-async def choose_mode(chat: "TurnScreen", argument: str) -> None:
+async def choose_mode(chat: TurnScreen, argument: str) -> None:
     """`/mode`: a name or the list."""
     _, session = opened(chat)
     names = [mode.value for mode in Mode]
@@ -189,7 +187,7 @@ async def choose_mode(chat: "TurnScreen", argument: str) -> None:
         await set_mode(chat, Mode(name))
 
 
-async def set_mode(chat: "TurnScreen", mode: Mode) -> None:
+async def set_mode(chat: TurnScreen, mode: Mode) -> None:
     """Change how much is asked; `auto` must be typed, and `ask` follows if it is not."""
     if (session := chat.session) is None:
         return
@@ -204,7 +202,7 @@ async def set_mode(chat: "TurnScreen", mode: Mode) -> None:
     chat.refresh_status()
 
 
-async def copy_reply(chat: "TurnScreen", argument: str) -> None:
+async def copy_reply(chat: TurnScreen, argument: str) -> None:
     """`/copy`: the source text of a reply, counted from the last."""
     _, session = opened(chat)
     if argument and not (argument.isdecimal() and int(argument)):
@@ -220,12 +218,12 @@ async def copy_reply(chat: "TurnScreen", argument: str) -> None:
     chat.note("info", f"Copied {len(text):,} characters.")
 
 
-async def leave(chat: "TurnScreen", _argument: str) -> None:
+async def leave(chat: TurnScreen, _argument: str) -> None:
     """`/quit`"""
     await chat.app.action_quit()
 
 
-async def offer_local_servers(chat: "TurnScreen") -> None:
+async def offer_local_servers(chat: TurnScreen) -> None:
     """Name the models that this machine serves already, to somebody who has only the script."""
     runtime, session = opened(chat)
     if session.model.provider != DEMO:
