@@ -14,11 +14,11 @@ import msgspec
 
 from yourtool.interrupt import Interrupt
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import Request
-from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.reply import Reply
-from yourtool.providers.sse import Framing
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import Framing
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, WireAdapter
 

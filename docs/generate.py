@@ -35,11 +35,11 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.outcome import Result
-from yourtool.providers import hygiene
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.registry import dialect_of
-from yourtool.providers.reply import Reply
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.requests import hygiene
 from yourtool.providers.rows import BUILT_IN, ProviderRow
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect

@@ -51,9 +51,9 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.notation import decode_metadata, encode_metadata
-from yourtool.providers.hygiene import view
-from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.refusal import refusal
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, calls_badly, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Patience, WireAdapter

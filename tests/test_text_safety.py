@@ -41,14 +41,14 @@ from yourtool.notation import decode_content, encode_content
 from yourtool.paths import Paths, shipped
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.providers.anthropic import Anthropic
-from yourtool.providers.arguments import parse_arguments
-from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.google import Google
-from yourtool.providers.hygiene import view
-from yourtool.providers.ollama import Ollama
-from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.google import Google
+from yourtool.providers.dialects.ollama import Ollama
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.replies.arguments import parse_arguments
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.providers.shapes import decode
 from yourtool.providers.wire import Patience, WireAdapter

@@ -23,10 +23,10 @@ from yourtool.ids import new_session_id
 from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.permissions.rules import RuleSet
-from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import Adapter, Request
-from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.store.database import Database

@@ -6,7 +6,7 @@ from tests.agent.harness import MODEL, OTHER
 from yourtool.agent.addressing import address
 from yourtool.errors import UsageError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.catalogue.models import Catalogue
 
 CATALOGUE = Catalogue([MODEL, OTHER], "2026-01-01")
 

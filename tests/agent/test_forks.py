@@ -1,7 +1,7 @@
 """A fork and its original go on, each with requests that every provider takes (R-PER-08)."""
 
 from tests.agent.harness import Checked, play
-from yourtool.providers.anthropic import Anthropic
+from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 from yourtool.store.copies import fork
 

@@ -1,7 +1,7 @@
 """Models of a server on this machine, which says itself what they are."""
 
 from tests.agent.harness import User, play
-from tests.providers.test_local_servers import SHOWN, serve
+from tests.providers.catalogue.test_local_servers import SHOWN, serve
 from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.paths import resolve_paths
 

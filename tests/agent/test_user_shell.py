@@ -18,7 +18,7 @@ from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events import ShellRan, TurnStarted
 from yourtool.messages import Audience, Origin, Role
-from yourtool.providers.hygiene import view
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.copies import adopt, fork, part
 from yourtool.store.exports import export_lines, from_jsonl

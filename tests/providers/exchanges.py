@@ -14,13 +14,13 @@ from yourtool.errors import AdapterError
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import Request, WireReply
 from yourtool.providers.cache_plan import plan_cache
-from yourtool.providers.google import Google
-from yourtool.providers.ollama import Ollama
-from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.google import Google
+from yourtool.providers.dialects.ollama import Ollama
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter
 

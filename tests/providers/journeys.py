@@ -39,13 +39,13 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import Model
-from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.base import OneTool
-from yourtool.providers.google import Google
-from yourtool.providers.hygiene import view
-from yourtool.providers.ollama import Ollama
-from yourtool.providers.openai_chat import OpenAIChat
-from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.google import Google
+from yourtool.providers.dialects.ollama import Ollama
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter

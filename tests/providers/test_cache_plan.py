@@ -17,12 +17,12 @@ from tests.strategies import Writer, histories
 from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
 from yourtool.models import AdapterCapabilities
 from yourtool.paths import resolve_paths
-from yourtool.providers.anthropic import Anthropic
 from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
-from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.hygiene import view
-from yourtool.providers.openai_responses import OpenAIResponses
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.registry import dialect_of
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 

@@ -11,7 +11,7 @@ from tests.providers.histories import full
 from tests.providers.journeys import STATIONS
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import OneTool
-from yourtool.providers.output_schema import ANTHROPIC, is_strict, narrowed
+from yourtool.providers.requests.output_schema import ANTHROPIC, is_strict, narrowed
 
 OTHER = replace(READ, name="list_files")
 SCHEMA = {

@@ -355,7 +355,7 @@ import sys
 from yourtool.config import Config
 from yourtool.credentials import Credentials
 from yourtool.paths import resolve_paths
-from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow
 paths = resolve_paths()

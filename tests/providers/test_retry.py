@@ -27,7 +27,7 @@ from yourtool.errors import (
 )
 from yourtool.interrupt import Interrupt
 from yourtool.messages import StopReason
-from yourtool.providers.refusal import refusal
+from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.retry import Retrying, RetryPolicy
 from yourtool.providers.scripted import Scripted, fails, says
 

@@ -15,7 +15,7 @@ from tests.providers.histories import as_message
 from tests.strategies import Writer
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock
-from yourtool.providers.hygiene import view
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
 
 TURNS = [

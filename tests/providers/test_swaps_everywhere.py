@@ -25,7 +25,7 @@ from yourtool.events import LlmCallCompleted
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock
 from yourtool.providers.base import OneTool
-from yourtool.providers.hygiene import view
+from yourtool.providers.requests.hygiene import view
 from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Patience, WireAdapter

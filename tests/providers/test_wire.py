@@ -31,8 +31,8 @@ from yourtool.deltas import (
 )
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, ServerError
 from yourtool.messages import Role, StopReason, TextBlock
-from yourtool.providers.anthropic import Anthropic
-from yourtool.providers.openai_chat import OpenAIChat
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.wire import Patience, WireAdapter
 
 THINKING_AND_CALL = "anthropic-messages-36913693"

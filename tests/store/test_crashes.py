@@ -21,7 +21,7 @@ from yourtool.errors import SessionBusyError, StoreError
 from yourtool.events import AnyFact
 from yourtool.invariants import validate_session
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.probed import recall
+from yourtool.providers.catalogue.probed import recall
 from yourtool.store.copies import fork
 from yourtool.store.database import Database
 from yourtool.store.exports import to_jsonl

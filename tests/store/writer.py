@@ -19,7 +19,7 @@ from typing import Any
 from tests.providers.fakes import paths_in
 from tests.store.turns import Story
 from yourtool import blobs, credentials, files
-from yourtool.providers import probed
+from yourtool.providers.catalogue import probed
 from yourtool.providers.rows import ProviderRow
 from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database

@@ -41,7 +41,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Effort, Model, Price
 from yourtool.paths import Paths
-from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.catalogue.models import Catalogue
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SONNET = Model(

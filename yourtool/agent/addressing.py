@@ -8,7 +8,7 @@ from msgspec import Struct
 from yourtool.errors import UnknownModelError, UsageError
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.models import Model
-from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.catalogue.models import Catalogue
 
 _ADDRESS = re.compile(r"@(\S+)(\s*)")
 

@@ -3,10 +3,10 @@
 from yourtool.agent.turn import Turn
 from yourtool.ids import new_id
 from yourtool.messages import RequestOptions
-from yourtool.providers import hygiene
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
-from yourtool.providers.thinking import asked
+from yourtool.providers.requests import hygiene
+from yourtool.providers.requests.thinking import asked
 
 
 def request_of(turn: Turn) -> Request:

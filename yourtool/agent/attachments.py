@@ -21,7 +21,7 @@ from yourtool.messages import (
     TextBlock,
 )
 from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, dimensions, orientation, sniff
-from yourtool.providers.media import FILE_LIMIT
+from yourtool.providers.requests.media import FILE_LIMIT
 from yourtool.text import printable, storable
 
 TEXT_LIMIT = 2**18

@@ -7,7 +7,7 @@ from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirmation, Verdict
 from yourtool.ids import new_id
 from yourtool.messages import ToolUseBlock, canonical_json
-from yourtool.providers.prices import cost
+from yourtool.providers.catalogue.prices import cost
 
 REPEATS_BEFORE_NUDGE = 3
 

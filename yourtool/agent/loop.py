@@ -45,7 +45,7 @@ from yourtool.messages import (
     now,
 )
 from yourtool.providers.base import Request
-from yourtool.providers.prices import cost
+from yourtool.providers.catalogue.prices import cost
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from yourtool.errors import UsageError
 from yourtool.providers.magic import dimensions, orientation
-from yourtool.providers.media import IMAGE_LIMIT
+from yourtool.providers.requests.media import IMAGE_LIMIT
 
 LONGEST_SIDE = 8_000
 """Pixels; longer ones are refused (https://docs.claude.com/en/docs/build-with-claude/vision)."""

@@ -23,7 +23,7 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import Model
-from yourtool.providers.catalogue import Catalogue
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow

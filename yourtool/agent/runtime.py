@@ -43,9 +43,9 @@ from yourtool.outcome import NoModelError
 from yourtool.paths import Paths
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.providers import probed
-from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.local_servers import LocalServer, discover
+from yourtool.providers.catalogue import probed
+from yourtool.providers.catalogue.local_servers import LocalServer, discover
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability

@@ -55,7 +55,7 @@ from yourtool.messages import (
 )
 from yourtool.models import Effort, Model
 from yourtool.providers.registry import Registry
-from yourtool.providers.thinking import adjustment, described
+from yourtool.providers.requests.thinking import adjustment, described
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.store.leases import Lease
 from yourtool.text import storable

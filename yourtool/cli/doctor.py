@@ -21,8 +21,8 @@ from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
-from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.local_servers import LocalServer, discover
+from yourtool.providers.catalogue.local_servers import LocalServer, discover
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.store.database import Database
 

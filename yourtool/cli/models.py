@@ -17,9 +17,9 @@ from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
-from yourtool.providers import probed
-from yourtool.providers.catalogue import Catalogue
-from yourtool.providers.local_servers import discover
+from yourtool.providers.catalogue import probed
+from yourtool.providers.catalogue.local_servers import discover
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 
 

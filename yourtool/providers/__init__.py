@@ -1,1 +1,1 @@
-"""Speak to models: one module per wire dialect, one row per provider."""
+"""Speak to models: requests go out, replies come in, and a dialect puts both on the wire."""

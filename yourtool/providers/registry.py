@@ -108,7 +108,7 @@ class Registry:
             dialect_of(row)
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
-        import_module("yourtool.providers.transport").trusted(row.base_url)
+        import_module("yourtool.providers.transports.http").trusted(row.base_url)
 
     def default_model(self) -> str:
         """Return the default model of the first configured provider, else the tour."""
@@ -134,7 +134,7 @@ class Registry:
             return ()
         transport = self._transport(row)
         try:
-            servers = import_module("yourtool.providers.local_servers")
+            servers = import_module("yourtool.providers.catalogue.local_servers")
             return await servers.own_models(row, transport)
         finally:
             await transport.close()
@@ -192,7 +192,7 @@ class Registry:
         if key is not None:
             name, form = _KEY_HEADERS.get(row.api, ("authorization", "Bearer {}"))
             headers[name] = form.format(key.reveal())
-        transport = import_module("yourtool.providers.transport")
+        transport = import_module("yourtool.providers.transports.http")
         return transport.HttpxTransport(row.base_url, headers, hint=row.start)
 
     def _sdk_transport(
@@ -200,7 +200,7 @@ class Registry:
     ) -> Transport:
         if row.api not in _WITH_LIBRARY:
             raise ConfigError(f"there is no library for `{row.api}`; take `sdk` away")
-        module = import_module("yourtool.providers.sdk_transport")
+        module = import_module("yourtool.providers.transports.sdk")
         usual = next((each.base_url for each in BUILT_IN if each.name == row.name), "")
         login = module.Login(
             vendor="anthropic" if row.api == "messages" else "openai",
@@ -228,19 +228,19 @@ def dialect_of(row: ProviderRow) -> Any:
     """
     match row.api:
         case "messages":
-            return import_module("yourtool.providers.anthropic").Anthropic(
+            return import_module("yourtool.providers.dialects.anthropic").Anthropic(
                 keeps_long=_is_makers_own(row)
             )
         case "responses":
-            return import_module("yourtool.providers.openai_responses").OpenAIResponses(
+            return import_module("yourtool.providers.dialects.openai_responses").OpenAIResponses(
                 keeps_long=_is_makers_own(row)
             )
         case "generate-content":
-            return import_module("yourtool.providers.google").Google()
+            return import_module("yourtool.providers.dialects.google").Google()
         case "ollama":
-            return import_module("yourtool.providers.ollama").Ollama()
+            return import_module("yourtool.providers.dialects.ollama").Ollama()
         case _:
-            return import_module("yourtool.providers.openai_chat").OpenAIChat(row.quirks)
+            return import_module("yourtool.providers.dialects.openai_chat").OpenAIChat(row.quirks)
 
 
 def _is_makers_own(row: ProviderRow) -> bool:

@@ -35,7 +35,7 @@ from yourtool.interrupt import Interrupted
 from yourtool.messages import Message, StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.estimate import estimate_text, estimate_tokens
-from yourtool.providers.reply import Reply
+from yourtool.providers.replies.reply import Reply
 
 WORDS_PER_SECOND = 80.0
 _WORD = re.compile(r"\s*\S+|\s+")

@@ -31,9 +31,9 @@ from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Message
 from yourtool.providers.base import Request, Transport
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.refusal import refusal
-from yourtool.providers.reply import Reply
-from yourtool.providers.sse import Framing, SseEvent
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import Framing, SseEvent
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.magic import IMAGE_TYPES, dimensions, sniff
-from yourtool.providers.media import IMAGE_LIMIT
+from yourtool.providers.requests.media import IMAGE_LIMIT
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
 from yourtool.tools.encoding import recognise

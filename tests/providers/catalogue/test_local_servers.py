@@ -1,0 +1,236 @@
+"""Servers that answer as Ollama, llama.cpp, LM Studio and vLLM do, and some that are none."""
+
+import json
+
+import msgspec
+import pytest
+
+from tests.providers.local_server import RESET, LocalServer, chunk, head
+from yourtool.errors import AdapterError, NetworkError, OtherAdapterError
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.catalogue.local_servers import (
+    MOST_MODELS,
+    OLLAMA_WINDOW,
+    discover,
+    own_models,
+    usual_places,
+)
+from yourtool.providers.rows import ProviderRow
+from yourtool.providers.transports.http import ANSWER_LIMIT, HttpxTransport, Timeouts
+
+INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
+SHOWN = {
+    "qwen3:8b": {"capabilities": ["completion", "tools", "thinking"], "model_info": INFO},
+    "tuned": {
+        "capabilities": ["completion", "vision"],
+        "model_info": INFO,
+        "parameters": 'stop "x"\nnum_ctx                        8192\ntemperature 1',
+    },
+    "small": {
+        "capabilities": ["completion"],
+        "model_info": {"general.architecture": "gemma", "gemma.context_length": 2048},
+    },
+    "older": {"template": "{{ if .Tools }}{{ end }}", "model_info": {}},
+    "embedder": {"capabilities": ["embedding"], "model_info": INFO},
+}
+
+
+def serve(pages):
+    """Answer paths with JSON; a page may be a function of the body.
+
+    What is asked at the same time is asked of one path, so the newest request tells it.
+    """
+
+    def answer(_, body):
+        path = server.requests[-1][0].split()[1].partition("?")[0]
+        page = pages.get(path)
+        page = page(json.loads(body)) if callable(page) else page
+        if page is None:
+            return [head(404, 2), b"{}"]
+        text = json.dumps(page).encode()
+        return [head(200, len(text), content_type="application/json"), text]
+
+    server = LocalServer(answer)
+    return server
+
+
+def row(kind, server):
+    [found] = [each for each in usual_places("http://127.0.0.1:11434") if each.name == kind]
+    suffix = "" if kind == "ollama" else "/v1"
+    return msgspec.structs.replace(found, base_url=f"{server.url}{suffix}")
+
+
+def summary(model):
+    can = model.capabilities
+    abilities = (can.supports_tools, can.supports_images, can.supports_thinking)
+    return model.id, can.max_context_tokens, *abilities, model.known
+
+
+OLLAMA = {
+    "/api/tags": {"models": [{"name": name, "model": name} for name in (*SHOWN, "gone", "a\x1bb")]},
+    "/api/show": lambda body: SHOWN.get(body["model"]),
+}
+
+
+async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model_r_ease_02_r_oll_02():
+    with serve(OLLAMA) as server:
+        [found] = await discover(places=[row("ollama", server)])
+    assert found.row.api == "ollama"
+    assert [summary(model) for model in found.models] == [
+        ("ollama:qwen3:8b", OLLAMA_WINDOW, True, False, True, True),
+        ("ollama:tuned", 8192, False, True, False, True),
+        ("ollama:small", 2048, False, False, False, True),
+        ("ollama:older", OLLAMA_WINDOW, True, False, False, True),
+        ("ollama:gone", OLLAMA_WINDOW, False, False, False, False),
+    ]
+
+
+async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_tools_r_ease_03():
+    pages = {
+        "/props": {
+            "default_generation_settings": {"n_ctx": 16384},
+            "modalities": {"vision": True},
+            "chat_template_caps": {"supports_tools": True},
+        },
+        "/v1/models": {"data": [{"id": "models/scripted.gguf", "meta": {"n_ctx_train": 99}}]},
+    }
+    with serve(pages) as server:
+        [found] = await discover(places=[row("llama-cpp", server)])
+    assert found.row.base_url.endswith("/v1")
+    assert [summary(model) for model in found.models] == [
+        ("llama-cpp:models/scripted.gguf", 16384, True, True, False, True)
+    ]
+
+
+async def test_lm_studio_tells_the_loaded_context_new_and_old_r_ease_03():
+    new = {
+        "key": "qwen", "type": "llm", "max_context_length": 32768,
+        "loaded_instances": [{"config": {"context_length": 4096}}],
+        "capabilities": {"vision": False, "trained_for_tool_use": True},
+    }  # fmt: skip
+    idle = {"key": "idle", "type": "llm", "max_context_length": 8192, "loaded_instances": []}
+    pages = {"/api/v1/models": {"models": [new, idle, {"key": "e", "type": "embedding"}]}}
+    with serve(pages) as server:
+        [found] = await discover(places=[row("lm-studio", server)])
+    assert [summary(model) for model in found.models] == [
+        ("lm-studio:qwen", 4096, True, False, False, True),
+        ("lm-studio:idle", 8192, False, False, False, True),
+    ]
+    old = [
+        {"id": "see", "type": "vlm", "max_context_length": 4096, "capabilities": ["tool_use"]},
+        {"id": "e", "type": "embeddings", "max_context_length": 4096},
+    ]
+    with serve({"/api/v0/models": {"data": old}}) as server:
+        [found] = await discover(places=[row("lm-studio", server)])
+    assert [summary(model) for model in found.models] == [
+        ("lm-studio:see", 4096, True, True, False, True)
+    ]
+
+
+async def test_vllm_tells_its_context_and_nothing_of_tools_r_ease_03():
+    listed = {"data": [{"id": "org/model", "owned_by": "vllm", "max_model_len": 4096}]}
+    with serve({"/v1/models": listed}) as server:
+        [found] = await discover(places=[row("vllm", server)])
+    assert [summary(model) for model in found.models] == [
+        ("vllm:org/model", 4096, False, False, False, True)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["ollama", "llama-cpp", "lm-studio", "vllm"])
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {},
+        {key: [] for key in ["/api/tags", "/props", "/api/v1/models", "/v1/models"]},
+        {key: {"data": {}} for key in ["/api/tags", "/props", "/api/v0/models", "/v1/models"]},
+        {key: {"models": 3, "data": [{"id": 4}]} for key in ["/api/tags", "/props", "/v1/models"]},
+    ],
+)
+async def test_what_only_listens_on_a_port_is_no_model_server(kind, pages):
+    with serve(pages) as server:
+        assert await discover(places=[row(kind, server)]) == ()
+
+
+async def test_nothing_is_found_where_nothing_listens_or_the_connection_breaks():
+    with LocalServer(lambda *_: [RESET]) as server:
+        rows = [row(kind, server) for kind in ("ollama", "llama-cpp", "lm-studio", "vllm")]
+        assert await discover(places=rows) == ()
+    assert await discover(places=rows) == ()
+
+
+async def test_only_this_machine_is_asked():
+    away = ProviderRow(name="ollama", api="ollama", base_url="http://192.0.2.1:11434", label="x")
+    assert await discover(places=[away]) == ()
+    assert all(place.is_local for place in usual_places("http://127.0.0.1:11434"))
+
+
+async def test_a_wrong_context_is_not_believed_blindly():
+    absurd = {"data": [{"id": "m", "owned_by": "vllm", "max_model_len": -5}]}
+    with serve({"/v1/models": absurd}) as server:
+        [found] = await discover(places=[row("vllm", server)])
+    [model] = found.models
+    assert model.capabilities.max_context_tokens == AdapterCapabilities().max_context_tokens
+
+
+@pytest.mark.parametrize(
+    ("api", "path", "answer", "names"),
+    [
+        ("chat", "/models", {"data": [{"id": "gpt-x"}, {"id": "bad\nname"}]}, ["gpt-x"]),
+        ("messages", "/v1/models", {"data": [{"id": "claude-x", "type": "model"}]}, ["claude-x"]),
+        (
+            "generate-content",
+            "/v1beta/models",
+            {"models": [{"name": "models/gemini-x", "inputTokenLimit": 1000}]},
+            ["gemini-x"],
+        ),
+        ("responses", "/models", {"object": "list"}, []),
+    ],
+)
+async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, names):
+    with serve({path: answer}) as server:
+        asked = ProviderRow(name="p", api=api, base_url=server.url, label="P")
+        transport = HttpxTransport(server.url, {})
+        models = await own_models(asked, transport)
+        await transport.close()
+    assert [model.wire_name for model in models] == names
+    assert not any(model.known or model.price for model in models)
+    assert all(model.capabilities.supports_tools for model in models)
+
+
+async def test_a_list_that_cannot_be_had_is_an_error():
+    with serve({}) as server:
+        transport = HttpxTransport(server.url, {})
+        with pytest.raises(AdapterError, match="status 404"):
+            await own_models(row("vllm", server), transport)
+        await transport.close()
+
+
+async def test_a_server_that_answers_drop_by_drop_is_given_up_on():
+    drops = [chunk(b" "), 0.02] * 40
+    with LocalServer(lambda *_: [head(), *drops]) as server:
+        transport = HttpxTransport(server.url, {}, Timeouts(listing=0.1))
+        with pytest.raises(NetworkError, match=r"did not answer whole within 0\.1 s"):
+            await transport.get("/v1/models")
+        await transport.close()
+
+
+async def test_of_an_endless_answer_the_beginning_is_read():
+    flood = [chunk(b"[" * 2**20)] * (ANSWER_LIMIT // 2**20 + 4)
+    with LocalServer(lambda *_: [head(), *flood]) as server:
+        transport = HttpxTransport(server.url, {})
+        with pytest.raises(OtherAdapterError, match="did not answer with JSON"):
+            await transport.get("/v1/models")
+        async with transport.post("/api/show", b"{}", {}) as reply:
+            assert len(await reply.read()) == ANSWER_LIMIT
+        await transport.close()
+
+
+async def test_strange_numbers_and_names_cost_the_other_models_nothing():
+    wide = {"max_model_len": 10**30, "pricing": {"prompt": float("nan")}, "owned_by": "vllm"}
+    names = [*(f"m{n}" for n in range(10_000)), "x" * 5_000, "\x1b[2J"]
+    entries = [{"id": name, **wide} for name in reversed(names)]
+    with serve({"/v1/models": {"data": entries}}) as server:
+        [found] = await discover(places=[row("vllm", server)])
+    assert len(found.models) == MOST_MODELS
+    assert all(model.wire_name.startswith("m") for model in found.models)
+    assert {model.capabilities.max_context_tokens for model in found.models} == {32_768}

@@ -1,0 +1,301 @@
+from decimal import Decimal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.providers.fakes import paths_in
+from yourtool.errors import ConfigError, UnknownModelError
+from yourtool.models import AdapterCapabilities, Model, ModelId
+from yourtool.providers.catalogue.models import Catalogue
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loader(models="", prices=""):
+        (tmp_path / "models.toml").write_text(models)
+        (tmp_path / "prices.toml").write_text(prices)
+        return Catalogue.load(paths_in(tmp_path))
+
+    return loader
+
+
+def catalogue_of(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None) -> Catalogue:
+    return Catalogue(
+        (
+            Model(
+                id=name,
+                wire_name="x",
+                capabilities=AdapterCapabilities(),
+                aliases=(aliases or {}).get(name, ()),
+            )
+            for name in ids
+        ),
+        "2026-01-01",
+    )
+
+
+def test_the_shipped_tables_hold_the_models_of_the_contract_with_their_prices(load):
+    catalogue = load()
+    sonnet = catalogue.get("anthropic:claude-sonnet-4-6")
+    assert sonnet.price is not None
+    assert [
+        sonnet.price.input_per_mtok_usd,
+        sonnet.price.output_per_mtok_usd,
+        sonnet.price.cached_read_per_mtok_usd,
+        sonnet.price.cache_write_per_mtok_usd,
+    ] == [Decimal(text) for text in ("3.00", "15.00", "0.30", "3.75")]
+    gpt = catalogue.get("openai:gpt-5")
+    assert gpt.price is not None
+    assert (gpt.price.input_per_mtok_usd, gpt.price.output_per_mtok_usd) == (
+        Decimal("2.50"),
+        Decimal("10.00"),
+    )
+    assert gpt.uses_max_completion_tokens
+    for name in ("anthropic:claude-opus-4-7", "anthropic:claude-haiku-4-5", "openai:gpt-5-mini"):
+        assert catalogue.get(name).known
+    assert catalogue.get("openrouter:deepseek/deepseek-v3").wire_name == "deepseek/deepseek-v3"
+    assert catalogue.get("demo:tour").price is not None
+    assert len(catalogue.pricing_version) == len("2026-11-21")
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("anthropic:claude-sonnet-4-5", "budget"),
+        ("anthropic:claude-haiku-4-5", "budget"),
+        ("anthropic:claude-opus-4-6", "adaptive"),
+        ("anthropic:claude-sonnet-5", "adaptive"),
+        ("google:gemini-2.5-pro", "budget"),
+        ("google:gemini-3.5-flash", "effort"),
+        ("openai:gpt-5", None),
+    ],
+)
+def test_every_model_says_in_which_form_it_takes_a_level_of_thinking_r_adp_17(load, name, form):
+    model = load().get(name)
+    assert model.capabilities.supports_thinking
+    assert model.thinking == form
+
+
+def test_every_shipped_model_is_described_honestly_enough_to_be_used(load):
+    models = load().all()
+    assert len(models) > 20
+    for model in models:
+        can = model.capabilities
+        assert model.wire_name == ModelId.parse(model.id).name
+        assert 0 < can.max_output_tokens <= can.max_context_tokens
+        assert bool(can.accepted_image_media_types) >= can.supports_images
+
+
+@pytest.mark.parametrize(
+    ("name", "model_id"),
+    [
+        ("sonnet", "anthropic:claude-sonnet-4-6"),
+        ("opus", "anthropic:claude-opus-4-7"),
+        ("haiku", "anthropic:claude-haiku-4-5"),
+        ("gpt-5", "openai:gpt-5"),
+        ("anthropic:claude-opus-4-7", "anthropic:claude-opus-4-7"),
+        ("claude-opus-4-7", "anthropic:claude-opus-4-7"),
+        (" deepseek-v3 ", "openrouter:deepseek/deepseek-v3"),
+        ("deepseek/deepseek-v3", "openrouter:deepseek/deepseek-v3"),
+        ("tour", "demo:tour"),
+    ],
+)
+def test_an_id_an_alias_or_a_unique_tail_finds_its_model_r_rte_07(load, name, model_id):
+    assert load().resolve(name).id == model_id
+
+
+def test_a_tail_that_several_models_have_is_refused_with_all_of_them_r_rte_07():
+    catalogue = catalogue_of("a:gpt-oss", "b:x/gpt-oss", "c:gpt-oss-mini")
+    with pytest.raises(UnknownModelError, match="may mean `a:gpt-oss`, `b:x/gpt-oss`") as caught:
+        catalogue.resolve("gpt-oss")
+    assert caught.value.candidates == ("a:gpt-oss", "b:x/gpt-oss")
+    assert catalogue.resolve("gpt-oss-mini").id == "c:gpt-oss-mini"
+
+
+@pytest.mark.parametrize("name", ["sonet", "", "gtp-5", "nothing-like-it", "x:", ":x"])
+def test_a_name_that_means_nothing_is_refused_naming_the_form_r_can_08(load, name):
+    with pytest.raises(UnknownModelError, match="<provider>:<name>") as caught:
+        load().resolve(name)
+    if name == "sonet":
+        assert "did you mean `sonnet`?" in str(caught.value)
+        assert caught.value.candidates == ("sonnet",)
+
+
+@pytest.mark.parametrize("model_id", ["mine:qwen3:8b", "openrouter:a/b-v9", "mine:x"])
+def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it_r_adp_14_r_can_08(
+    load, model_id
+):
+    model = load().resolve(model_id)
+    assert model == load().get(model_id)
+    assert (model.id, model.known, model.price) == (model_id, False, None)
+    assert model.wire_name == model_id.partition(":")[2]
+    assert model.capabilities == AdapterCapabilities()
+    assert not model.capabilities.supports_images
+
+
+def test_models_of_this_machine_cost_nothing_which_is_a_price_r_oll_01(load):
+    for model_id in ("ollama:qwen3:8b", "llama-cpp:x", "lm-studio:x", "vllm:x"):
+        price = load().get(model_id).price
+        assert price is not None
+        assert (price.input_per_mtok_usd, price.output_per_mtok_usd) == (0, 0)
+
+
+def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_02(load):
+    catalogue = load("""
+        [models."ollama:qwen3:8b"]
+        aliases = ["qwen"]
+        max_context_tokens = 65536
+        """)
+    told = AdapterCapabilities(supports_tools=False, supports_thinking=True, max_context_tokens=9)
+    names = ("qwen3:8b", "other")
+    catalogue.learn(Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names)
+    qwen, other = catalogue.resolve("qwen"), catalogue.resolve("other")
+    assert qwen.capabilities == msgspec.structs.replace(told, max_context_tokens=65536)
+    assert (qwen.aliases, qwen.known, qwen.price) == (("qwen",), True, other.price)
+    assert other.capabilities == told
+    assert other.price is not None
+    assert [model.id for model in catalogue.all()][-1] == "ollama:other"
+
+
+def test_the_user_can_add_a_model_and_change_one_key_of_another_r_adp_14(load):
+    catalogue = load(
+        """
+        [models."local:llama"]
+        aliases = ["llama"]
+        wire_name = "Llama-3.3-70B"
+        supports_tools = false
+
+        [models."anthropic:claude-sonnet-4-6"]
+        max_context_tokens = 5000
+        """
+    )
+    llama = catalogue.resolve("llama")
+    assert (llama.id, llama.wire_name) == ("local:llama", "Llama-3.3-70B")
+    assert not llama.capabilities.supports_tools
+    sonnet = catalogue.resolve("sonnet")
+    assert sonnet.capabilities.max_context_tokens == 5000
+    assert sonnet.capabilities.supports_images
+    assert sonnet.price is not None
+
+
+def test_a_table_without_keys_names_a_model_with_the_defaults_of_its_provider_r_adp_14(load):
+    model = load('[models."openai:gpt-9"]\n').get("openai:gpt-9")
+    assert model.known
+    assert model.uses_max_completion_tokens
+    assert model.capabilities.supports_images
+
+
+def test_a_model_that_nobody_described_can_have_a_price_all_the_same(load):
+    rows = '[models."mine:x"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
+    model = load(prices=f'pricing_version = "2027-01-01"\n{rows}').get("mine:x")
+    assert model.price is not None
+    assert (model.known, model.price.output_per_mtok_usd) == (False, Decimal(2))
+    assert load().get("demo:file").price is not None
+
+
+def test_the_user_can_price_a_model_and_the_version_says_so(load):
+    catalogue = load(
+        prices="""
+        pricing_version = "2027-01-01"
+        [models."local:llama"]
+        input_per_mtok_usd = 0
+        output_per_mtok_usd = 0.1
+        [models."anthropic:claude-sonnet-4-6"]
+        input_per_mtok_usd = "1.5"
+        output_per_mtok_usd = 2
+        """,
+        models='[models."local:llama"]\n',
+    )
+    price = catalogue.get("local:llama").price
+    assert price is not None
+    assert price.output_per_mtok_usd == Decimal("0.1")
+    sonnet = catalogue.get("anthropic:claude-sonnet-4-6").price
+    assert sonnet is not None
+    assert sonnet.input_per_mtok_usd == Decimal("1.5")
+    assert sonnet.cached_read_per_mtok_usd is None
+    assert catalogue.pricing_version == load().pricing_version + "+2027-01-01"
+
+
+def test_an_amount_in_a_tier_that_is_no_price_is_refused(load):
+    tier = "above_prompt_tokens = 1, input_per_mtok_usd = nan, output_per_mtok_usd = 1"
+    row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = 1\ntiers = [{{ {tier} }}]"
+    with pytest.raises(ConfigError, match=r"prices.toml:4: .*tiers`: a price is zero or more"):
+        load("", f'[models."a:b"]\n{row}')
+
+
+def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it_whole(load):
+    shipped = load().get("google:gemini-2.5-pro").price
+    assert shipped is not None
+    [tier] = shipped.tiers
+    assert (tier.above_prompt_tokens, tier.output_per_mtok_usd) == (200_000, 15)
+    catalogue = load(
+        prices="""
+        pricing_version = "2027-01-01"
+        [models."google:gemini-2.5-pro"]
+        input_per_mtok_usd = 1
+        output_per_mtok_usd = 2
+        [models."openai:gpt-6-sol"]
+        input_per_mtok_usd = 1
+        output_per_mtok_usd = 2
+        [[models."openai:gpt-6-sol".tiers]]
+        above_prompt_tokens = 1_000
+        input_per_mtok_usd = 3.5
+        output_per_mtok_usd = 4
+        """
+    )
+    plain, tiered = (
+        catalogue.get(name).price for name in ("google:gemini-2.5-pro", "openai:gpt-6-sol")
+    )
+    assert plain is not None
+    assert tiered is not None
+    assert plain.tiers == ()
+    assert [each.input_per_mtok_usd for each in tiered.tiers] == [Decimal("3.5")]
+
+
+@pytest.mark.parametrize(
+    ("models", "prices", "complaint"),
+    [
+        ('[models."a:b"]\naliases = ["sonnet"]', "", "`a:b` and `anthropic:claude-sonnet-4-6` are"),
+        ('[models."a:b"]\naliases = ["two words"]', "", "models.toml:2: .*cannot be an alias"),
+        ('[models."a:b"]\naliases = ["show"]', "", "`show` cannot be an alias"),
+        ('[models."a:b"]\naliases = ["-"]', "", "`-` cannot be an alias"),
+        ('[models."a:b"]\nsupports_image = true', "", "toml:2: .*mean `supports_images`"),
+        ('[models."a:b"]\nsupports_tools = "no"', "", "toml:2: .*supports_tools"),
+        ("[models.b]\n", "", r"toml:1: `models.b`: `b` is not a model id"),
+        ("[model.b]\n", "", "`model`: there is no such key; did you mean `models`"),
+        ("[models", "", "models.toml: not TOML"),
+        ("", '[models."a:b"]\ninput_per_mtok_usd = 1', "`output_per_mtok_usd` is missing"),
+        ("", '[models."a:b"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 1', "a date such as"),
+        ("", 'pricing_version = "x"\n[models."a:b"]\ninput = 1', "prices.toml:3"),
+        ("", '[models."a:b"]\ntiers = [{ above_prompt_tokens = 9 }]', "`input_per_mtok_usd` - at"),
+        ("", '[models."a:b"]\ntiers = [{ above = 9 }]', 'prices.toml:2: .*tiers`: .* "?`?above'),
+    ],
+)
+def test_what_is_written_wrongly_is_told_with_its_place_r_rte_07(load, models, prices, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        load(models, prices)
+
+
+def test_the_way_out_of_a_taken_alias_is_to_take_it_from_its_owner_r_rte_07(load):
+    catalogue = load(
+        """
+        [models."a:b"]
+        aliases = ["sonnet"]
+        [models."anthropic:claude-sonnet-4-6"]
+        aliases = []
+        """
+    )
+    assert catalogue.resolve("sonnet").id == "a:b"
+
+
+NAMES = st.text("abc/:-.", min_size=1, max_size=6)
+
+
+@given(NAMES, NAMES)
+def test_every_well_formed_id_is_a_model_and_splits_at_its_first_colon_r_can_08(provider, name):
+    provider = provider.replace(":", "") or "p"
+    catalogue = catalogue_of("a:b")
+    model = catalogue.get(f"{provider}:{name}")
+    assert (model.provider, model.wire_name == name or model.known) == (provider, True)

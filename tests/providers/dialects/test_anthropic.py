@@ -1,0 +1,450 @@
+import json
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.providers.exchanges import (
+    NAMES,
+    READ,
+    complete,
+    exchange,
+    expected,
+    model,
+    play,
+    problems,
+    request,
+)
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.strategies import SESSION, Writer, histories
+from yourtool.messages import (
+    MessageMetadata,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import Request
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import SseEvent
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.tool_ids import ToolIdMap
+
+GOLDEN = Path(__file__).parent / "golden"
+SONNET = model("anthropic", "claude-sonnet-4-6")
+WHOLE = [
+    name
+    for name in NAMES
+    if exchange(name)["provider"] == "anthropic"
+    and expected(name)["complete"]
+    and expected(name)["error"] is None
+]
+UNTYPED = {
+    "anthropic-messages-93c7092e": "a server tool's result has a key newer than the types",
+    "anthropic-messages-f69bac28": "begins with the result of a call in the message before",
+}
+
+
+def wire(asked: Request) -> dict:
+    body = Anthropic().to_wire(asked).body
+    assert problems("anthropic", "messages", body) == []
+    return json.loads(body)
+
+
+def check_golden(name: str, body: bytes) -> None:
+    path = GOLDEN / name
+    if os.environ.get("WRITE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(body + b"\n")
+    assert body + b"\n" == path.read_bytes()
+
+
+def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01():
+    asked = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
+    posted = Anthropic().to_wire(asked)
+    assert posted.path == "/v1/messages"
+    assert posted.headers == {"anthropic-version": "2023-06-01"}
+    assert problems("anthropic", "messages", posted.body) == []
+    check_golden("anthropic.json", posted.body)
+
+
+def test_equal_requests_have_equal_bytes():
+    turned = msgspec.structs.replace(
+        READ, input_schema=dict(reversed(list(READ.input_schema.items())))
+    )
+    one = Anthropic().to_wire(request(SONNET, full(SONNET), (READ,))).body
+    two = Anthropic().to_wire(request(SONNET, full(SONNET), (turned,))).body
+    assert one == two
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(history=histories())
+def test_every_legal_history_makes_a_legal_request(history):
+    logging.disable(logging.WARNING)
+    try:
+        for target in (SONNET, model("anthropic", "claude-haiku-4-5")):
+            wire(request(target, view(history, target), (READ,)))
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was_r_adp_01(name):
+    asked, events = await _played(name)
+    body = json.loads(_body(asked, [complete(events)]))
+    sent = [turn["content"] for turn in body["messages"] if turn["role"] == "assistant"]
+    original = exchange(name)["response"]["body"]
+    if original.lstrip().startswith("{"):
+        content = json.loads(original)["content"]
+        assert sent == ([[_as_sent(block) for block in content if _says(block)]] if content else [])
+    else:
+        assert [block["type"] for turn in sent for block in turn] == _types(original)
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLE if name not in UNTYPED])
+async def test_what_is_sent_back_is_accepted(name):
+    asked, events = await _played(name)
+    assert problems("anthropic", "messages", _body(asked, [complete(events)])) == []
+
+
+async def test_a_paused_reply_and_its_continuation_are_one_turn():
+    asked, paused = await _played("anthropic-messages-ebb2d863")
+    _, rest = await _played("anthropic-messages-f69bac28")
+    assert complete(paused).stop_reason is StopReason.PAUSE_TURN
+    body = _body(asked, [complete(paused), complete(rest)])
+    assert problems("anthropic", "messages", body) == []
+    assert [turn["role"] for turn in json.loads(body)["messages"]] == ["user", "assistant", "user"]
+
+
+async def _played(name):
+    asked = request(SONNET)
+    events, error = await play(name, asked=asked)
+    assert error is None
+    return asked, events
+
+
+def _body(asked, replies):
+    """A request that holds the replies, each stored and read back, and goes on after them."""
+    writer = Writer()
+    history = [writer.message(Role.USER, [TextBlock("?")])]
+    for whole in replies:
+        history.append(as_message(whole, SONNET, writer))
+        history += [
+            writer.message(
+                Role.TOOL,
+                [ToolResultBlock(call.id, (TextBlock("ok"),))],
+                MessageMetadata(parent_tool_use_id=call.id),
+            )
+            for call in history[-1].tool_uses
+        ]
+    history.append(writer.message(Role.USER, [TextBlock("!")]))
+    plain = msgspec.structs.replace(SONNET, capabilities=AdapterCapabilities())
+    again = msgspec.structs.replace(asked, model=plain, messages=view(history, SONNET))
+    return Anthropic().to_wire(again).body
+
+
+def _says(block):
+    return block["type"] != "text" or block["text"].strip()
+
+
+def _as_sent(block):
+    """A block of an answer as a request may hold it: without nulls and notes for the reader."""
+    if block["type"] == "text":
+        return {key: value for key, value in block.items() if value is not None}
+    if block["type"] == "tool_use":
+        return {key: value for key, value in block.items() if key != "caller"}
+    return block
+
+
+def _types(stream):
+    frames = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: ")]
+    return [
+        frame["content_block"]["type"] for frame in frames if frame["type"] == "content_block_start"
+    ]
+
+
+def test_the_system_prompt_is_hoisted_and_neighbours_are_joined():
+    body = wire(request(SONNET, full(SONNET)))
+    assert [block["text"] for block in body["system"]] == [
+        "You write code.",
+        "Be brief.",
+        "Today is a Friday.",
+    ]
+    assert [turn["role"] for turn in body["messages"]] == ["user", "assistant"] * 2 + ["user"]
+    results = body["messages"][2]["content"]
+    assert [block["type"] for block in results] == ["tool_result", "tool_result"]
+    assert results[1]["is_error"] is True
+
+
+def test_breakpoints_are_where_the_plan_has_them_r_adp_18():
+    body = wire(request(SONNET, full(SONNET), (READ, msgspec.structs.replace(READ, name="b"))))
+    marked = []
+    for block in [*body["tools"], *body["system"], *_blocks(body)]:
+        if "cache_control" in block:
+            assert block.pop("cache_control") == {"type": "ephemeral"}
+            marked.append(block)
+    ends = [body["messages"][at]["content"][-1] for at in (2, -1)]
+    assert marked == [body["tools"][-1], body["system"][1], *ends]
+
+
+def _blocks(body):
+    return [block for turn in body["messages"] for block in turn["content"]]
+
+
+def test_two_requests_in_a_row_share_their_prefix():
+    history, ids = full(SONNET), ToolIdMap()
+    first = wire(request(SONNET, history[:6], (READ,), tool_ids=ids))
+    second = wire(request(SONNET, history, (READ,), tool_ids=ids))
+    assert (first["tools"], first["system"]) == (second["tools"], second["system"])
+    for body in (first, second):
+        for block in _blocks(body):
+            block.pop("cache_control", None)
+    assert second["messages"][: len(first["messages"])] == first["messages"]
+
+
+def test_a_model_without_a_cache_gets_no_breakpoints():
+    plain = model("anthropic", "x", capabilities=AdapterCapabilities(supports_images=True))
+    assert b"cache_control" not in Anthropic().to_wire(request(plain, full(plain), (READ,))).body
+
+
+def test_ids_the_api_refuses_are_minted_anew_and_others_are_kept():
+    ids, writer = ToolIdMap(), Writer()
+    good, bad = ids.canonical("anthropic", "toolu_1"), ids.canonical("anthropic", "functions.x:0")
+    foreign = ids.canonical("openai", "call_1")
+    calls = [ToolUseBlock(use, "f", {}) for use in (good, bad, foreign)]
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, calls, reply_metadata(SONNET.id)),
+    ]
+    body = wire(request(SONNET, view(history, SONNET), tool_ids=ids))
+    sent = [block["id"] for block in body["messages"][1]["content"]]
+    assert sent == ["toolu_1", f"call_{bad[3:]}", f"call_{foreign[3:]}"]
+    assert [block["tool_use_id"] for block in body["messages"][2]["content"]] == sent
+
+
+def _said(blocks, **metadata):
+    writer = Writer()
+    return (
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(
+            Role.ASSISTANT, blocks, msgspec.structs.replace(reply_metadata(SONNET.id), **metadata)
+        ),
+        writer.message(Role.USER, [TextBlock("!")]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kind"),
+    [
+        ([ThinkingBlock("hm"), TextBlock("a")], "thinking"),
+        ([TextBlock("a"), ThinkingBlock("hm", "sig")], "thinking"),
+        ([TextBlock("a"), RedactedThinkingBlock("x")], "redacted_thinking"),
+    ],
+)
+def test_a_dropped_block_writes_one_warning_with_five_fields_r_adp_05(blocks, kind, caplog):
+    body = wire(request(SONNET, _said(blocks)))
+    assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.session_id == SESSION
+    assert record.message_id == f"{2:026d}"
+    assert record.block_type == kind
+    assert record.adapter == "anthropic"
+    assert record.reason
+    for field in ("session_id", "message_id", "block_type", "adapter", "reason"):
+        assert f"{field}={getattr(record, field)}" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("form", "effort", "fields"),
+    [
+        (
+            "adaptive",
+            "high",
+            {
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "high"},
+            },
+        ),
+        ("effort", "minimal", {"output_config": {"effort": "low"}}),
+        ("budget", "low", {"thinking": {"type": "enabled", "budget_tokens": 2_048}}),
+        ("budget", "max", {"thinking": {"type": "enabled", "budget_tokens": 32_768}}),
+        ("adaptive", None, {}),
+        ("adaptive", "so-so", {}),
+    ],
+)
+def test_a_level_of_thinking_is_asked_for_in_the_models_own_form_r_adp_17(form, effort, fields):
+    target = model("anthropic", "claude-opus-4-7", thinking=form)
+    asked = request(target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000)
+    body = wire(asked)
+    assert {name: body[name] for name in ("thinking", "output_config") if name in body} == fields
+    assert ("temperature" in body) is ("thinking" not in fields)
+
+
+def test_signed_thinking_without_text_is_sent_back():
+    body = wire(request(SONNET, _said([ThinkingBlock("", "sig"), TextBlock("a")])))
+    assert body["messages"][1]["content"][0] == {
+        "type": "thinking",
+        "thinking": "",
+        "signature": "sig",
+    }
+
+
+def test_what_only_another_model_can_read_is_never_sent_r_can_13():
+    raw = {
+        "scope": {"provider": "anthropic", "model": "anthropic:other"},
+        "blocks": [{"at": 0, "block": {"type": "compaction", "content": "secret"}}],
+    }
+    history = _said([TextBlock("a")], provider_raw=raw)
+    assert b"secret" not in Anthropic().to_wire(request(SONNET, history)).body
+
+
+CALL = {"type": "tool_use", "id": "toolu_x", "name": "f", "input": {}}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"scope": 1},
+        {"blocks": [1, {"at": "x"}], "notes": 3},
+        {"blocks": [{"at": 0, "block": CALL}, {"at": 10**30, "block": {"type": 5}}]},
+    ],
+)
+def test_leftovers_of_no_known_shape_are_ignored(raw):
+    raw = {"scope": {"provider": "anthropic", "api": "messages", "model": SONNET.id}, **raw}
+    wire(request(SONNET, _said([TextBlock("a")], provider_raw=raw)))
+
+
+def test_a_picture_in_a_failed_result_is_dropped_for_the_text(caplog):
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = (
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(use, "f", {})]),
+        writer.message(Role.TOOL, [ToolResultBlock(use, (image(),), is_error=True)]),
+    )
+    body = wire(request(SONNET, history))
+    [result] = body["messages"][2]["content"]
+    assert [part["type"] for part in result["content"]] == ["text"]
+    assert [record.block_type for record in caplog.records] == ["image"]
+
+
+def test_thinking_is_asked_for_only_of_a_model_that_can():
+    asked = request(SONNET, full(SONNET), effort="medium", temperature=0.5, max_output_tokens=9_000)
+    body = wire(asked)
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 7_976}
+    assert "temperature" not in body
+    plain = model("anthropic", "x", capabilities=AdapterCapabilities())
+    assert "thinking" not in wire(
+        msgspec.structs.replace(asked, model=plain, messages=full(plain)[6:])
+    )
+
+
+def test_the_end_of_a_final_assistant_message_is_not_blank():
+    history = _said([TextBlock("so far \n")], stop_reason=StopReason.PAUSE_TURN)[:2]
+    assert wire(request(SONNET, history))["messages"][-1]["content"][-1]["text"] == "so far"
+
+
+def test_names_a_model_invented_are_sent_as_the_api_takes_them():
+    writer = Writer()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(writer.tool_use_id(), "a.b c" * 30, {})]),
+    ]
+    name = wire(request(SONNET, view(history, SONNET)))["messages"][1]["content"][0]["name"]
+    assert name == ("a_b_c" * 30)[:64]
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("end_turn", StopReason.END_TURN),
+        ("max_tokens", StopReason.MAX_TOKENS),
+        ("model_context_window_exceeded", StopReason.MAX_TOKENS),
+        ("stop_sequence", StopReason.STOP_SEQUENCE),
+        ("tool_use", StopReason.TOOL_USE),
+        ("pause_turn", StopReason.PAUSE_TURN),
+        ("refusal", StopReason.REFUSAL),
+        ("bored", StopReason.OTHER),
+    ],
+)
+def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
+    reply = Reply(request(SONNET))
+    frame = {"type": "message_delta", "delta": {"stop_reason": word}, "usage": {"output_tokens": 1}}
+    Anthropic().translate(SseEvent("", json.dumps(frame).encode()), reply)
+    assert (reply.stop_reason, reply.stop_detail) == (reason, word)
+    assert ("'bored'" in caplog.text) == (word == "bored")
+
+
+def test_counters_are_the_last_figures_that_are_not_null_r_adp_12():
+    reply, dialect = Reply(request(SONNET)), Anthropic()
+    start = {
+        "type": "message_start",
+        "message": {
+            "usage": {
+                "input_tokens": 10,
+                "output_tokens": 1,
+                "cache_read_input_tokens": 100,
+                "cache_creation_input_tokens": 20,
+            }
+        },
+    }
+    end = {
+        "type": "message_delta",
+        "delta": {},
+        "usage": {"input_tokens": 30, "output_tokens": 7, "cache_read_input_tokens": None},
+    }
+    for frame in (start, end):
+        list(dialect.translate(SseEvent("", json.dumps(frame).encode()), reply))
+    usage = complete(reply.finish()).usage
+    assert (usage.input_tokens, usage.output_tokens) == (30, 7)
+    assert (usage.cached_input_tokens, usage.cache_creation_input_tokens) == (100, 20)
+
+
+def _loop(thoughts, *between, last=()):
+    """A prompt, a call and its result, then more of the same reply, then perhaps a prompt."""
+    writer, own = Writer(), reply_metadata(SONNET.id)
+    history = [writer.message(Role.USER, [TextBlock("?")])]
+    for said in (thoughts, *between):
+        use = writer.tool_use_id()
+        history.append(
+            writer.message(Role.ASSISTANT, [*said, ToolUseBlock(use, "read_file", {})], own)
+        )
+        result = ToolResultBlock(use, (TextBlock("ok"),))
+        metadata = MessageMetadata(parent_tool_use_id=use)
+        history.append(writer.message(Role.TOOL, [result], metadata))
+    return (*history, *(writer.message(Role.USER, [TextBlock(words)]) for words in last))
+
+
+THOUGHT = ThinkingBlock("hm", "c2ln")
+
+
+@pytest.mark.parametrize(
+    ("history", "thinks"),
+    [
+        (_loop([THOUGHT]), True),
+        (_loop([THOUGHT], []), True),
+        (_loop([RedactedThinkingBlock("b3A=")], [TextBlock("a")]), True),
+        (_loop([]), False),
+        (_loop([], [THOUGHT]), False),
+        (_loop([], last=["stop, do this"]), False),
+        (_loop([THOUGHT], last=["and this"]), True),
+        (_loop([])[:1], True),
+    ],
+)
+def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply_r_swp_02(history, thinks):
+    # What another model began, or a reply that was stopped, has no reasoning to go on with.
+    target = model("anthropic", "claude-sonnet-4-5", id=SONNET.id, thinking="budget")
+    body = wire(request(target, history, (READ,), effort="high", temperature=0.5))
+    assert ("thinking" in body) is thinks
+    assert ("temperature" in body) is not thinks
+    adaptive = msgspec.structs.replace(target, thinking="adaptive")
+    assert "thinking" in wire(request(adaptive, history, (READ,), effort="high"))

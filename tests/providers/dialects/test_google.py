@@ -1,0 +1,506 @@
+import itertools
+import json
+import logging
+import os
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.providers.exchanges import (
+    READ,
+    Playback,
+    complete,
+    events_of,
+    exchange,
+    expected,
+    model,
+    play,
+    problems,
+    request,
+    validator,
+)
+from tests.providers.histories import as_message, full, image
+from tests.providers.rules import broken_rules
+from tests.strategies import Writer
+from yourtool.messages import (
+    MessageMetadata,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import OneTool
+from yourtool.providers.dialects.google import Google
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import WireAdapter
+
+GOLDEN = Path(__file__).parent / "golden"
+FLASH = model("google", "gemini-3.5-flash")
+OLDER = model("google", "gemini-2.5-flash", thinking="budget")
+SKIP = "skip_thought_signature_validator"
+
+
+def wire(asked):
+    body = json.loads(Google().to_wire(asked).body)
+    check = validator()
+    found = check.validate("gemini", "generateContent", body, model=asked.model.wire_name)
+    assert check.errors(found) == []
+    return body
+
+
+async def replies(*frames):
+    body = b"".join(b"data: " + json.dumps(frame).encode() + b"\r\n\r\n" for frame in frames)
+    asked = request(FLASH, view(full(FLASH), FLASH))
+    events, error = await events_of(WireAdapter(Google(), Playback([body]), "google"), asked)
+    assert broken_rules(events) == []
+    return events, error
+
+
+def frame(*parts, finish=None, **rest):
+    candidate = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    if finish:
+        candidate["finishReason"] = finish
+    return {"candidates": [candidate], **rest}
+
+
+@pytest.mark.parametrize(
+    ("target", "golden"), [(FLASH, "google.json"), (OLDER, "google_budget.json")]
+)
+def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, golden):
+    asked = request(
+        target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+    )
+    posted = Google().to_wire(asked)
+    name = target.wire_name
+    assert posted.path == f"/v1beta/models/{name}:streamGenerateContent?alt=sse"
+    assert posted.headers == {}
+    assert problems("gemini", "generateContent", posted.body) == []
+    if os.environ.get("WRITE_GOLDEN"):
+        (GOLDEN / golden).write_bytes(posted.body + b"\n")
+    assert posted.body + b"\n" == (GOLDEN / golden).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("gemini flash?x=1", "/v1beta/models/gemini%20flash%3Fx%3D1"),
+        ("tunedModels/mine", "/v1beta/tunedModels/mine"),
+    ],
+)
+def test_a_model_name_cannot_change_the_address(name, path):
+    posted = Google().to_wire(request(model("google", name), full(FLASH)))
+    assert posted.path == f"{path}:streamGenerateContent?alt=sse"
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        ("gemini-generate-01757666", "gemini-generate-a50f353a"),
+        ("gemini-generate-96debad4", "gemini-generate-ac371c76"),
+        ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642"),
+    ],
+)
+async def test_calls_go_back_as_the_recorded_client_sent_them_r_adp_01_r_adp_17(chain):
+    called, answered = map(exchange, chain)
+    ids, writer = ToolIdMap(), Writer()
+    asked = request(FLASH, tool_ids=ids)
+    events, _ = await play(chain[0], asked=asked)
+    said = as_message(complete(events), FLASH, writer)
+    results = [
+        writer.message(
+            Role.TOOL,
+            [ToolResultBlock(call.id, (TextBlock("x"),))],
+            MessageMetadata(parent_tool_use_id=call.id),
+        )
+        for call in said.tool_uses
+    ]
+    history = [writer.message(Role.USER, [TextBlock("?")]), said, *results]
+    ours = wire(request(FLASH, view(history, FLASH), (READ,), tool_ids=ids))["contents"]
+    theirs = answered["request"]["body"]["contents"]
+    assert [content["role"] for content in ours] == [content["role"] for content in theirs]
+    assert [_standard(part) for part in ours[1]["parts"]] == [
+        _standard(part) for part in theirs[1]["parts"]
+    ]
+    assert [_identity(part) for part in ours[2]["parts"]] == [
+        _identity(part) for part in theirs[2]["parts"]
+    ]
+    signatures = [call.get("signature") for call in expected(chain[0])["tool_calls"]]
+    assert [part.get("thoughtSignature") for part in ours[1]["parts"]] == signatures
+    assert called["response"]["status"] == 200
+
+
+def _standard(part):
+    """The recording client wrote signatures in the other alphabet of base64."""
+    signature = part.get("thoughtSignature")
+    if signature is None:
+        return part
+    return {**part, "thoughtSignature": signature.translate(str.maketrans("-_", "+/"))}
+
+
+def _identity(part):
+    answer = part["functionResponse"]
+    return answer["name"], answer.get("id")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gemini-generate-120919f4",
+        "gemini-generate-422bdae7",
+        "gemini-generate-7ff3370a",
+        "gemini-generate-aece74ea",
+        "gemini-generate-b965c499",
+        "gemini-generate-d042e9f5",
+        "gemini-generate-ea8f1642",
+    ],
+)
+async def test_every_signature_goes_back_on_its_part_and_only_to_its_model_r_adp_17(name):
+    events, error = await play(name, asked=request(FLASH))
+    assert error is None
+    writer = Writer()
+    user = writer.message(Role.USER, [TextBlock("?")])
+    history = [user, as_message(complete(events), FLASH, writer), user]
+    parts = wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"]
+    sent = [(_kind(part), part["thoughtSignature"]) for part in parts if "thoughtSignature" in part]
+    right = [(entry["on"], entry["signature"]) for entry in expected(name)["part_signatures"]]
+    assert sent == right
+    text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
+    assert text == expected(name)["text"]
+    for other in (OLDER, model("anthropic")):
+        shown = view(history, other)
+        assert all(message.metadata.provider_raw is None for message in shown)
+        assert "thoughtSignature" not in json.dumps(wire(request(other, shown)))
+
+
+def _kind(part):
+    if "text" in part:
+        return "text" if part["text"] else "empty_text"
+    return next(name for name in part if name != "thoughtSignature")
+
+
+async def test_a_text_that_was_signed_in_the_middle_is_cut_there_again():
+    events, _ = await replies(
+        frame({"text": "a "}),
+        frame({"text": "b", "thoughtSignature": "U0lH"}),
+        frame({"text": " c"}, finish="STOP"),
+    )
+    assert complete(events).final_content == (TextBlock("a b c"),)
+    writer = Writer()
+    user = writer.message(Role.USER, [TextBlock("?")])
+    said = as_message(complete(events), FLASH, writer)
+    parts = wire(request(FLASH, view([user, said, user], FLASH)))["contents"][1]["parts"]
+    assert parts == [
+        {"text": "a "},
+        {"text": "b", "thoughtSignature": "U0lH"},
+        {"text": " c"},
+    ]
+
+
+async def test_a_signed_thought_stands_alone_and_goes_back_as_a_thought():
+    events, _ = await replies(
+        frame({"text": "one", "thought": True}),
+        frame({"text": "two", "thought": True, "thoughtSignature": "U0lH"}),
+        frame({"text": "three", "thought": True}),
+        frame({"text": "", "thought": True, "thoughtSignature": "RU5E"}),
+        frame({"text": "Done."}, finish="STOP"),
+    )
+    assert complete(events).final_content == (
+        ThinkingBlock("one"),
+        ThinkingBlock("two", "U0lH"),
+        ThinkingBlock("three", "RU5E"),
+        TextBlock("Done."),
+    )
+    writer = Writer()
+    user = writer.message(Role.USER, [TextBlock("?")])
+    said = as_message(complete(events), FLASH, writer)
+    parts = wire(request(FLASH, view([user, said, user], FLASH)))["contents"][1]["parts"]
+    assert parts[1] == {"text": "two", "thought": True, "thoughtSignature": "U0lH"}
+
+
+def test_another_models_calls_say_that_they_have_no_signature_where_one_is_needed():
+    history = full(model("openai", "gpt-4o"))
+    parts = wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"]
+    calls = [part for part in parts if "functionCall" in part]
+    assert [call.get("thoughtSignature") for call in calls] == [SKIP, None]
+    parts = wire(request(OLDER, view(history, OLDER)))["contents"][1]["parts"]
+    assert not any("thoughtSignature" in part for part in parts)
+
+
+def test_answers_follow_their_calls_at_once_and_pictures_after_them_r_adp_05():
+    contents = wire(request(FLASH, view(full(FLASH), FLASH)))["contents"]
+    assert [content["role"] for content in contents] == [
+        "user",
+        "model",
+        "user",
+        "user",
+        "model",
+        "user",
+    ]
+    assert [part["functionResponse"]["response"] for part in contents[2]["parts"]] == [
+        {"output": "one\ntwo"},
+        {"error": "`path` is required"},
+    ]
+    assert [sorted(part) for part in contents[3]["parts"]] == [["text"], ["inlineData"]]
+    assert contents[5]["parts"][1]["fileData"]["fileUri"] == "https://example.org/cat.png"
+
+
+def test_system_messages_are_parts_of_one_instruction():
+    body = wire(request(FLASH, full(FLASH)))
+    assert body["systemInstruction"] == {
+        "parts": [
+            {"text": "You write code."},
+            {"text": "Be brief."},
+            {"text": "Today is a Friday."},
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    "roles", [[], ["assistant"], ["user", "assistant"], ["assistant", "assistant", "user"]]
+)
+def test_a_conversation_begins_and_ends_with_the_user_r_swp_02(roles):
+    writer = Writer()
+    history = [writer.message(Role(role), [TextBlock("x")]) for role in roles]
+    contents = wire(request(FLASH, history))["contents"]
+    assert contents[0]["role"] == contents[-1]["role"] == "user"
+    assert all(a["role"] != b["role"] for a, b in itertools.pairwise(contents))
+
+
+def test_names_that_google_refuses_are_changed_alike_in_call_and_answer():
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(use, "9 lives", {})]),
+        writer.message(
+            Role.TOOL, [ToolResultBlock(use, ())], MessageMetadata(parent_tool_use_id=use)
+        ),
+    ]
+    _, said, answered = wire(request(FLASH, history))["contents"]
+    assert said["parts"][0]["functionCall"] == {"name": "_9_lives", "args": {}}
+    assert answered["parts"][0]["functionResponse"] == {
+        "name": "_9_lives",
+        "response": {"output": "(no output)"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "effort", "config"),
+    [
+        (FLASH, None, None),
+        (FLASH, "low", {"includeThoughts": True, "thinkingLevel": "low"}),
+        (FLASH, "xhigh", {"includeThoughts": True, "thinkingLevel": "high"}),
+        (FLASH, "so-so", None),
+        (OLDER, "medium", {"includeThoughts": True, "thinkingBudget": 8_192}),
+        (model("google", "gemma-3", capabilities=AdapterCapabilities()), "high", None),
+    ],
+)
+def test_thinking_is_asked_for_in_the_models_own_form_r_adp_17(target, effort, config):
+    body = wire(request(target, full(target)[6:7], effort=effort))
+    assert body["generationConfig"].get("thinkingConfig") == config
+
+
+def test_what_cannot_be_sent_is_told_once_r_adp_05(caplog):
+    blind = model("google", "gemma-3", capabilities=AdapterCapabilities())
+    writer = Writer()
+    own = MessageMetadata(model=blind.id)
+    history = [
+        writer.message(Role.USER, [image()]),
+        writer.message(Role.ASSISTANT, [ThinkingBlock("hm")], own),
+    ]
+    contents = wire(request(blind, history))["contents"]
+    assert contents == [
+        {"role": "user", "parts": [{"text": "(an image that could not be shown to you)"}]}
+    ]
+    assert [record.block_type for record in caplog.records] == ["image", "thinking"]
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("STOP", StopReason.END_TURN),
+        ("MAX_TOKENS", StopReason.MAX_TOKENS),
+        ("SAFETY", StopReason.CONTENT_FILTER),
+        ("MALFORMED_FUNCTION_CALL", StopReason.ERROR),
+        ("OTHER", StopReason.OTHER),
+        ("SOMETHING_NEW", StopReason.OTHER),
+    ],
+)
+async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
+    events, error = await replies(frame({"text": "x"}, finish=word))
+    assert error is None
+    assert (complete(events).stop_reason, complete(events).stop_detail) == (reason, word)
+    warnings = [record for record in caplog.records if "not known" in record.getMessage()]
+    assert bool(warnings) is (word == "SOMETHING_NEW")
+
+
+async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged_r_adp_06():
+    call = {"functionCall": {"name": "f", "args": {"a": 1}}}
+    events, _ = await replies(frame(call, call, finish="MAX_TOKENS"))
+    first, last = complete(events).final_content
+    assert list(complete(events).tool_input_errors) == [last.id]
+    assert first.input == last.input == {"a": 1}
+
+
+async def test_parts_that_nobody_knows_are_kept_for_their_model():
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    events, _ = await replies(frame({"text": "Here:"}, picture, {"text": "Nice?"}, finish="STOP"))
+    assert complete(events).final_content == (TextBlock("Here:"), TextBlock("Nice?"))
+    writer = Writer()
+    user = writer.message(Role.USER, [TextBlock("?")])
+    said = as_message(complete(events), FLASH, writer)
+    parts = wire(request(FLASH, view([user, said, user], FLASH)))["contents"][1]["parts"]
+    assert parts == [{"text": "Here:"}, picture, {"text": "Nice?"}]
+
+
+async def test_further_candidates_are_not_mixed_in():
+    other = {"content": {"parts": [{"text": "no"}]}, "index": 1, "finishReason": "STOP"}
+    both = frame({"text": "yes"}, finish="STOP")
+    both["candidates"].append(other)
+    events, _ = await replies(both)
+    assert complete(events).final_content == (TextBlock("yes"),)
+
+
+async def test_a_stream_without_a_reason_for_its_end_is_an_error():
+    events, error = await replies(frame({"text": "x"}))
+    assert error is not None and error.error_class == "network"
+    assert complete(events).stop_reason is StopReason.ERROR
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"usageMetadata":{"promptTokenCount":3}}', b"{"])
+async def test_a_document_without_a_reply_is_an_error(body):
+    speaker = WireAdapter(Google(), Playback([body]), "google")
+    events, error = await events_of(speaker, request(FLASH))
+    assert error is not None
+    assert events == []
+
+
+@pytest.mark.parametrize(
+    ("usage", "buckets"),
+    [
+        ({"promptTokenCount": 10, "candidatesTokenCount": 2}, (10, 2, 0, None)),
+        (
+            {"promptTokenCount": 10, "cachedContentTokenCount": 8, "thoughtsTokenCount": 5},
+            (2, 5, 8, 5),
+        ),
+        (
+            {
+                "promptTokenCount": 10,
+                "cachedContentTokenCount": 12,
+                "toolUsePromptTokenCount": 1,
+                "candidatesTokenCount": 1,
+            },
+            (0, 1, 12, None),
+        ),
+    ],
+)
+async def test_counters_are_disjoint_and_never_negative_r_adp_12(usage, buckets):
+    events, _ = await replies(frame({"text": "x"}, finish="STOP", usageMetadata=usage))
+    found = complete(events).usage
+    assert buckets == (
+        found.input_tokens,
+        found.output_tokens,
+        found.cached_input_tokens,
+        found.reasoning_tokens,
+    )
+
+
+async def test_counters_that_are_missing_are_estimated_r_adp_13():
+    events, _ = await replies(
+        frame({"text": "x"}, finish="STOP", usageMetadata={"trafficType": "ON_DEMAND"})
+    )
+    assert complete(events).usage.estimated
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (
+            400,
+            {
+                "code": 400,
+                "message": "API key not valid. Please pass a valid API key.",
+                "status": "INVALID_ARGUMENT",
+                "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+            },
+            "auth",
+        ),
+        (403, {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}, "auth"),
+        (
+            400,
+            {"code": 400, "message": "bad role", "status": "INVALID_ARGUMENT"},
+            "invalid_request",
+        ),
+        (
+            400,
+            {
+                "code": 400,
+                "message": "The input token count (1100000) exceeds the maximum number of tokens"
+                " allowed (1048576).",
+                "status": "INVALID_ARGUMENT",
+            },
+            "context_overflow",
+        ),
+        (500, {"code": 500, "message": "internal", "status": "INTERNAL"}, "server_error"),
+        (504, {"code": 504, "message": "late", "status": "DEADLINE_EXCEEDED"}, "server_error"),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda error: error, lambda error: [error]])
+async def test_errors_have_their_class_also_in_an_array_r_adp_07(status, body, kind, wrap):
+    transport = Playback([json.dumps(wrap({"error": body})).encode()], status)
+    _, error = await events_of(WireAdapter(Google(), transport, "google"), request(FLASH))
+    assert error is not None
+    assert (error.error_class, error.status) == (kind, status)
+    assert body["message"][:20] in error.message
+
+
+async def test_the_wait_that_google_asks_for_stands_in_the_body_r_adp_08():
+    _, error = await play("gemini-generate-0d4b01b1", asked=request(FLASH))
+    assert error is not None
+    assert error.retry_after == 48
+
+
+@pytest.fixture(autouse=True)
+def _level(caplog):
+    caplog.set_level(logging.WARNING)
+
+
+async def test_a_part_that_holds_nothing_is_not_sent_back():
+    empty = {"thought": True}
+    parts = [empty, {"text": "Hi"}, {"functionCall": None}, empty]
+    events, error = await replies(
+        {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
+    )
+    assert error is None
+    writer = Writer()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        as_message(complete(events), FLASH, writer),
+        writer.message(Role.USER, [TextBlock("and?")]),
+    ]
+    assert wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"] == [{"text": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("9lives", "_9lives"), ("-x", "_-x"), ("9" * 80, "_" + "9" * 63)]
+)
+def test_a_tool_whose_name_begins_with_no_letter_has_one_name_everywhere(name, sent):
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(use, name, {})]),
+        writer.message(Role.TOOL, [ToolResultBlock(use, (TextBlock("ok"),))]),
+    ]
+    own = replace(READ, name=name)
+    body = wire(request(FLASH, history, (own,), tool_choice=OneTool(name)))
+    [declared] = body["tools"][0]["functionDeclarations"]
+    calling = body["toolConfig"]["functionCallingConfig"]
+    called, answered = (content["parts"][0] for content in body["contents"][1:])
+    assert {declared["name"], *calling["allowedFunctionNames"]} == {sent}
+    assert called["functionCall"]["name"] == answered["functionResponse"]["name"] == sent

@@ -1,0 +1,119 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.providers.exchanges import validator
+from tests.strategies import json_values
+from yourtool.providers.dialects.google_schema import google_schema
+from yourtool.tools.builtin import default_toolbox
+
+
+def of(**properties):
+    return google_schema({"type": "object", "properties": properties})
+
+
+def one(schema):
+    cleaned = of(x=schema)
+    assert cleaned is not None
+    return cleaned["properties"]["x"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "cleaned"),
+    [
+        (
+            {
+                "type": "string",
+                "title": "T",
+                "description": "d",
+                "default": "a",
+                "pattern": "a+",
+                "format": "uri",
+                "minLength": 1,
+                "examples": ["a"],
+            },
+            {"type": "string", "title": "T", "description": "d", "default": "a"},
+        ),
+        ({"type": "integer", "minimum": 1, "multipleOf": 2}, {"type": "integer"}),
+        ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
+        ({"type": "array"}, {"type": "array", "items": {"type": "string"}}),
+        ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+        ({"enum": ["a", "b", None]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"enum": [1, 2]}, {"type": "integer", "description": "One of 1, 2."}),
+        ({"oneOf": [{"const": "a"}, {"const": "b"}]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "string", "nullable": True}),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "integer", "maximum": 3}]},
+            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        ),
+        (
+            {"allOf": [{"properties": {"a": {}}, "required": ["a", "b"]}], "type": "object"},
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+        ),
+        ({}, {"type": "string"}),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "object"}),
+    ],
+)
+def test_a_schema_keeps_what_google_has_a_word_for_r_seed_04(schema, cleaned):
+    assert one(schema) == cleaned
+
+
+def test_references_are_written_out_and_those_that_turn_in_circles_end_r_seed_04():
+    schema = {
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/Tree", "description": "A tree."}},
+        "$defs": {
+            "Tree": {
+                "type": "object",
+                "properties": {"left": {"$ref": "#/$defs/Tree"}, "leaf": {"$ref": "#/$defs/Leaf"}},
+            },
+            "Leaf": {"type": "integer"},
+        },
+    }
+    cleaned = google_schema(schema)
+    assert cleaned is not None
+    assert cleaned["properties"]["tree"] == {
+        "type": "object",
+        "description": "A tree.",
+        "properties": {"left": {"type": "object"}, "leaf": {"type": "integer"}},
+    }
+
+
+def test_a_tool_without_arguments_has_no_schema():
+    assert google_schema({"type": "object", "properties": {}}) is None
+    assert google_schema({}) is None
+
+
+def test_every_tool_of_ours_keeps_its_arguments_and_descriptions():
+    for tool in default_toolbox().definitions:
+        cleaned = google_schema(tool.input_schema)
+        assert cleaned is not None
+        assert cleaned["properties"].keys() == tool.input_schema["properties"].keys()
+        assert cleaned.get("required", []) == tool.input_schema["required"]
+        for name, schema in tool.input_schema["properties"].items():
+            assert cleaned["properties"][name].get("description") == schema.get("description")
+
+
+_KEYS = st.sampled_from(
+    ["type", "enum", "const", "anyOf", "oneOf", "allOf", "items", "properties", "$ref", "required"]
+)
+_SCHEMAS = st.recursive(
+    st.dictionaries(_KEYS, json_values | st.sampled_from(["string", "array", "#/$defs/a"])),
+    lambda inner: st.dictionaries(
+        _KEYS, inner | st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_SCHEMAS, _SCHEMAS)
+def test_anything_at_all_becomes_a_schema_that_google_takes_r_swp_02(schema, definition):
+    whole = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}
+    declared = {"name": "f", "description": "", "parameters": google_schema(whole)}
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "x"}]}],
+        "tools": [{"functionDeclarations": [declared]}],
+    }
+    check = validator()
+    assert check.errors(check.validate("gemini", "generateContent", body)) == []

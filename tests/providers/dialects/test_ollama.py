@@ -1,0 +1,249 @@
+import json
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.providers.exchanges import (
+    READ,
+    Playback,
+    complete,
+    events_of,
+    model,
+    play,
+    problems,
+    request,
+    validator,
+)
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.strategies import Writer, histories
+from yourtool.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart
+from yourtool.errors import NetworkError
+from yourtool.messages import (
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.dialects.ollama import Ollama
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Patience, WireAdapter
+
+GOLDEN = Path(__file__).parent / "golden"
+QWEN = model("ollama", "qwen3:8b")
+OSS = model("ollama", "gpt-oss:20b")
+
+
+def able(target, **changes):
+    capabilities = msgspec.structs.replace(target.capabilities, **changes)
+    return msgspec.structs.replace(target, capabilities=capabilities)
+
+
+def wire(asked):
+    posted = Ollama().to_wire(asked)
+    assert posted.path == "/api/chat"
+    check = validator()
+    assert check.validate("ollama", "chat", json.loads(posted.body)) == []
+    return json.loads(posted.body)
+
+
+def line(message=None, **rest):
+    said = {"role": "assistant", "content": "", **(message or {})}
+    return json.dumps({"model": "m", "message": said, "done": False, **rest}).encode() + b"\n"
+
+
+def done(**rest):
+    counted = {"prompt_eval_count": 10, "eval_count": 5}
+    return line(done=True, **{"done_reason": "stop", **counted, **rest})
+
+
+def call(name, arguments=None, **rest):
+    return {"function": {"name": name, "arguments": arguments or {}}, **rest}
+
+
+async def played(*lines, asked=None):
+    speaker = WireAdapter(Ollama(), Playback(lines), "ollama", patience=Patience(linger=0.001))
+    return await events_of(speaker, asked or request(QWEN))
+
+
+def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01():
+    asked = request(
+        QWEN, full(QWEN), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+    )
+    body = Ollama().to_wire(asked).body
+    assert problems("ollama", "chat", body) == []
+    path = GOLDEN / "ollama.json"
+    if os.environ.get("WRITE_GOLDEN"):
+        path.write_bytes(body + b"\n")
+    assert body + b"\n" == path.read_bytes()
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(history=histories())
+def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
+    logging.disable(logging.WARNING)
+    try:
+        asked = request(QWEN, view(history, QWEN), (READ,))
+        assert problems("ollama", "chat", Ollama().to_wire(asked).body) == []
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_the_context_asked_for_is_the_one_routing_reckons_with_and_nothing_is_cut_r_oll_04():
+    body = wire(request(able(QWEN, max_context_tokens=12_345), full(QWEN)))
+    assert body["options"]["num_ctx"] == 12_345
+    assert body["options"]["num_predict"] == 4096
+    assert (body["truncate"], body["shift"]) == (False, False)
+
+
+def test_arguments_are_objects_and_results_name_their_tool_and_follow_in_order_r_oll_01():
+    messages = wire(request(QWEN, full(QWEN)))["messages"]
+    [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
+    answers = [message for message in messages if message["role"] == "tool"]
+    assert calls[0]["function"]["arguments"] == {"a": "ü", "limit": 5, "path": "b.txt"}
+    assert [each["id"] for each in calls] == [each["tool_call_id"] for each in answers]
+    assert {each["tool_name"] for each in answers} == {"read_file"}
+    assert [each["content"] for each in answers] == ["one\ntwo", "Error: `path` is required"]
+
+
+def test_a_model_without_tools_gets_none_r_oll_05():
+    assert "tools" in wire(request(QWEN, full(QWEN), (READ,)))
+    assert "tools" not in wire(request(able(QWEN, supports_tools=False), full(QWEN), (READ,)))
+
+
+def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning_r_adp_05(caplog):
+    messages = wire(request(QWEN, full(QWEN)))["messages"]
+    shown = [message for message in messages if "images" in message]
+    assert [message["content"] for message in shown] == [
+        "What is in this picture?",
+        "The images that the tools returned:",
+    ]
+    assert caplog.records[-1].reason == "it fetches no images"
+    asked = request(QWEN, [Writer().message(Role.USER, [image("https://x.example/a", "url")])])
+    assert wire(asked)["messages"][0]["content"] == "(an image that could not be shown to you)"
+
+
+def test_images_of_a_result_without_words_are_pointed_at():
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = [
+        writer.message(Role.ASSISTANT, [ToolUseBlock(use, "look", {})]),
+        writer.message(Role.TOOL, [ToolResultBlock(use, (image(),))]),
+    ]
+    _, answer, shown = wire(request(QWEN, history))["messages"]
+    assert (answer["content"], len(shown["images"])) == ("(see the images below)", 1)
+
+
+@pytest.mark.parametrize(
+    ("target", "effort", "think"),
+    [
+        (QWEN, None, False),
+        (QWEN, "so-so", False),
+        (QWEN, "low", True),
+        (OSS, "low", "low"),
+        (OSS, "max", "high"),
+        (OSS, None, False),
+        (able(QWEN, supports_thinking=False), "high", None),
+    ],
+)
+def test_thinking_is_asked_for_as_the_model_takes_it_r_adp_17(target, effort, think):
+    assert wire(request(target, full(target), effort=effort)).get("think") == think
+
+
+async def test_what_a_model_thought_is_shown_to_it_again():
+    name = "ollama-chat-f22fb06d"
+    events, _ = await play(name)
+    thinking, *_ = complete(events).final_content
+    history = [as_message(complete(events), QWEN, Writer())]
+    [_, said, *_] = wire(request(QWEN, view(history, QWEN)))["messages"]
+    assert isinstance(thinking, ThinkingBlock)
+    assert said["thinking"] == thinking.text
+
+
+async def test_parallel_calls_over_several_lines_are_whole_one_by_one_r_oll_01():
+    ids = ToolIdMap()
+    events, error = await played(
+        line({"tool_calls": [call("f", {"n": 2**60})]}),
+        line({"tool_calls": [call("g", index=1), call("f", id="call_x")]}),
+        done(),
+        asked=request(QWEN, tool_ids=ids),
+    )
+    assert error is None
+    whole = complete(events)
+    assert [(use.name, use.input) for use in whole.final_content] == [
+        ("f", {"n": 2**60}),
+        ("g", {}),
+        ("f", {}),
+    ]
+    assert whole.stop_reason is StopReason.TOOL_USE
+    assert whole.stop_detail == "stop"
+    kinds = (ToolUseStart, ToolUseInputDelta, ToolUseEnd)
+    assert [type(event) for event in events if isinstance(event, kinds)] == [*kinds] * 3
+    known = [ids.known_wire("ollama", use.id) for use in whole.final_content]
+    assert known == [None, None, "call_x"]
+
+
+async def test_arguments_as_text_are_read_too():
+    function = {"name": "f", "arguments": '{"a":1}'}
+    events, _ = await played(line({"tool_calls": [{"function": function}]}), done())
+    assert complete(events).final_content[0].input == {"a": 1}
+
+
+async def test_tool_calls_written_as_words_are_words_r_oll_05():
+    words = '{"name": "shell", "arguments": {"command": "rm -rf /"}}'
+    events, _ = await played(line({"content": words}), done())
+    assert complete(events).final_content == (TextBlock(words),)
+    assert complete(events).stop_reason is StopReason.END_TURN
+
+
+@pytest.mark.parametrize(
+    ("word", "stop"),
+    [
+        ("stop", StopReason.END_TURN),
+        ("length", StopReason.MAX_TOKENS),
+        ("load", StopReason.OTHER),
+        ("moonlight", StopReason.OTHER),
+        ("", StopReason.END_TURN),
+    ],
+)
+async def test_why_it_ended_is_told_r_adp_11(word, stop):
+    events, error = await played(line({"content": "a"}), done(done_reason=word))
+    assert error is None
+    assert complete(events).stop_reason is stop
+
+
+async def test_a_prompt_that_was_not_counted_is_estimated_r_adp_13():
+    events, _ = await played(line({"content": "a"}), line(done=True, eval_count=5))
+    assert complete(events).usage.estimated
+    events, _ = await played(line({"content": "a"}), done())
+    usage = complete(events).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (10, 5, False)
+
+
+async def test_a_stream_without_its_last_line_is_broken():
+    events, error = await played(line({"content": "a"}))
+    assert isinstance(error, NetworkError)
+    assert complete(events).stop_reason is StopReason.ERROR
+    assert complete(events).final_content == (TextBlock("a"),)
+
+
+async def test_an_error_inside_the_stream_keeps_the_words_before_it_r_adp_09():
+    events, error = await played(line({"content": "a"}), b'{"error":"out of memory"}\n')
+    assert error is not None
+    assert "out of memory" in str(error)
+    assert complete(events).final_content == (TextBlock("a"),)
+
+
+def test_a_message_of_nothing_is_left_out():
+    writer = Writer()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ThinkingBlock("", "x")], reply_metadata(QWEN.id)),
+    ]
+    assert [each["role"] for each in wire(request(QWEN, history))["messages"]] == ["user"]

@@ -1,0 +1,469 @@
+import json
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.providers.exchanges import (
+    READ,
+    Playback,
+    complete,
+    events_of,
+    model,
+    play,
+    problems,
+    request,
+)
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.rules import broken_rules
+from tests.strategies import Writer, histories
+from yourtool.errors import ConfigError
+from yourtool.messages import (
+    MessageMetadata,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import OneTool
+from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.registry import dialect_of
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.rows import ProviderRow
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import WireAdapter
+
+GOLDEN = Path(__file__).parent / "golden"
+GPT = model("openai", "gpt-4o")
+REASONER = model("openai", "gpt-5", uses_max_completion_tokens=True, accepts_temperature=False)
+ROUTED = model("openrouter", "deepseek/deepseek-v3")
+
+
+def wire(asked, *, provider="openai", **quirks):
+    body = OpenAIChat(quirks).to_wire(asked).body
+    assert problems(provider, "chat", body) == []
+    return json.loads(body)
+
+
+def check_golden(name, body):
+    path = GOLDEN / name
+    if os.environ.get("WRITE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(body + b"\n")
+    assert body + b"\n" == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("target", "quirks", "golden"),
+    [
+        (GPT, {}, "openai_chat.json"),
+        (REASONER, {"system_role": "developer"}, "openai_chat_reasoner.json"),
+        (ROUTED, {"effort": "reasoning"}, "openrouter_chat.json"),
+    ],
+)
+def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, quirks, golden):
+    asked = request(
+        target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+    )
+    posted = OpenAIChat(quirks).to_wire(asked)
+    assert posted.path == "/chat/completions"
+    assert problems(target.provider, "chat", posted.body) == []
+    check_golden(golden, posted.body)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(history=histories())
+def test_every_legal_history_makes_a_legal_request(history):
+    logging.disable(logging.WARNING)
+    try:
+        for target in (GPT, ROUTED):
+            asked = request(target, view(history, target), (READ,))
+            wire(asked, provider=target.provider)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_system_messages_are_one_and_first():
+    messages = wire(request(GPT, full(GPT)))["messages"]
+    assert messages[0] == {
+        "role": "system",
+        "content": "You write code.\n\nBe brief.\n\nToday is a Friday.",
+    }
+    assert [message["role"] for message in messages].count("system") == 1
+
+
+def test_results_answer_under_the_id_of_their_call_and_arguments_are_text():
+    messages = wire(request(GPT, full(GPT)))["messages"]
+    [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
+    answers = [message for message in messages if message["role"] == "tool"]
+    assert [call["id"] for call in calls] == [answer["tool_call_id"] for answer in answers]
+    assert calls[0]["function"]["arguments"] == '{"a":"ü","limit":5,"path":"b.txt"}'
+
+
+def test_a_failed_result_says_so_in_its_words_r_adp_05():
+    answers = [
+        message
+        for message in wire(request(GPT, full(GPT)))["messages"]
+        if message["role"] == "tool"
+    ]
+    assert answers[0]["content"] == "one\ntwo"
+    assert answers[1]["content"] == "Error: `path` is required"
+
+
+def test_images_of_results_follow_in_a_user_message_r_adp_05():
+    messages = wire(request(GPT, full(GPT)))["messages"]
+    at = max(place for place, message in enumerate(messages) if message["role"] == "tool")
+    assert messages[at + 1]["role"] == "user"
+    assert [part["type"] for part in messages[at + 1]["content"]] == ["text", "image_url"]
+    assert messages[at + 1]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
+
+
+def test_images_stay_in_results_where_the_server_takes_them():
+    asked = request(GPT, full(GPT))
+    messages = wire(asked, provider="openai-compat", images_in_tool_results=True)["messages"]
+    [answer, _] = [message for message in messages if message["role"] == "tool"]
+    assert [part["type"] for part in answer["content"]] == ["text", "image_url"]
+
+
+def test_dropped_images_and_thinking_write_one_warning_each_r_adp_05(caplog):
+    blind = model("openai", "gpt-3.5-turbo", capabilities=AdapterCapabilities())
+    wire(request(blind, full(blind)))
+    assert [record.block_type for record in caplog.records] == [
+        "image",
+        "thinking",
+        "redacted_thinking",
+        "image",
+        "image",
+    ]
+    assert {record.adapter for record in caplog.records} == {"openai"}
+
+
+def test_a_message_of_nothing_but_an_image_that_cannot_be_shown_says_so():
+    blind = model("openai", "gpt-3.5-turbo", capabilities=AdapterCapabilities())
+    history = [Writer().message(Role.USER, [image()])]
+    assert wire(request(blind, history))["messages"] == [
+        {"role": "user", "content": "(an image that could not be shown to you)"}
+    ]
+
+
+def test_a_message_without_words_or_calls_is_left_out():
+    writer = Writer()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ThinkingBlock("hm")], reply_metadata(GPT.id)),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(writer.tool_use_id(), "f", {})]),
+    ]
+    messages = wire(request(GPT, view(history, GPT)))["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert messages[1]["content"] is None
+
+
+def test_an_answer_that_calls_nothing_sends_no_list_of_calls():
+    messages = wire(request(GPT, full(GPT)))["messages"]
+    assert all(message.get("tool_calls", True) for message in messages)
+
+
+def test_a_reasoning_model_gets_only_what_it_takes():
+    body = wire(
+        request(REASONER, full(REASONER), temperature=0.5, stop_sequences=("x",), effort="low")
+    )
+    assert body["max_completion_tokens"] == 4096
+    assert body["reasoning_effort"] == "low"
+    assert not {"max_tokens", "temperature", "stop"} & body.keys()
+
+
+def test_without_tools_no_list_of_tools_is_sent():
+    assert "tools" not in wire(request(GPT, full(GPT)))
+
+
+COMMON = {
+    "": {"model", "messages", "stream", "stream_options", "max_tokens", "tools", "tool_choice",
+         "temperature", "stop"},
+    "messages": {"role", "content", "tool_calls", "tool_call_id"},
+    "content": {"type", "text"},
+    "tool_calls": {"id", "type", "function"},
+    "tools": {"type", "function"},
+    "function": {"name", "arguments", "description", "parameters"},
+    "tool_choice": {"type", "function"},
+    "stream_options": {"include_usage"},
+}  # fmt: skip
+"""What any server that speaks Chat Completions has known from the beginning, by place."""
+
+
+def uncommon(value, place=""):
+    """Yield the fields that a strict server of an older kind would refuse."""
+    if isinstance(value, list):
+        for each in value:
+            yield from uncommon(each, place)
+    elif isinstance(value, dict) and place != "parameters":
+        for name, inner in value.items():
+            if name not in COMMON[place]:
+                yield f"{place}.{name}"
+            yield from uncommon(inner, name)
+
+
+@pytest.mark.parametrize("choice", ["auto", "any", "none", OneTool("read_file")])
+def test_an_unknown_server_gets_no_field_that_is_one_vendors_own_r_adp_20(choice):
+    unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
+    said = view(full(ROUTED), unknown)
+    asked = request(
+        unknown,
+        said,
+        (READ,),
+        cache=plan_cache(said, (READ,), unknown, "long"),
+        effort="high",
+        tool_choice=choice,
+        temperature=0.5,
+        stop_sequences=("END",),
+    )
+    row = ProviderRow(name="local", api="chat", base_url="http://h/v1", label="local")
+    posted = dialect_of(row).to_wire(asked)
+    body = json.loads(posted.body)
+    assert problems("openai", "chat", posted.body) == []
+    assert list(uncommon(body)) == []
+    assert {message["role"] for message in body["messages"]} <= {
+        "system", "user", "assistant", "tool",
+    }  # fmt: skip
+
+
+def test_quirks_change_what_is_sent():
+    body = wire(request(GPT, full(GPT), effort="low"), stream_usage=False, effort="none")
+    assert not {"stream_options", "reasoning_effort", "reasoning"} & body.keys()
+    ids = ToolIdMap()
+    canonical = ids.canonical("openai", "call_abcdefghijkl")
+    history = [
+        Writer().message(Role.USER, [TextBlock("?")]),
+        Writer().message(Role.ASSISTANT, [ToolUseBlock(canonical, "f", {})]),
+        Writer().message(Role.TOOL, [ToolResultBlock(canonical, ())]),
+    ]
+    messages = wire(request(GPT, history, tool_ids=ids), short_tool_ids=True)["messages"]
+    assert messages[1]["tool_calls"][0]["id"] == canonical[-9:]
+    assert messages[2] == {"role": "tool", "tool_call_id": canonical[-9:], "content": "(no output)"}
+
+
+@pytest.mark.parametrize("quirks", [{"stream_usages": True}, {"system_role": "boss"}])
+def test_a_quirk_that_does_not_exist_is_an_error_that_names_the_known_ones(quirks):
+    with pytest.raises(ConfigError, match="there are `stream_usage`, `system_role`"):
+        OpenAIChat(quirks)
+
+
+def test_ids_the_api_refuses_are_minted_anew():
+    ids = ToolIdMap()
+    long, odd = ids.canonical("openai", "x" * 41), ids.canonical("openai", "functions.x:0")
+    again = ids.canonical("openai", "functions.x:0")
+    assert ids.known_wire("openai", odd) == "functions.x:0"
+    assert ids.known_wire("openai", again) is None
+    history = [
+        Writer().message(Role.USER, [TextBlock("?")]),
+        Writer().message(
+            Role.ASSISTANT, [ToolUseBlock(use, "f", {}) for use in (long, odd, again)]
+        ),
+    ]
+    body = wire(request(GPT, view(history, GPT), tool_ids=ids))
+    assert [call["id"] for call in body["messages"][1]["tool_calls"]] == [
+        f"call_{use[3:]}" for use in (long, odd, again)
+    ]
+
+
+async def test_a_reply_comes_back_to_the_server_as_the_recorded_client_sent_it_r_adp_01():
+    asked = request(GPT)
+    events, _ = await play("openai-chat-120ff12e", asked=asked)
+    writer = Writer()
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        as_message(complete(events), GPT, writer),
+    ]
+    history += [
+        writer.message(
+            Role.TOOL,
+            [ToolResultBlock(call.id, (TextBlock("5"),))],
+            MessageMetadata(parent_tool_use_id=call.id),
+        )
+        for call in history[-1].tool_uses
+    ]
+    body = wire(msgspec.structs.replace(asked, messages=tuple(history)))
+    assert [call["id"] for call in body["messages"][1]["tool_calls"]] == [
+        "call_8ElDxJj6u7IUDEwQIrwFbveM",
+        "call_HEZOX3JzspqFubADMNdWn12E",
+    ]
+
+
+async def replies(*chunks):
+    """What the dialect makes of these chunks of a stream."""
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
+    transport = Playback(["".join(lines).encode()])
+    events, error = await events_of(
+        WireAdapter(OpenAIChat(), transport, "openai"), request(model("openai"))
+    )
+    assert error is None
+    assert broken_rules(events) == []
+    return complete(events)
+
+
+def delta(finish=None, **fields):
+    return {"choices": [{"index": 0, "delta": fields or None, "finish_reason": finish}]}
+
+
+def call(index=0, **function):
+    ident = function.pop("id", None)
+    return {"index": index, "id": ident, "function": function}
+
+
+async def test_a_list_as_content_is_read_like_text():
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    whole = await replies(
+        delta(content=[thinking, {"type": "text", "text": "a"}, {"type": "new"}]),
+        delta(content="b"),
+        delta("stop"),
+    )
+    assert whole.final_content == (ThinkingBlock("hm"), TextBlock("ab"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reasoning_content": "hm"},
+        {"reasoning": "hm"},
+        {"reasoning": "hm", "reasoning_content": "hm"},
+        {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]},
+        {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.summary", "summary": "hm"}]},
+    ],
+)
+async def test_a_thought_that_comes_under_two_names_is_taken_once(fields):
+    whole = await replies(delta(**fields), delta(content="a"), delta("stop"))
+    assert whole.final_content == (ThinkingBlock("hm"), TextBlock("a"))
+
+
+async def test_ids_and_names_that_are_repeated_are_set_and_not_appended():
+    whole = await replies(
+        delta(tool_calls=[call(id="c1", name="f", arguments='{"a"')]),
+        delta(tool_calls=[call(id="c1", name="f", arguments=": 1}")]),
+        delta("tool_calls"),
+        delta("tool_calls"),
+    )
+    [block] = whole.final_content
+    assert (block.name, block.input) == ("f", {"a": 1})
+
+
+async def test_calls_that_all_have_the_index_0_are_told_apart_by_their_ids():
+    whole = await replies(
+        delta(tool_calls=[call(id="c1", name="f", arguments="{}")]),
+        delta(tool_calls=[call(id="c2", name="g", arguments="{}")]),
+        delta("stop"),
+    )
+    assert [block.name for block in whole.final_content] == ["f", "g"]
+    assert whole.stop_reason is StopReason.TOOL_USE
+
+
+async def test_calls_without_an_index_are_told_apart_by_their_names():
+    whole = await replies(
+        delta(tool_calls=[call(None, name="f", arguments={"a": 1}), call(None, name="g")]),
+        delta("tool_calls"),
+    )
+    assert [(block.name, block.input) for block in whole.final_content] == [
+        ("f", {"a": 1}),
+        ("g", {}),
+    ]
+
+
+async def test_calls_decide_and_not_the_finish_reason():
+    for word in ("stop", "", None, "tool_calls", "eos"):
+        whole = await replies(delta(tool_calls=[call(name="f")]), delta(word))
+        assert whole.stop_reason is StopReason.TOOL_USE
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("stop", StopReason.END_TURN),
+        ("length", StopReason.MAX_TOKENS),
+        ("model_length", StopReason.MAX_TOKENS),
+        ("content_filter", StopReason.CONTENT_FILTER),
+        ("error", StopReason.ERROR),
+        ("eos", StopReason.OTHER),
+    ],
+)
+async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
+    whole = await replies(delta(content="a"), delta(word))
+    assert (whole.stop_reason, whole.stop_detail) == (reason, word)
+    assert ("'eos'" in caplog.text) == (word == "eos")
+
+
+async def test_a_refusal_is_shown_and_is_the_reason():
+    whole = await replies(delta(refusal="I can"), delta(refusal="not."), delta("stop"))
+    assert whole.final_content == (TextBlock("I cannot."),)
+    assert whole.stop_reason is StopReason.REFUSAL
+
+
+async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged_r_adp_06():
+    whole = await replies(
+        delta(tool_calls=[call(0, name="f", arguments="{}")]),
+        delta(tool_calls=[call(1, name="f", arguments='{"a": 1}')]),
+        delta("length"),
+    )
+    assert list(whole.tool_input_errors) == [whole.final_content[1].id]
+
+
+def usage(prompt, output, **details):
+    return {
+        "choices": [],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": output, **details},
+    }
+
+
+@pytest.mark.parametrize(
+    ("counters", "buckets", "warns"),
+    [
+        (usage(100, 5), (100, 0, 0, 5), False),
+        (usage(100, 5, prompt_tokens_details={"cached_tokens": 60}), (40, 60, 0, 5), False),
+        (
+            usage(100, 5, prompt_tokens_details={"cached_tokens": 60, "cache_write_tokens": 30}),
+            (10, 60, 30, 5),
+            False,
+        ),
+        (usage(100, 5, prompt_cache_hit_tokens=60), (40, 60, 0, 5), False),
+        (usage(100, 5, prompt_tokens_details={"cached_tokens": 160}), (0, 160, 0, 5), True),
+        (
+            usage(100, 5, total_tokens=125, completion_tokens_details={"reasoning_tokens": 20}),
+            (100, 0, 0, 25),
+            False,
+        ),
+        (
+            usage(100, 25, total_tokens=125, completion_tokens_details={"reasoning_tokens": 20}),
+            (100, 0, 0, 25),
+            False,
+        ),
+    ],
+)
+async def test_counters_are_disjoint_and_never_negative_r_adp_12(counters, buckets, warns, caplog):
+    used = (await replies(delta(content="a"), delta("stop"), counters, counters)).usage
+    assert buckets == (
+        used.input_tokens,
+        used.cached_input_tokens,
+        used.cache_creation_input_tokens,
+        used.output_tokens,
+    )
+    assert len(caplog.records) == warns
+
+
+@pytest.mark.parametrize(
+    "counters", [{"choices": []}, {"usage": None}, usage(None, 5), usage("a", True), usage(5, None)]
+)
+async def test_counters_that_are_missing_are_estimated_r_adp_13(counters):
+    used = (await replies(*[delta(content="a word ")] * 50, delta("stop"), counters)).usage
+    assert used.estimated
+    assert 90 <= used.output_tokens <= 110
+
+
+async def test_further_choices_are_not_mixed_in():
+    other = {"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": None}]}
+    whole = await replies(delta(content="a"), other, delta("stop"))
+    assert whole.final_content == (TextBlock("a"),)

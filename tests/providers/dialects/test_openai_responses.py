@@ -1,0 +1,421 @@
+import json
+import logging
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.providers.exchanges import (
+    NAMES,
+    READ,
+    Playback,
+    complete,
+    events_of,
+    exchange,
+    model,
+    play,
+    problems,
+    request,
+)
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.strategies import Writer, histories
+from yourtool.deltas import TextDelta
+from yourtool.errors import ServerError
+from yourtool.messages import (
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.providers.wire import Patience, WireAdapter
+
+GOLDEN = Path(__file__).parent / "golden"
+GPT = model("openai", "gpt-5", accepts_temperature=False)
+PLAIN = model(
+    "openai",
+    "gpt-4.1",
+    capabilities=msgspec.structs.replace(GPT.capabilities, supports_thinking=False),
+)
+RESPONSES = [name for name in NAMES if exchange(name)["api"] == "responses"]
+OUTPUTS = [
+    name
+    for name in RESPONSES
+    if exchange(name)["response"]["status"] == 200 and "stream" not in exchange(name)["traits"]
+]
+
+
+def wire(asked):
+    posted = OpenAIResponses().to_wire(asked)
+    assert posted.path == "/responses"
+    assert problems(asked.model.provider, "responses", posted.body) == []
+    return json.loads(posted.body)
+
+
+def sse(*events, named=True):
+    return b"".join(
+        (f"event: {event['type']}\n" if named else "").encode()
+        + f"data: {json.dumps(event)}\n\n".encode()
+        for event in events
+    )
+
+
+def item_added(item, **place):
+    return {"type": "response.output_item.added", "item": item, **place}
+
+
+def item_done(item, **place):
+    return {"type": "response.output_item.done", "item": item, **place}
+
+
+def ended(output=(), status="completed", **rest):
+    response = {"status": status, "output": list(output), **rest}
+    return {"type": f"response.{status}", "response": response}
+
+
+def said(words, **rest):
+    part = {"type": "output_text", "text": words, "annotations": []}
+    return {"type": "message", "role": "assistant", "content": [part], **rest}
+
+
+def called(call_id, name, arguments, **rest):
+    fields = {"call_id": call_id, "name": name, "arguments": arguments}
+    return {"type": "function_call", **fields, **rest}
+
+
+async def played(*events, named=True):
+    transport = Playback([sse(*events, named=named)])
+    speaker = WireAdapter(OpenAIResponses(), transport, "openai", patience=Patience(linger=0.001))
+    return await events_of(speaker, request(GPT))
+
+
+def check_golden(name, body):
+    path = GOLDEN / name
+    if os.environ.get("WRITE_GOLDEN"):
+        path.write_bytes(body + b"\n")
+    assert body + b"\n" == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("target", "golden"), [(GPT, "openai_responses.json"), (PLAIN, "openai_responses_plain.json")]
+)
+def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, golden):
+    asked = request(
+        target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+    )
+    posted = OpenAIResponses().to_wire(asked)
+    assert problems("openai", "responses", posted.body) == []
+    check_golden(golden, posted.body)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@given(history=histories())
+def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
+    logging.disable(logging.WARNING)
+    try:
+        body = wire(request(GPT, view(history, GPT), (READ,)))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert body["store"] is False
+
+
+def test_nothing_is_stored_and_reasoning_is_asked_for_where_there_is_any_r_adp_17():
+    body = wire(request(GPT, full(GPT)))
+    assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
+    assert "reasoning" not in body
+    assert wire(request(GPT, full(GPT), effort="low"))["reasoning"]["effort"] == "low"
+    assert not {"include", "reasoning"} & wire(request(PLAIN, full(PLAIN), effort="low")).keys()
+
+
+def test_tools_are_flat_and_not_strict():
+    [tool] = wire(request(GPT, full(GPT), (READ,)))["tools"]
+    assert (tool["type"], tool["name"], tool["strict"]) == ("function", "read_file", False)
+
+
+def test_images_are_in_messages_and_in_results_and_errors_say_so_r_adp_05():
+    items = wire(request(GPT, full(GPT)))["input"]
+    outputs = [item["output"] for item in items if item["type"] == "function_call_output"]
+    assert [part["type"] for part in items[0]["content"]] == ["input_text", "input_image"]
+    assert [part["type"] for part in outputs[0]] == ["input_text", "input_image"]
+    assert outputs[0][1]["image_url"].startswith("data:image/png;base64,")
+    assert outputs[1] == "Error: `path` is required"
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = [
+        writer.message(Role.ASSISTANT, [ToolUseBlock(use, "f", {})]),
+        writer.message(Role.TOOL, [ToolResultBlock(use, (image(),))]),
+        writer.message(Role.USER, [image("ftp://x", "url")]),
+    ]
+    items = wire(request(GPT, history))["input"]
+    assert [part["type"] for part in items[1]["output"]] == ["input_image"]
+    assert "could not be shown" in items[2]["content"][0]["text"]
+
+
+def test_reasoning_that_did_not_come_as_an_item_is_dropped_with_a_warning_r_adp_05(caplog):
+    items = wire(request(GPT, full(GPT)))["input"]
+    assert "reasoning" not in [item["type"] for item in items]
+    assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
+
+
+def _sent_back(items):
+    """The output of a recorded reply as it must come back."""
+    return [
+        {name: value for name, value in item.items() if name not in ("id", "status")}
+        for item in items
+        if item["type"] == "reasoning" and (item.get("encrypted_content") or item.get("content"))
+    ]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+async def test_reasoning_items_come_back_without_ids_byte_for_byte_r_swp_03(name):
+    speaker = model(exchange(name)["provider"])
+    ids, writer = ToolIdMap(), Writer()
+    events, error = await play(name, asked=request(speaker, tool_ids=ids))
+    assert error is None
+    history = [
+        writer.message(Role.USER, [TextBlock("go")]),
+        as_message(complete(events), speaker, writer),
+        writer.message(Role.USER, [TextBlock("go on")]),
+    ]
+    output = json.loads(exchange(name)["response"]["body"])["output"]
+    body = wire(request(speaker, view(history, speaker), (READ,), tool_ids=ids))
+    reasoning = [item for item in body["input"] if item["type"] == "reasoning"]
+    assert reasoning == _sent_back(output)
+    calls = [item for item in body["input"] if item["type"] == "function_call"]
+    assert [call["call_id"] for call in calls] == [
+        item["call_id"] for item in output if item["type"] in ("function_call", "custom_tool_call")
+    ]
+    phases = [item.get("phase") for item in body["input"] if item.get("role") == "assistant"]
+    assert phases == [item.get("phase") for item in output if item["type"] == "message"]
+    for item, after in zip(body["input"], body["input"][1:], strict=False):
+        assert item["type"] != "reasoning" or after.get("role") != "user"
+
+
+async def test_only_the_model_that_thought_gets_its_reasoning_back_r_swp_03_r_can_13():
+    name = "openai-responses-15aa374b"
+    writer = Writer()
+    events, _ = await play(name, asked=request(GPT))
+    history = [as_message(complete(events), GPT, writer)]
+    other = model("openai", "gpt-6")
+    assert "gAAAA" in json.dumps(wire(request(GPT, view(history, GPT))))
+    assert "gAAAA" not in json.dumps(wire(request(other, view(history, other))))
+    away = [*history, writer.message(Role.ASSISTANT, [TextBlock("hi")], reply_metadata(other.id))]
+    assert "gAAAA" in json.dumps(wire(request(GPT, view(away, GPT))))
+
+
+def _thought(content, notes, blocks=()):
+    scope = {"provider": "openai", "api": "responses", "model": GPT.id}
+    raw = {"scope": scope, "notes": notes, "blocks": list(blocks)}
+    metadata = msgspec.structs.replace(reply_metadata(GPT.id), provider_raw=raw)
+    return Writer().message(Role.ASSISTANT, content, metadata)
+
+
+SEALED = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh"}
+
+
+def test_reasoning_is_never_sent_without_what_it_led_to(caplog):
+    thinking = ThinkingBlock("", "c2Vh")
+    message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]})
+    [item] = wire(request(GPT, [message]))["input"]
+    assert item["content"][0]["text"] == "a"
+    assert caplog.records[-1].reason == "reasoning that led to nothing"
+    kept = [{"at": 2, "block": {"type": "compaction", "encrypted_content": "x"}}]
+    message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]}, kept)
+    items = wire(request(GPT, [message]))["input"]
+    assert [item["type"] for item in items] == ["message", "reasoning", "compaction"]
+
+
+@pytest.mark.parametrize("notes", [3, {"0": 4}, {"0": [{"item": 5}]}, {"0": [{"item": {}}]}])
+def test_leftovers_of_no_known_shape_are_ignored(notes):
+    message = _thought([ThinkingBlock("", "c2Vh"), TextBlock("a")], notes)
+    assert [item["type"] for item in wire(request(GPT, [message]))["input"]] == ["message"]
+
+
+def test_items_that_want_an_answer_of_their_own_are_not_sent_back():
+    kept = [
+        {"at": 0, "block": {"type": "local_shell_call", "call_id": "x"}},
+        {
+            "at": 0,
+            "block": {
+                "type": "web_search_call",
+                "id": "ws_1",
+                "status": "completed",
+                "action": {"type": "search", "query": "x"},
+            },
+        },
+    ]
+    items = wire(request(GPT, [_thought([TextBlock("a")], {}, kept)]))["input"]
+    assert [item["type"] for item in items] == ["web_search_call", "message"]
+
+
+def test_words_between_calls_go_before_them():
+    writer = Writer()
+    uses = [writer.tool_use_id() for _ in range(2)]
+    content = [ToolUseBlock(uses[0], "f", {}), TextBlock("and"), ToolUseBlock(uses[1], "f", {})]
+    history = view([writer.message(Role.ASSISTANT, content)], GPT)
+    kinds = [item["type"] for item in wire(request(GPT, history))["input"]]
+    assert kinds == ["message"] * 2 + ["function_call"] * 2 + ["function_call_output"] * 2
+
+
+async def test_the_first_of_several_responses_in_one_body_is_the_reply():
+    events, error = await play("openai-responses-90286780")
+    whole = complete(events)
+    assert error is None
+    assert whole.stop_reason is StopReason.TOOL_USE
+    assert [type(block) for block in whole.final_content] == [ThinkingBlock, ToolUseBlock]
+
+
+async def test_items_are_known_by_place_for_ids_may_change():
+    events, error = await played(
+        item_added({"type": "reasoning", "id": "rs_a"}, output_index=0),
+        item_done({**SEALED, "id": "rs_b"}, output_index=0),
+        item_added(called("call_1", "f", "", id="a"), output_index=1),
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "b",
+         "delta": '{"x":'},
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "c",
+         "delta": "1}"},
+        item_done(called("call_1", "f", '{"x":1}', id="d"), output_index=1),
+        ended([{**SEALED, "id": "rs_c"}, called("call_1", "f", '{"x":1}', id="e")]),
+    )  # fmt: skip
+    assert error is None
+    thinking, call = complete(events).final_content
+    assert thinking == ThinkingBlock("", "c2Vh")
+    assert isinstance(call, ToolUseBlock)
+    assert call.input == {"x": 1}
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_servers_that_number_nothing_and_name_no_events_are_understood(named):
+    events, error = await played(
+        item_added(said("")),
+        {"type": "response.output_text.delta", "delta": "on"},
+        {"type": "response.output_text.delta", "delta": "e"},
+        item_added(called("call_1", "f", "")),
+        {"type": "response.function_call_arguments.delta", "delta": "{}"},
+        item_added(called("call_2", "g", "")),
+        {"type": "response.function_call_arguments.delta", "delta": "{}"},
+        ended(),
+        named=named,
+    )
+    assert error is None
+    text, *calls = complete(events).final_content
+    assert text == TextBlock("one")
+    assert [call.name for call in calls] == ["f", "g"]
+
+
+async def test_only_whole_items_are_as_good_as_pieces():
+    output = [said("hello"), called("call_1", "f", '{"a":1}')]
+    for events in (
+        [item_done(said("hello"), output_index=0), item_done(output[1], output_index=1), ended()],
+        [ended(output)],
+    ):
+        found, error = await played(*events)
+        assert error is None
+        text, call = complete(found).final_content
+        assert (text, call.input) == (TextBlock("hello"), {"a": 1})
+
+
+async def test_what_the_end_adds_to_the_pieces_is_said_too():
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
+    events, _ = await played(
+        item_added(said(""), output_index=0), {**delta, "delta": "hel"}, ended([said("hello")])
+    )
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["hel", "lo"]
+
+
+async def test_half_a_character_in_a_piece_is_mended_by_the_whole():
+    delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
+    events, _ = await played(
+        item_added(said(""), output_index=0),
+        {**delta, "delta": "a\ud83d"},
+        {**delta, "delta": "\ude00"},
+        item_done(said("a\U0001f600"), output_index=0),
+        ended(),
+    )
+    assert complete(events).final_content == (TextBlock("a\U0001f600"),)
+
+
+async def test_parts_of_a_thought_are_set_apart_the_same_in_pieces_and_whole():
+    parts = [{"type": "summary_text", "text": words} for words in ("one", "two")]
+    item = {"type": "reasoning", "summary": parts, "encrypted_content": "x"}
+    delta = {"type": "response.reasoning_summary_text.delta", "output_index": 0}
+    pieces = [
+        item_added({**item, "summary": []}, output_index=0),
+        {**delta, "summary_index": 0, "delta": "one"},
+        {**delta, "summary_index": 1, "delta": "t"},
+        {**delta, "summary_index": 1, "delta": "wo"},
+        item_done(item, output_index=0),
+        ended(),
+    ]
+    for events in (pieces, [ended([item])]):
+        found, _ = await played(*events)
+        assert complete(found).final_content == (ThinkingBlock("one\n\ntwo", "x"),)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "stop"),
+    [
+        ("completed", None, StopReason.END_TURN),
+        ("incomplete", "max_output_tokens", StopReason.MAX_TOKENS),
+        ("incomplete", "content_filter", StopReason.CONTENT_FILTER),
+        ("incomplete", None, StopReason.MAX_TOKENS),
+        ("incomplete", "moonlight", StopReason.OTHER),
+    ],
+)
+async def test_why_it_ended_is_told_r_adp_11(status, reason, stop):
+    details = {"incomplete_details": {"reason": reason}} if reason else {}
+    events, error = await played(ended([said("a")], status, **details))
+    assert error is None
+    assert complete(events).stop_reason is stop
+    assert complete(events).stop_detail == (f"{status}:{reason}" if reason else status)
+
+
+async def test_an_error_inside_the_stream_keeps_its_class_and_the_words_before_it_r_adp_09():
+    events, error = await played(
+        item_done(said("half"), output_index=0),
+        {"type": "error", "error": {"type": "server_error", "message": "broke"}},
+        ended([], "failed", error={"code": "rate_limit_exceeded", "message": "later"}),
+    )
+    assert isinstance(error, ServerError)
+    assert "broke" in str(error)
+    assert complete(events).stop_reason is StopReason.ERROR
+    assert complete(events).final_content == (TextBlock("half"),)
+    _, error = await played(ended([], "failed", error={"code": "server_error", "message": "x"}))
+    assert isinstance(error, ServerError)
+
+
+async def test_a_reply_cut_by_the_limit_runs_no_last_call_r_adp_06():
+    details = {"incomplete_details": {"reason": "max_output_tokens"}}
+    call = called("call_1", "f", '{"a":1}')
+    events, _ = await played(ended([call], "incomplete", **details))
+    [use] = complete(events).final_content
+    assert complete(events).tool_input_errors[use.id].truncated
+
+
+def test_a_blind_model_gets_no_image_and_an_unknown_one_no_cache_key():
+    blind = model("openai", "gpt-oss", capabilities=AdapterCapabilities())
+    text = json.dumps(wire(request(blind, full(blind))))
+    assert "input_image" not in text
+    assert "prompt_cache_key" not in text
+
+
+async def test_words_that_are_moved_before_calls_take_their_reasoning_with_them():
+    sealed = [
+        {"type": "reasoning", "summary": [], "encrypted_content": text} for text in ("b25l", "dHdv")
+    ]
+    output = [sealed[0], called("c1", "read_file", "{}"), sealed[1], said("Done.")]
+    events, error = await played(ended(output))
+    assert error is None
+    writer = Writer()
+    asked = writer.message(Role.USER, [TextBlock("?")])
+    history = [asked, as_message(complete(events), GPT, writer)]
+    items = wire(request(GPT, view(history, GPT)))["input"]
+    told = [item.get("encrypted_content") or item["type"] for item in items[1:]]
+    assert told == ["dHdv", "message", "b25l", "function_call", "function_call_output"]

@@ -1,0 +1,148 @@
+import json
+from decimal import Decimal
+
+import pytest
+
+from tests.providers.exchanges import (
+    READ,
+    complete,
+    expected,
+    model,
+    play,
+    problems,
+    request,
+)
+from tests.providers.histories import as_message, full
+from tests.strategies import Writer
+from yourtool.messages import (
+    Message,
+    MessageMetadata,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+)
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.rows import BUILT_IN
+
+QUIRKS = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
+GROK = model("openrouter", "x-ai/grok-4.1-fast")
+CLAUDE = model("openrouter", "anthropic/claude-sonnet-4.6")
+SERVED = [
+    "openrouter-chat-0f9001b4",
+    "openrouter-chat-26e259a5",
+    "openrouter-chat-3486b9a2",
+    "openrouter-chat-570055f8",
+    "openrouter-chat-9c9600f4",
+    "openrouter-chat-add23f4f",
+    "openrouter-chat-c898e58a",
+]
+
+
+def wire(asked):
+    body = OpenAIChat(QUIRKS).to_wire(asked).body
+    assert problems("openrouter", "chat", body) == []
+    return json.loads(body)
+
+
+def assistant(body):
+    return next(message for message in body["messages"] if message["role"] == "assistant")
+
+
+async def said(name, speaker=GROK) -> tuple[Message, Message]:
+    events, error = await play(name, asked=request(speaker))
+    assert error is None
+    writer = Writer()
+    user = writer.message(Role.USER, [TextBlock("?")])
+    return user, as_message(complete(events), speaker, writer)
+
+
+@pytest.mark.parametrize("name", SERVED)
+async def test_reasoning_goes_back_to_its_model_entry_by_entry_r_swp_03_r_adp_17(name):
+    user, reply = await said(name)
+    sent = assistant(wire(request(GROK, view([user, reply, user], GROK))))["reasoning_details"]
+    right = expected(name)["reasoning_details"]
+    as_it_came = [
+        {field: value for field, value in entry.items() if value is not None} for entry in right
+    ]
+    assert sent == as_it_came
+
+
+@pytest.mark.parametrize("name", SERVED)
+async def test_reasoning_never_goes_to_another_model_r_adp_05(name, caplog):
+    user, reply = await said(name)
+    body = wire(request(CLAUDE, view([user, reply, user], CLAUDE)))
+    assert "reasoning" not in json.dumps(body)
+    thoughts = (ThinkingBlock, RedactedThinkingBlock)
+    lost = sum(isinstance(block, thoughts) for block in reply.content)
+    assert len(caplog.records) == lost > 0
+
+
+def test_reasoning_that_came_without_entries_goes_back_as_one():
+    writer = Writer()
+    own = MessageMetadata(model=GROK.id, provider="openrouter")
+    history = [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(
+            Role.ASSISTANT,
+            [ThinkingBlock("hm", "c2ln"), RedactedThinkingBlock("b3Bh"), TextBlock("a")],
+            own,
+        ),
+    ]
+    assert assistant(wire(request(GROK, history)))["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "hm", "signature": "c2ln"},
+        {"type": "reasoning.encrypted", "data": "b3Bh"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "marked"),
+    [
+        ("anthropic/claude-sonnet-4.6", True),
+        ("google/gemini-3.5-flash", True),
+        ("qwen/qwen3-max", True),
+        ("openai/gpt-5", False),
+    ],
+)
+def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it_r_adp_18(name, marked):
+    target = model("openrouter", name)
+    body = wire(request(target, view(full(target), target)))
+    stable = {"type": "text", "text": "You write code.\n\nBe brief."}
+    if marked:
+        assert body["messages"][0]["content"] == [
+            {**stable, "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": "Today is a Friday."},
+        ]
+    assert json.dumps(body["messages"][0]).count("cache_control") == int(marked)
+
+
+def test_no_mark_stands_where_there_is_no_stable_prompt():
+    writer = Writer()
+    history = [
+        writer.message(Role.SYSTEM, []),
+        writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
+        writer.message(Role.USER, [TextBlock("?")]),
+    ]
+    assert wire(request(CLAUDE, history))["messages"][0]["content"] == "It is Friday."
+
+
+@pytest.mark.parametrize(("effort", "sent"), [("low", "low"), ("max", "high")])
+def test_the_thinking_level_is_an_object_of_its_own_r_adp_17(effort, sent):
+    body = wire(request(GROK, full(GROK), (READ,), effort=effort))
+    assert body["reasoning"] == {"effort": sent}
+    assert "reasoning_effort" not in body
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        ("openrouter-chat-0f9001b4", Decimal("0.00020535")),
+        ("openrouter-chat-19ec71a1", Decimal(0)),
+        ("openrouter-chat-202cff58", None),
+        ("openrouter-chat-6c3ec73c", Decimal("0.00341475")),
+    ],
+)
+async def test_the_reported_cost_is_kept_beside_the_counters_r_seed_02(name, cost):
+    events, _ = await play(name, asked=request(GROK))
+    assert complete(events).usage.reported_cost_usd == cost

@@ -1,0 +1,35 @@
+import pytest
+
+from yourtool.errors import NetworkError
+from yourtool.providers.replies.ndjson import Ndjson
+from yourtool.providers.replies.sse import LINE_LIMIT
+
+
+def lines(*chunks):
+    framing = Ndjson()
+    events = [event for chunk in chunks for event in framing.feed(chunk)]
+    assert not framing.is_document
+    return [event.data for event in events + framing.end()]
+
+
+def test_each_line_is_an_event_and_empty_ones_are_none():
+    assert lines(b'{"a":1}\n\n \r\n{"b":2}\r\n') == [b'{"a":1}', b'{"b":2}\r']
+
+
+def test_the_last_line_needs_no_end():
+    assert lines(b'{"a":1}') == [b'{"a":1}']
+
+
+def test_a_line_may_come_in_any_pieces():
+    body = '{"a":"ü\u2028"}\n{"b":2}\n'.encode()
+    whole = lines(body)
+    assert len(whole) == 2
+    assert lines(*(body[at : at + 1] for at in range(len(body)))) == whole
+
+
+def test_an_endless_line_is_cut_off():
+    framing = Ndjson()
+    framing.feed(b"x" * LINE_LIMIT)
+    with pytest.raises(NetworkError, match="a line of more than 8 MiB") as caught:
+        framing.feed(b"x")
+    assert not caught.value.retryable

@@ -1,0 +1,230 @@
+import json
+import time
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from tests.providers.exchanges import NAMES, expected, play
+from yourtool.errors import (
+    AuthError,
+    ContextOverflowError,
+    InvalidRequestError,
+    NetworkError,
+    OtherAdapterError,
+    RateLimitError,
+    ServerError,
+)
+from yourtool.providers.replies.refusal import refusal, retry_after
+
+SPENT = {"error_code": "enforced_spend_limit_reached"}
+MANY = "Limit 3 tokens exceeded"
+LONG = "prompt is too long: 9 tokens > 8 maximum"
+SUM = "input length and `max_tokens` exceed context limit: 9 + 8 > 10, decrease input length"
+WINDOW = "This model's maximum context length is 5 tokens."
+GROQ = '{"error": {"message": "x", "code": "tool_use_failed", "status_code": 400}}'
+ODD = '{"error": {"message": {"a": 1}, "code": [1], "type": true}}'
+
+
+def anthropic(kind, message="no", **details):
+    error = {"type": kind, "message": message, **({"details": details} if details else {})}
+    return json.dumps({"type": "error", "error": error, "request_id": "req_1"})
+
+
+def openai(code, kind=None, message="no"):
+    return json.dumps({"error": {"message": message, "type": kind, "code": code}})
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "retryable"),
+    [
+        (429, anthropic("rate_limit_error"), RateLimitError, True),
+        (529, anthropic("overloaded_error"), RateLimitError, True),
+        (200, anthropic("overloaded_error"), RateLimitError, True),
+        (500, anthropic("overloaded_error"), RateLimitError, True),
+        (429, anthropic("rate_limit_error", **SPENT), RateLimitError, False),
+        (429, openai("rate_limit_exceeded", "tokens", MANY), RateLimitError, True),
+        (429, openai("insufficient_quota", "insufficient_quota"), RateLimitError, False),
+        (401, anthropic("authentication_error"), AuthError, False),
+        (403, anthropic("permission_error"), AuthError, False),
+        (401, openai("invalid_api_key", "invalid_request_error"), AuthError, False),
+        (400, openai("invalid_api_key"), AuthError, False),
+        (401, '{"detail": "Invalid API Key"}', AuthError, False),
+        (500, anthropic("api_error"), ServerError, True),
+        (503, "Service Unavailable", ServerError, True),
+        (502, "<html><title>502 Bad Gateway</title></html>", ServerError, True),
+        (504, "", ServerError, True),
+        (200, openai(None, "server_error"), ServerError, True),
+        (408, "", NetworkError, True),
+        (413, anthropic("request_too_large"), ContextOverflowError, False),
+        (400, anthropic("invalid_request_error", LONG), ContextOverflowError, False),
+        (400, anthropic("invalid_request_error", SUM), ContextOverflowError, False),
+        (400, openai("context_length_exceeded"), ContextOverflowError, False),
+        (400, openai(None, None, WINDOW), ContextOverflowError, False),
+        (200, '{"error": "context size exceeded"}', ContextOverflowError, False),
+        (400, anthropic("invalid_request_error"), InvalidRequestError, False),
+        (404, anthropic("not_found_error"), InvalidRequestError, False),
+        (404, openai("model_not_found"), InvalidRequestError, False),
+        (402, openai(402), InvalidRequestError, False),
+        (422, "malformed {", InvalidRequestError, False),
+        (200, '{"error": {"code": 502, "message": "Provider returned error"}}', ServerError, True),
+        (200, '{"error": {"code": "429", "message": "slow down"}}', RateLimitError, True),
+        (200, GROQ, InvalidRequestError, False),
+        (200, openai("content_filter"), InvalidRequestError, False),
+        (200, '{"error": {"message": "odd"}}', OtherAdapterError, False),
+        (302, "", OtherAdapterError, False),
+        (400, "\xff[[[", InvalidRequestError, False),
+        (400, "[" * 50_000, InvalidRequestError, False),
+        (400, ODD, InvalidRequestError, False),
+        (400, "null", InvalidRequestError, False),
+    ],
+)
+def test_each_status_and_body_maps_to_its_class_r_adp_07(status, body, kind, retryable):
+    error = refusal("acme", status, body.encode("latin-1"))
+    assert type(error) is kind
+    assert error.retryable is retryable
+    assert error.status == status
+    assert str(error).startswith("`acme` ")
+
+
+FULL = json.loads(Path(__file__).with_name("full_contexts.json").read_text("utf-8"))
+"""What servers answer to a conversation that does not fit."""
+
+
+@pytest.mark.parametrize("said", FULL, ids=lambda said: said["server"])
+def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_07(said):
+    error = refusal(said["server"], said["status"], said["body"].encode())
+    assert type(error) is ContextOverflowError
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "max_tokens: 300000 > 128000, which is the maximum allowed number of output tokens"),
+        (400, "max_tokens is too large: 200000. This model supports at most 128000 completion"),
+        (400, "thinking.budget_tokens: Input should be greater than or equal to 1024"),
+        (429, "Too many tokens, please wait before trying again."),
+        (429, "Rate limit reached: this request would exceed 30,000 input tokens per minute"),
+    ],
+)
+def test_other_limits_are_not_taken_for_a_full_context_r_adp_07(status, message):
+    error = refusal("acme", status, openai(None, None, message).encode())
+    assert type(error) in (InvalidRequestError, RateLimitError)
+
+
+CLASSES = {
+    "anthropic-messages-290c1ad6": "context_overflow",
+    "anthropic-messages-c4959a8e": "invalid_request",
+    "anthropic-messages-f4476730": "auth",
+    "anthropic-messages-f7e80b21": "invalid_request",
+    "doc-anthropic-429-spend": "rate_limit",
+    "doc-anthropic-500": "server_error",
+    "doc-anthropic-502-html": "server_error",
+    "doc-anthropic-529": "rate_limit",
+    "doc-anthropic-stream-overloaded": "rate_limit",
+    "doc-compat-chat-stream-error-string": "context_overflow",
+    "doc-gemini-503": "server_error",
+    "doc-gemini-stream-error": "server_error",
+    "doc-ollama-400-no-tools": "invalid_request",
+    "doc-ollama-500-load": "server_error",
+    "doc-ollama-stream-error": "other",
+    "doc-openai-chat-429": "rate_limit",
+    "doc-openai-chat-500": "server_error",
+    "doc-openai-chat-stream-error": "server_error",
+    "doc-openai-responses-500": "server_error",
+    "doc-openrouter-200-error": "server_error",
+    "doc-openrouter-402": "invalid_request",
+    "gemini-generate-0020aeb5": "invalid_request",
+    "gemini-generate-0d4b01b1": "rate_limit",
+    "gemini-generate-15f35567": "invalid_request",
+    "gemini-generate-476af0c2": "invalid_request",
+    "ollama-chat-b3fc8b55": "invalid_request",
+    "openai-chat-32844efe": "auth",
+    "openai-chat-384bba4b": "invalid_request",
+    "openai-chat-a2b716eb": "invalid_request",
+    "openai-compat-chat-1b5ad5b7": "invalid_request",
+    "openai-compat-chat-1f945b02": "context_overflow",
+    "openai-compat-chat-4fc55f4d": "rate_limit",
+    "openai-compat-chat-5660631e": "auth",
+    "openai-compat-chat-70a11955": "invalid_request",
+    "openai-compat-chat-70e77c17": "auth",
+    "openai-compat-chat-b75f859e": "invalid_request",
+    "openai-compat-chat-f1f22b77": "invalid_request",
+    "openai-responses-2b989848": "context_overflow",
+    "openai-responses-3aa508dc": "auth",
+    "openai-responses-501de15e": "rate_limit",
+    "openai-responses-50adcd5e": "other",
+    "openai-responses-cf1b1655": "rate_limit",
+    "openrouter-chat-19ec71a1": "invalid_request",
+    "openrouter-chat-4e0a6ca6": "rate_limit",
+    "openrouter-chat-6279632f": "auth",
+}
+
+
+def test_every_recorded_error_has_a_class_here():
+    assert sorted(CLASSES) == sorted(name for name in NAMES if expected(name)["error"])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+async def test_recorded_errors_map_to_their_class_r_adp_07(name):
+    _, error = await play(name)
+    assert error is not None
+    assert error.error_class == CLASSES[name]
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2"}, 2),
+        ({"retry-after": "2.5"}, 2.5),
+        ({"retry-after": "2", "retry-after-ms": "1400"}, 1.4),
+        ({"retry-after": "2", "retry-after-ms": "soon"}, 2),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+    ],
+)
+def test_how_long_to_wait_comes_in_three_forms(headers, seconds):
+    assert retry_after(headers) == seconds
+
+
+def test_a_date_to_wait_for_is_seconds_from_now():
+    wait = retry_after({"retry-after": formatdate(time.time() + 100, usegmt=True)})
+    assert wait is not None
+    assert 90 < wait <= 100
+
+
+@pytest.mark.parametrize(("told", "retryable"), [("true", True), ("false", False)])
+def test_the_provider_may_say_whether_to_try_again(told, retryable):
+    headers = {"x-should-retry": told}
+    assert refusal("acme", 409, b"", headers).retryable is retryable
+    assert refusal("acme", 529, b"", headers).retryable is retryable
+
+
+def test_a_key_that_the_provider_repeats_is_not_shown():
+    body = openai("invalid_api_key", None, "Incorrect API key provided: sk-proj-abc***xyz12.")
+    error = refusal("openai", 401, body.encode())
+    assert (
+        str(error) == "`openai` does not accept the key (401): Incorrect API key provided: [key]."
+    )
+
+
+def test_the_words_of_whoever_really_failed_are_kept():
+    body = {"error": {"message": "Provider returned error", "metadata": {"raw": "no\nluck"}}}
+    assert str(refusal("openrouter", 502, json.dumps(body).encode())).endswith(
+        "Provider returned error: no luck"
+    )
+
+
+def test_long_and_empty_bodies_make_a_message_of_one_line():
+    assert str(refusal("acme", 500, b"")) == "`acme` failed (500): the answer has no text"
+    assert len(str(refusal("acme", 500, b"x" * 10**6))) < 700
+    page = b"<style>a{}</style><h1>Bad\r\nGateway</h1>"
+    assert str(refusal("acme", 502, page)).endswith(": Bad Gateway")
+
+
+def test_the_request_id_is_kept_for_the_support_desk():
+    assert refusal("acme", 400, anthropic("x").encode()).request_id == "req_1"
+    assert refusal("acme", 400, b"", {"x-request-id": "r2"}).request_id == "r2"

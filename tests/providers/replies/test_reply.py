@@ -1,0 +1,272 @@
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.providers.exchanges import complete, model, request
+from tests.providers.rules import broken_rules
+from yourtool.deltas import (
+    MessageStart,
+    StreamError,
+    TextDelta,
+    ThinkingDelta,
+    TokenUsage,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    UsageUpdate,
+)
+from yourtool.errors import NetworkError
+from yourtool.messages import (
+    RedactedThinkingBlock,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.replies.arguments import parse_arguments
+from yourtool.providers.replies.reply import Reply
+
+KEYS = st.sampled_from([None, 0, 1, 2])
+CALLS = st.sampled_from(["a", "b", "c"])
+FRAGMENTS = st.sampled_from(
+    ["", "{", "}", '{"x": 1}', '"x": "\\u0000"', "[1]", " ", "null", "\ud83d"]
+)
+STEPS = st.one_of(
+    st.tuples(st.just("text"), st.text(max_size=3), KEYS),
+    st.tuples(st.just("thinking"), st.text(max_size=3), KEYS),
+    st.tuples(st.just("signature"), st.text(max_size=3), KEYS),
+    st.tuples(st.just("redacted"), st.text(max_size=3)),
+    st.tuples(
+        st.just("call"),
+        CALLS,
+        st.sampled_from([None, "", "id1", "id2"]),
+        st.sampled_from(["", "f"]),
+    ),
+    st.tuples(st.just("arguments"), CALLS, FRAGMENTS),
+    st.tuples(st.just("close"), CALLS),
+    st.tuples(st.just("usage"), st.just(TokenUsage(input_tokens=1, output_tokens=1))),
+)
+ENDS = st.sampled_from(["finish", "cancelled", "broken"])
+
+
+def new_reply():
+    return Reply(request(model("openai")))
+
+
+@given(st.lists(STEPS, max_size=30), ENDS)
+def test_the_rules_hold_whatever_a_provider_sends_and_however_it_ends(steps, end):
+    reply, events = new_reply(), []
+    for name, *arguments in steps:
+        events += getattr(reply, name)(*arguments)
+    if end == "broken":
+        events += reply.broken(NetworkError("gone"))
+    else:
+        events += getattr(reply, end)()
+    assert broken_rules(events) == []
+    if events:
+        whole = complete(events)
+        calls = [block for block in whole.final_content if isinstance(block, ToolUseBlock)]
+        ends = {
+            event.tool_use_id: event.final_input
+            for event in events
+            if isinstance(event, ToolUseEnd)
+        }
+        assert {call.id: call.input for call in calls} == ends
+        assert whole.tool_input_errors.keys() <= ends.keys()
+
+
+def test_calls_written_by_turns_come_out_one_after_the_other():
+    reply = new_reply()
+    events = [
+        *reply.call("a", "1", "f"),
+        *reply.call("b", "2", "g"),
+        *reply.arguments("a", '{"x":'),
+        *reply.arguments("b", '{"y":'),
+        *reply.arguments("a", "1}"),
+        *reply.arguments("b", "2}"),
+        *reply.close_calls(),
+        *reply.finish(),
+    ]
+    assert broken_rules(events) == []
+    shape = [type(event) for event in events if not isinstance(event, MessageStart)]
+    one_call = [ToolUseStart, ToolUseInputDelta, ToolUseInputDelta, ToolUseEnd]
+    assert shape[:8] == one_call * 2
+    assert [event.final_input for event in events if isinstance(event, ToolUseEnd)] == [
+        {"x": 1},
+        {"y": 2},
+    ]
+
+
+def test_a_call_whose_arguments_are_whole_lets_the_next_one_show():
+    reply = new_reply()
+    reply.call("a", "1", "f")
+    reply.arguments("a", "{}")
+    events = reply.call("b", "2", "g")
+    assert [type(event) for event in events] == [ToolUseEnd, ToolUseStart]
+
+
+def test_what_comes_after_the_end_of_a_call_is_ignored_and_logged(caplog):
+    reply = new_reply()
+    reply.call("a", "1", "f")
+    reply.arguments("a", "{}")
+    reply.close("a")
+    assert reply.arguments("a", "}") == []
+    assert "came after their end" in caplog.text
+
+
+def test_words_that_come_late_are_in_the_final_content():
+    reply = new_reply()
+    reply.text("one", key=0)
+    reply.text("two", key=1)
+    assert reply.text(" more", key=0) == []
+    assert complete(reply.finish()).final_content == (TextBlock("one more"), TextBlock("two"))
+
+
+def test_thinking_without_text_is_kept_for_its_signature():
+    reply = new_reply()
+    events = [*reply.signature("sig", key=0), *reply.text("hi", key=1), *reply.finish()]
+    [delta] = [event for event in events if isinstance(event, ThinkingDelta)]
+    assert (delta.text, delta.signature) == ("", "sig")
+    assert complete(events).final_content == (ThinkingBlock("", "sig"), TextBlock("hi"))
+
+
+def test_only_the_last_delta_of_thinking_has_the_signature():
+    reply = new_reply()
+    events = [*reply.thinking("a", 0), *reply.thinking("b", 0), *reply.signature("sig", 0)]
+    signatures = [event.signature for event in events if isinstance(event, ThinkingDelta)]
+    assert signatures == [None, None, "sig"]
+
+
+def test_redacted_thinking_has_a_place_but_no_event():
+    reply = new_reply()
+    events = [*reply.redacted("xyz"), *reply.text("hi"), *reply.finish()]
+    [delta] = [event for event in events if isinstance(event, TextDelta)]
+    assert delta.content_block_index == 1
+    assert complete(events).final_content == (RedactedThinkingBlock("xyz"), TextBlock("hi"))
+
+
+def test_text_is_made_storable():
+    reply = new_reply()
+    assert complete([*reply.text("a\0b\ud83dc"), *reply.finish()]).final_content == (
+        TextBlock("ab\ufffdc"),
+    )
+
+
+def test_the_start_waits_for_content_and_brings_the_counters():
+    reply = new_reply()
+    assert reply.usage(TokenUsage(input_tokens=5, output_tokens=0)) == []
+    assert [type(event) for event in reply.text("hi")] == [MessageStart, UsageUpdate, TextDelta]
+
+
+def test_an_empty_answer_is_an_answer():
+    reply = new_reply()
+    reply.usage(TokenUsage(input_tokens=5, output_tokens=2))
+    events = list(reply.finish())
+    assert [type(event) for event in events][:2] == [MessageStart, UsageUpdate]
+    assert complete(events).final_content == ()
+    assert complete(events).stop_reason is StopReason.END_TURN
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("", {}),
+        ("  ", {}),
+        ("{}", {}),
+        ('{"a": [1, {"b": "\\u0000c"}]}', {"a": [1, {"b": "c"}]}),
+        ('{"a": "\\ud83d"}', {"a": "\ufffd"}),
+        ('{"a": "\\ud83e\\udd8a"}', {"a": "🦊"}),
+    ],
+)
+def test_arguments_are_a_json_object(raw, value):
+    assert parse_arguments(raw) == (value, None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "{",
+        '{"a": 1',
+        '{"a": "\\ud83d',
+        "[1]",
+        "null",
+        "1",
+        '"x"',
+        "true",
+        "{} {}",
+        "[" * 10_000,
+        '{"a": NaN, "b": "\\ud83d"}',
+        '["\\ud83d"]',
+        '{"a": 1e999}',
+    ],
+)
+def test_anything_else_is_no_arguments_and_says_why(raw):
+    value, error = parse_arguments(raw)
+    assert value == {}
+    assert error
+
+
+def test_arguments_that_are_no_object_are_kept_empty_with_what_was_sent():
+    reply = new_reply()
+    reply.call("a", "1", "f")
+    reply.arguments("a", '["x"]')
+    reply.arguments("a", " " * 5_000)
+    whole = complete(reply.finish())
+    [call] = whole.final_content
+    assert call.input == {}
+    error = whole.tool_input_errors[call.id]
+    assert error.raw.startswith('["x"]')
+    assert len(error.raw) == 2_000
+    assert error.error == "the arguments are not a JSON object but an array"
+    assert not error.truncated
+
+
+def test_of_a_reply_cut_by_the_token_limit_the_last_call_never_runs():
+    reply = new_reply()
+    for key in "ab":
+        reply.call(key, key, "f")
+        reply.arguments(key, '{"path": "x"}')
+        reply.close(key)
+    reply.stop_reason = StopReason.MAX_TOKENS
+    whole = complete(reply.finish())
+    first, last = whole.final_content
+    assert list(whole.tool_input_errors) == [last.id]
+    assert whole.tool_input_errors[last.id].truncated
+    assert first.input == last.input == {"path": "x"}
+
+
+def test_arguments_cut_by_the_token_limit_say_so():
+    reply = new_reply()
+    reply.call("a", "1", "f")
+    reply.arguments("a", '{"path": "x')
+    reply.stop_reason = StopReason.MAX_TOKENS
+    [error] = complete(reply.finish()).tool_input_errors.values()
+    assert error.truncated
+    assert "token limit" in error.error
+
+
+def test_ids_are_ours_and_the_providers_are_remembered():
+    asked = request(model("openai"))
+    reply = Reply(asked)
+    [_, start] = reply.call("a", "call_9", "f")
+    assert start.tool_use_id.startswith("tu_")
+    assert asked.tool_ids.known_wire("openai", start.tool_use_id) == "call_9"
+
+
+def test_a_broken_reply_that_showed_nothing_says_nothing(caplog):
+    caplog.set_level(logging.ERROR)
+    reply = new_reply()
+    reply.usage(TokenUsage(input_tokens=5, output_tokens=0))
+    assert list(reply.broken(NetworkError("gone"))) == []
+
+
+def test_a_broken_reply_ends_with_its_error():
+    reply = new_reply()
+    reply.text("half")
+    events = list(reply.broken(NetworkError("gone")))
+    assert complete(events).stop_reason is StopReason.ERROR
+    assert events[-1] == StreamError(
+        message_id="01M", error_class="network", message="gone", retryable=True, status=None
+    )

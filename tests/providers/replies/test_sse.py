@@ -1,0 +1,83 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.errors import NetworkError
+from yourtool.providers.replies import sse as module
+from yourtool.providers.replies.sse import Framing, SseDecoder, SseEvent, sse
+
+
+def decode(*chunks):
+    decoder = SseDecoder()
+    return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.end()
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_end_in_any_of_three_ways(end):
+    lines = [b"event: a", b"data: 1", b"data: 2", b"", b": note", b"data:3", b"", b""]
+    assert decode(end.join(lines)) == [SseEvent("a", b"1\n2"), SseEvent("", b"3")]
+
+
+@pytest.mark.parametrize("inside", ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x85"])
+def test_no_other_character_ends_a_line(inside):
+    text = f'{{"t": "a{inside}b"}}'
+    assert decode(f"data: {text}\n\n".encode()) == [SseEvent("", text.encode())]
+
+
+def test_comments_other_fields_and_events_without_data_are_skipped():
+    assert decode(b": ping\nid: 7\nretry: 1\nnonsense\nevent: x\n\ndata: 1\n\n") == [
+        SseEvent("", b"1")
+    ]
+
+
+def test_one_space_after_the_colon_is_not_data():
+    assert decode(b"data:  1\n\n") == [SseEvent("", b" 1")]
+
+
+def test_a_byte_order_mark_at_the_beginning_is_not_data():
+    assert decode(b"\xef\xbb", b"\xbfdata: 1\n\n") == [SseEvent("", b"1")]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_an_event_at_the_very_end_needs_no_blank_line(end):
+    assert decode(b"data: [DONE]" + end) == [SseEvent("", b"[DONE]")]
+
+
+BODY = "event: é\r\ndata: äöü 🦊\r\n\r\n: c\r\rdata: 1\ndata: 2\n\n\r\ndata: end\n\n".encode()
+
+
+@given(st.lists(st.integers(0, len(BODY)), max_size=12))
+def test_where_chunks_are_cut_changes_nothing(cuts):
+    edges = [0, *sorted(cuts), len(BODY)]
+    chunks = [BODY[a:b] for a, b in itertools.pairwise(edges)]
+    assert decode(*chunks) == decode(BODY) == decode(*(bytes([byte]) for byte in BODY))
+
+
+def test_an_endless_event_is_cut_off(monkeypatch):
+    monkeypatch.setattr(module, "LINE_LIMIT", 1_000)
+    for chunks in ([b"data: x"] + [b"x" * 10] * 200, [b"data: x\n"] * 2_000):
+        with pytest.raises(NetworkError, match="more than"):
+            decode(*chunks)
+
+
+def test_many_events_are_no_endless_event(monkeypatch):
+    monkeypatch.setattr(module, "LINE_LIMIT", 1_000)
+    assert len(decode(*[b"data: x\n\n: pong\n\n"] * 2_000)) == 2_000
+
+
+def test_an_endless_document_is_cut_off(monkeypatch):
+    monkeypatch.setattr(module, "DOCUMENT_LIMIT", 1_000)
+    framing = Framing()
+    with pytest.raises(NetworkError, match="larger than"):
+        for _ in range(200):
+            framing.feed(b"{         ")
+
+
+async def test_events_come_out_of_chunks_as_they_arrive():
+    async def chunks():
+        yield b"data: 1\n\nda"
+        yield b"ta: 2"
+
+    assert [event.data async for event in sse(chunks())] == [b"1", b"2"]

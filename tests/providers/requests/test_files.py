@@ -1,0 +1,188 @@
+"""Recordings and documents on every wire: the form of each, and what stands for the others."""
+
+import base64
+import json
+
+import pytest
+
+from tests.providers.exchanges import problems, request
+from tests.strategies import Writer
+from yourtool.blobs import keep
+from yourtool.messages import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    Role,
+    TextBlock,
+)
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.google import Google
+from yourtool.providers.dialects.ollama import Ollama
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
+
+RAW = {
+    "application/pdf": b"%PDF-1.7\n",
+    "text/plain": "a plän".encode(),
+    "audio/wav": b"RIFF\0\0\0\0WAVE",
+    "audio/mpeg": b"ID3\x04",
+    "audio/ogg": b"OggS\0",
+    "audio/flac": b"fLaC\0",
+}
+IN_BASE64 = {kind: base64.b64encode(raw).decode() for kind, raw in RAW.items()}
+PDF, WAV = IN_BASE64["application/pdf"], IN_BASE64["audio/wav"]
+ADDRESS = "https://example.org/a.pdf"
+EVERYTHING = AdapterCapabilities(supports_images=True, supports_audio=True, supports_documents=True)
+DIALECTS = {
+    "anthropic": (Anthropic(), "anthropic", "messages"),
+    "chat": (OpenAIChat(), "openai-compat", "chat"),
+    "openrouter": (OpenAIChat({"more_media": True}), "openrouter", "chat"),
+    "responses": (OpenAIResponses(), "openai", "responses"),
+    "google": (Google(), "gemini", "generateContent"),
+    "ollama": (Ollama(), "ollama", "chat"),
+}
+
+
+def document(data=PDF, kind="base64", media_type="application/pdf", name="plan.pdf"):
+    return DocumentBlock(ImageSource(kind, data), media_type, name)
+
+
+def sound(media_type="audio/wav"):
+    return AudioBlock(ImageSource("base64", IN_BASE64[media_type]), media_type)
+
+
+def sent(dialect, block, capabilities=EVERYTHING, **where):
+    """Return what stands on the wire for a block that follows the word `look`."""
+    speaks, provider, api = DIALECTS[dialect]
+    target = Model(id=f"{provider}:some-model", wire_name="some-model", capabilities=capabilities)
+    said = Writer().message(Role.USER, [TextBlock("look"), block])
+    body = speaks.to_wire(request(target, [said], **where)).body
+    assert not problems(provider, api, body)
+    wire = json.loads(body)
+    turns = wire.get("messages") or wire.get("input") or wire.get("contents")
+    content = turns[-1].get("content") or turns[-1].get("parts")
+    return content if isinstance(content, str) else content[-1]
+
+
+FORMS = {
+    ("anthropic", "pdf"): {
+        "type": "document",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+        "title": "plan.pdf",
+    },
+    ("chat", "pdf"): {
+        "type": "file",
+        "file": {"filename": "plan.pdf", "file_data": f"data:application/pdf;base64,{PDF}"},
+    },
+    ("responses", "pdf"): {
+        "type": "input_file",
+        "filename": "plan.pdf",
+        "file_data": f"data:application/pdf;base64,{PDF}",
+    },
+    ("google", "pdf"): {"inlineData": {"mimeType": "application/pdf", "data": PDF}},
+    ("anthropic", "address"): {
+        "type": "document",
+        "source": {"type": "url", "url": ADDRESS},
+        "title": "plan.pdf",
+    },
+    ("openrouter", "address"): {
+        "type": "file",
+        "file": {"filename": "plan.pdf", "file_data": ADDRESS},
+    },
+    ("responses", "address"): {"type": "input_file", "file_url": ADDRESS},
+    ("google", "address"): {"fileData": {"mimeType": "application/pdf", "fileUri": ADDRESS}},
+    ("anthropic", "plain"): {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "a plän"},
+        "title": "plan.txt",
+    },
+    ("chat", "plain"): {"type": "text", "text": "The file plan.txt:\n\na plän"},
+    ("responses", "plain"): {"type": "input_text", "text": "The file plan.txt:\n\na plän"},
+    ("chat", "sound"): {"type": "input_audio", "input_audio": {"data": WAV, "format": "wav"}},
+    ("google", "sound"): {"inlineData": {"mimeType": "audio/wav", "data": WAV}},
+}
+BLOCKS = {
+    "pdf": document(),
+    "address": document(ADDRESS, "url"),
+    "plain": document(IN_BASE64["text/plain"], media_type="text/plain", name="plan.txt"),
+    "sound": sound(),
+}
+
+
+@pytest.mark.parametrize(("dialect", "what"), FORMS, ids="-".join)
+def test_each_wire_has_its_own_form_d14(dialect, what):
+    assert sent(dialect, BLOCKS[what]) == FORMS[dialect, what]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "media_type", "called"),
+    [
+        ("chat", "audio/mpeg", "mp3"),
+        ("openrouter", "audio/ogg", "ogg"),
+        ("openrouter", "audio/flac", "flac"),
+    ],
+)
+def test_recordings_have_names_of_their_own_in_chat_d14(dialect, media_type, called):
+    assert sent(dialect, sound(media_type))["input_audio"]["format"] == called
+
+
+def test_mp3_has_another_name_at_google():
+    assert sent("google", sound("audio/mpeg"))["inlineData"]["mimeType"] == "audio/mp3"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "block"),
+    [
+        ("anthropic", sound()),
+        ("chat", sound("audio/flac")),
+        ("chat", BLOCKS["address"]),
+        ("openrouter", AudioBlock(ImageSource("url", "https://example.org/a.wav"), "audio/wav")),
+        ("responses", sound()),
+        ("ollama", sound()),
+        ("ollama", document()),
+    ],
+)
+def test_what_a_wire_has_no_place_for_is_told_in_words_with_one_warning_r_adp_05(
+    dialect, block, caplog
+):
+    words = "recording that could not be played" if isinstance(block, AudioBlock) else "document"
+    assert words in str(sent(dialect, block))
+    [record] = caplog.records
+    assert record.block_type in ("audio", "document")
+    assert {"session_id", "message_id", "adapter", "reason"} <= vars(record).keys()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("block", [sound(), document()], ids=["audio", "document"])
+def test_a_model_that_takes_none_gets_words_r_adp_05(dialect, block, caplog):
+    assert "could not be" in str(sent(dialect, block, AdapterCapabilities()))
+    assert len(caplog.records) == 1
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n a cat"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept_d14(dialect, tmp_path):
+    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
+    speaks, provider, _ = DIALECTS[dialect]
+    target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
+    said = Writer().message(Role.USER, [block])
+    body = speaks.to_wire(request(target, [said], blobs_path=str(tmp_path))).body
+    assert base64.b64encode(PICTURE) in body
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("harm", ["missing", "changed"])
+def test_what_is_not_as_it_was_kept_is_told_in_words_d14(dialect, harm, tmp_path, caplog):
+    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
+    [kept] = tmp_path.iterdir()
+    if harm == "missing":
+        kept.unlink()
+    else:
+        kept.write_bytes(b"\x89PNG\r\n\x1a\n a dog")
+    assert "an image that could not be shown" in str(sent(dialect, block, blobs_path=str(tmp_path)))
+    [record] = caplog.records
+    assert "kept attachment" in record.reason

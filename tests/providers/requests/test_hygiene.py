@@ -1,0 +1,247 @@
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.providers.exchanges import READ, model, problems, request
+from tests.providers.histories import full, reply_metadata
+from tests.strategies import Writer, any_messages, histories
+from yourtool.invariants import validate_session
+from yourtool.messages import (
+    MessageMetadata,
+    MessageStatus,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolInputError,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.requests.hygiene import view
+
+SONNET = model("anthropic", "claude-sonnet-4-6")
+GPT = model("openai", "gpt-4o")
+QUIET = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
+
+
+def ask(writer, text="?"):
+    return writer.message(Role.USER, [TextBlock(text)])
+
+
+def say(writer, *blocks, **metadata):
+    return writer.message(
+        Role.ASSISTANT,
+        blocks,
+        msgspec.structs.replace(reply_metadata(SONNET.id), **metadata),
+    )
+
+
+def answer(writer, use, text="ok"):
+    return writer.message(
+        Role.TOOL,
+        [ToolResultBlock(use, (TextBlock(text),))],
+        MessageMetadata(parent_tool_use_id=use),
+    )
+
+
+@pytest.mark.parametrize("target", [SONNET, GPT])
+def test_a_clean_history_of_the_model_stays_as_it_is(target):
+    history = full(target)
+    assert view(history, target) == history
+    assert all(a is b for a, b in zip(view(history, target), history, strict=True))
+
+
+@QUIET
+@given(history=st.lists(any_messages, max_size=8))
+def test_any_messages_at_all_become_a_valid_conversation_and_viewing_twice_changes_nothing(history):
+    for target in (SONNET, GPT):
+        shown = view(history, target)
+        assert view(shown, target) == shown
+        assert validate_session(shown) == []
+        if any(message.role is Role.USER for message in shown):
+            for dialect, provider, api in (
+                (Anthropic(), "anthropic", "messages"),
+                (OpenAIChat(), "openai", "chat"),
+            ):
+                asked = request(target, shown, (READ,))
+                assert problems(provider, api, dialect.to_wire(asked).body) == []
+
+
+@QUIET
+@given(history=histories(), data=st.data())
+def test_a_history_that_lost_or_shuffled_messages_is_mended(history, data):
+    kept = data.draw(st.permutations(history))[: data.draw(st.integers(0, len(history)))]
+    shown = view(kept, SONNET)
+    assert validate_session(shown) == []
+    pending = []
+    for message in shown:
+        if message.role is Role.TOOL:
+            assert message.result.tool_use_id == pending.pop(0)
+        else:
+            assert pending == []
+            pending = [call.id for call in message.tool_uses]
+    assert pending == []
+
+
+def test_results_stand_behind_their_call_in_the_order_of_the_calls():
+    writer = Writer()
+    one, two = writer.tool_use_id(), writer.tool_use_id()
+    called = say(writer, ToolUseBlock(one, "f", {}), ToolUseBlock(two, "f", {}))
+    second, first, more = answer(writer, two), answer(writer, one), ask(writer, "and?")
+    assert view([called, more, second, first], SONNET)[1:] == (called, first, second, more)
+
+
+def test_results_without_a_call_and_second_results_are_left_out():
+    writer = Writer()
+    use = writer.tool_use_id()
+    called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
+    assert view([called, first, answer(writer, use), answer(writer, "tu_x")], SONNET)[1:] == (
+        called,
+        first,
+    )
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ({}, "This call has no result: it was interrupted before it finished."),
+        (
+            {"status": MessageStatus.CANCELLED},
+            "This call was not run: the user stopped the turn.",
+        ),
+        ({"status": MessageStatus.ERROR}, "This call was not run: the reply broke off."),
+    ],
+)
+def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
+    writer = Writer()
+    use = writer.tool_use_id()
+    called = say(writer, ToolUseBlock(use, "f", {}), **metadata)
+    _, _, closing, _ = view([called, ask(writer)], SONNET)
+    assert closing.result == ToolResultBlock(use, (TextBlock(why),), is_error=True)
+    assert closing.metadata.parent_tool_use_id == use
+    assert view([called], SONNET) == view([called], SONNET)
+
+
+def test_a_call_whose_arguments_were_cut_is_answered_with_that_r_adp_06():
+    writer = Writer()
+    use = writer.tool_use_id()
+    errors = {use: ToolInputError(raw="{", error="the arguments are not JSON", truncated=True)}
+    called = say(writer, ToolUseBlock(use, "f", {}), tool_input_errors=errors)
+    _, _, closing = view([called], SONNET)
+    assert closing.result.content[0].text == ("This call was not run: the arguments are not JSON.")
+
+
+@pytest.mark.parametrize(
+    "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
+)
+def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form_r_loop_05(status, caplog):
+    writer = Writer()
+    use = writer.tool_use_id()
+    history = [
+        ask(writer),
+        say(
+            writer,
+            ThinkingBlock("half a th"),
+            TextBlock("Half a sen"),
+            ToolUseBlock(use, "f", {}),
+            status=status,
+            provider_raw={"scope": {}},
+        ),
+        ask(writer, "go on"),
+    ]
+    shown = view(history, SONNET)
+    assert [type(block).__name__ for block in shown[1].content] == ["TextBlock", "ToolUseBlock"]
+    assert shown[1].metadata.provider_raw is None
+    assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
+    assert len(caplog.records) == 1
+    for dialect, provider, api in (
+        (Anthropic(), "anthropic", "messages"),
+        (OpenAIChat(), "openai", "chat"),
+    ):
+        assert problems(provider, api, dialect.to_wire(request(SONNET, shown)).body) == []
+
+
+def test_a_reply_that_was_cut_before_its_first_word_is_left_out():
+    writer = Writer()
+    history = [ask(writer), say(writer, status=MessageStatus.CANCELLED), ask(writer, "again")]
+    assert view(history, SONNET) == (history[0], history[2])
+
+
+def test_blank_text_is_left_out_and_an_empty_question_is_not_nothing():
+    writer = Writer()
+    history = [ask(writer, " \n"), say(writer, TextBlock(" "), TextBlock("a"))]
+    asked, said = view(history, SONNET)
+    assert asked.text == "(an empty message)"
+    assert said.content == (TextBlock("a"),)
+
+
+@pytest.mark.parametrize("target", [GPT, model("anthropic", "claude-haiku-4-5")])
+def test_thinking_of_another_model_is_dropped_with_one_warning_each_r_adp_05(target, caplog):
+    writer = Writer("sess_another")
+    history = [
+        ask(writer),
+        say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a")),
+    ]
+    shown = view(history, target)
+    assert shown[1].content == (TextBlock("a"),)
+    assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
+    for record in caplog.records:
+        assert record.levelname == "WARNING"
+        assert record.session_id == "sess_another"
+        assert record.message_id == history[1].id
+        assert record.adapter == target.provider
+        assert record.reason == "only the model that thought can read it"
+
+
+def test_leftovers_of_another_model_never_reach_an_adapter_r_can_13():
+    writer = Writer()
+    raw = {"scope": {"provider": "openai", "model": GPT.id}, "blocks": [{"at": 0, "block": {}}]}
+    history = [ask(writer), say(writer, TextBlock("a"), provider_raw=raw)]
+    assert view(history, GPT)[1].metadata.provider_raw is None
+    assert view(history, SONNET)[1].metadata.provider_raw == raw
+
+
+def test_the_stored_history_is_not_touched():
+    history = full(SONNET)
+    before = msgspec.json.encode(history)
+    view(history, GPT)
+    assert msgspec.json.encode(history) == before
+
+
+@pytest.mark.parametrize(
+    "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
+)
+def test_a_reply_that_broke_off_is_left_out_unless_something_follows_r_loop_05(status, caplog):
+    writer = Writer()
+    asked, use = ask(writer), writer.tool_use_id()
+    broken = say(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
+    assert view([asked, broken], SONNET) == (asked,)
+    assert [record.block_type for record in caplog.records] == ["text", "tool_use"]
+    assert view([asked, broken, say(writer, TextBlock("x"), status=status)], SONNET) == (asked,)
+    shown = view([asked, broken, ask(writer)], SONNET)
+    assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
+
+
+def test_a_broken_reply_whose_call_was_run_is_never_forgotten():
+    writer = Writer()
+    use = writer.tool_use_id()
+    broken = say(writer, ToolUseBlock(use, "f", {}), status=MessageStatus.ERROR)
+    history = (ask(writer), broken, answer(writer, use))
+    assert view(history, SONNET) == history
+
+
+def test_another_models_reasoning_goes_on_as_text_where_that_is_wanted_r_seed_04(caplog):
+    writer = Writer()
+    thought = say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a"))
+    silent = say(writer, ThinkingBlock("", "sig"), TextBlock("b"))
+    history = [ask(writer), thought, silent]
+    shown = view(history, GPT, "text")
+    assert shown[1].content == (TextBlock("hm"), TextBlock("a"))
+    assert shown[2].content == (TextBlock("b"),)
+    kinds = ["redacted_thinking", "thinking"]
+    assert [record.block_type for record in caplog.records] == kinds
+    assert view(history, SONNET, "text") == tuple(history)
+    assert view(shown, GPT, "text") == shown

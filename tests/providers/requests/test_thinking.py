@@ -1,0 +1,74 @@
+import pytest
+
+from tests.providers.exchanges import model
+from yourtool.models import EFFORTS, AdapterCapabilities
+from yourtool.paths import resolve_paths
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.requests.thinking import adjustment, asked, described, levels
+
+PLAIN = model("openai", "gpt-4.1", capabilities=AdapterCapabilities())
+
+
+@pytest.fixture
+def catalogue(home):
+    return Catalogue.load(resolve_paths())
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "level"),
+    [
+        ("anthropic:claude-sonnet-4-6", "xhigh", "high"),
+        ("anthropic:claude-sonnet-4-6", "minimal", "low"),
+        ("anthropic:claude-opus-4-7", "xhigh", "xhigh"),
+        ("anthropic:claude-haiku-4-5", "off", "off"),
+        ("anthropic:claude-fable-5-1", "off", "low"),
+        ("openai:gpt-5", "max", "high"),
+        ("openai:gpt-5", "off", "minimal"),
+        ("openai:gpt-5.6-terra", "max", "max"),
+        ("openai:gpt-5.6-terra", "minimal", "low"),
+        ("openai:gpt-4.1", "high", None),
+        ("google:gemini-3.5-flash", "xhigh", "high"),
+        ("google:gemini-3.1-pro-preview", "minimal", "low"),
+        ("google:gemini-2.5-flash", "off", "off"),
+        ("google:gemini-2.5-pro", "off", "minimal"),
+    ],
+)
+def test_a_level_becomes_the_next_that_the_model_takes_r_adp_17(catalogue, name, wanted, level):
+    assert asked(catalogue.get(name), wanted) == level
+
+
+def test_every_level_of_every_model_is_one_that_it_takes_r_adp_17(catalogue):
+    for each in catalogue.all():
+        for wanted in EFFORTS:
+            level = asked(each, wanted)
+            assert level in levels(each) or (level is None and not levels(each))
+            assert wanted == "off" or level != "off"
+
+
+def test_only_who_wants_no_thinking_gets_none():
+    yes_or_no = model("ollama", "qwen3", thinking_levels=("off", "high"))
+    assert [asked(yes_or_no, level) for level in EFFORTS] == ["off"] + ["high"] * 6
+
+
+def test_a_level_that_is_not_taken_is_told_of_with_those_that_are_r_adp_17():
+    target = model("openai", "gpt-5", thinking_levels=("minimal", "high"))
+    assert adjustment(target, "max") == (
+        "`openai:gpt-5` cannot think at `max`, only at `minimal`, `high`; `high` is asked for."
+    )
+    assert (
+        adjustment(target, "high") is adjustment(target, None) is adjustment(PLAIN, "off") is None
+    )
+    assert adjustment(PLAIN, "low") == "`openai:gpt-4.1` takes no thinking level; none is sent."
+
+
+@pytest.mark.parametrize(
+    ("wanted", "line"),
+    [
+        (None, "Thinking: as the model likes; `/effort` takes minimal, high."),
+        ("high", "Thinking: high; `/effort` takes minimal, high."),
+        ("max", "Thinking: high instead of max; `/effort` takes minimal, high."),
+    ],
+)
+def test_a_line_says_what_is_asked_for(wanted, line):
+    assert described(model("openai", "x", thinking_levels=("high", "minimal")), wanted) == line
+    assert described(PLAIN, wanted) == "Thinking: `openai:gpt-4.1` takes no level."

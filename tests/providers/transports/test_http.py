@@ -1,0 +1,207 @@
+import asyncio
+import gzip
+import socket
+
+import pytest
+
+from tests.providers.fakes import all_of
+from tests.providers.local_server import END, RESET, LocalServer, chunk, head
+from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
+from yourtool.providers.transports.http import HttpxTransport, Timeouts
+
+CANARY = "sk-canary-0123456789abcdefghij"
+
+
+@pytest.fixture
+async def connect():
+    opened = []
+
+    def opener(url, **timeouts):
+        transport = HttpxTransport(url, {"x-api-key": CANARY}, Timeouts(**timeouts))
+        opened.append(transport)
+        return transport
+
+    yield opener
+    for transport in opened:
+        await transport.close()
+
+
+async def test_the_base_url_is_used_as_given_over_plain_http_on_loopback(connect):
+    with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
+        for base in (f"{server.url}/gateway/v1", f"{server.url}/gateway/v1/"):
+            async with connect(base).post("/messages", b'{"a": 1}', {"x-extra": "1"}) as reply:
+                assert reply.status == 200
+                assert await reply.read() == b"ok"
+    for line, headers, body in server.requests:
+        assert line == "POST /gateway/v1/messages HTTP/1.1"
+        assert body == b'{"a": 1}'
+        assert headers["content-type"] == "application/json"
+        assert headers["x-extra"] == "1"
+        assert headers["x-api-key"] == CANARY
+
+
+async def test_headers_of_the_reply_have_lower_case_names(connect):
+    answer = b"HTTP/1.1 429 X\r\nRetry-After: 3\r\nX-Request-ID: r1\r\ncontent-length: 0\r\n\r\n"
+    with LocalServer(lambda *_: [answer]) as server:
+        async with connect(server.url).post("/x", b"{}", {}) as reply:
+            assert reply.status == 429
+            assert (reply.headers["retry-after"], reply.headers["x-request-id"]) == ("3", "r1")
+
+
+async def test_bytes_are_yielded_when_they_come_and_not_when_all_are_there(connect):
+    gate = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    first_seen = asyncio.Event()
+
+    def answer(*_):
+        yield head() + chunk(b"data: 1\n\n")
+        asyncio.run_coroutine_threadsafe(first_seen.wait(), loop).result(5)
+        gate.set()
+        yield chunk(b"data: 2\n\n") + END
+
+    with LocalServer(answer) as server:
+        async with connect(server.url).post("/x", b"{}", {}) as reply:
+            chunks = reply.chunks()
+            assert await anext(chunks) == b"data: 1\n\n"
+            assert not gate.is_set()
+            first_seen.set()
+            assert await all_of(chunks) == b"data: 2\n\n"
+
+
+async def test_a_compressed_body_is_unpacked(connect):
+    packed = gzip.compress(b"hello")
+    with LocalServer(
+        lambda *_: [head(200, len(packed), content_encoding="gzip"), packed]
+    ) as server:
+        async with connect(server.url).post("/x", b"{}", {}) as reply:
+            assert await reply.read() == b"hello"
+
+
+async def test_a_redirect_is_not_followed_so_the_key_stays_where_it_belongs(connect):
+    with (
+        LocalServer(lambda *_: [head(200, 0)]) as elsewhere,
+        LocalServer(lambda *_: [head(307, 0, location=elsewhere.url + "/x")]) as server,
+    ):
+        async with connect(server.url).post("/x", b"{}", {}) as reply:
+            assert reply.status == 307
+        with pytest.raises(OtherAdapterError, match="status 307"):
+            await connect(server.url).get("/models")
+    assert elsewhere.requests == []
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+async def test_a_server_that_is_not_there_is_named_without_key_path_or_query(connect):
+    port = closed_port()
+    transport = connect(f"http://user:{CANARY}@127.0.0.1:{port}/secret-path?key={CANARY}")
+    with pytest.raises(NetworkError) as caught:
+        async with transport.post("/x", b"{}", {}):
+            pass
+    text = str(caught.value)
+    assert f"`127.0.0.1:{port}` could not be reached" in text
+    assert CANARY not in text + repr(caught.value) + repr(transport)
+    assert "secret-path" not in text
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:1", "ftp://127.0.0.1", "http://127.0.0.1:x"])
+async def test_a_base_url_that_is_none_is_a_network_error_too(connect, url):
+    with pytest.raises(NetworkError, match="begins with `http://` or `https://`"):
+        async with connect(url).post("/x", b"{}", {}):
+            pass
+
+
+async def test_a_header_that_cannot_be_sent_is_told_and_not_shown():
+    transport = HttpxTransport("http://127.0.0.1:1", {"x-team": "schlüssel"})
+    with pytest.raises(NetworkError, match="characters beyond ASCII") as caught:
+        async with transport.post("/x", b"{}", {}):
+            pass
+    assert "schl" not in str(caught.value)
+    await transport.close()
+
+
+@pytest.mark.parametrize("ending", [RESET, b""])
+async def test_a_body_that_stops_short_keeps_what_came_and_breaks_with_a_network_error(
+    connect, ending
+):
+    with LocalServer(lambda *_: [head() + chunk(b"half"), 0.02, ending]) as server:
+        async with connect(server.url).post("/x", b"{}", {}) as reply:
+            got = []
+            with pytest.raises(NetworkError, match="broke before the reply was whole"):
+                async for piece in reply.chunks():
+                    got.append(piece)
+    assert got == [b"half"]
+
+
+@pytest.mark.parametrize("pieces", [[RESET], [b""], [b"what is this"], [b"HTTP/1.1 200"]])
+async def test_a_server_that_hangs_up_before_its_reply_is_a_network_error(connect, pieces):
+    with LocalServer(lambda *_: pieces) as server, pytest.raises(NetworkError):
+        async with connect(server.url).post("/x", b"{}", {}):
+            pass
+
+
+async def test_silence_ends_with_a_network_error_that_says_how_long_it_was(connect):
+    with LocalServer(lambda *_: [head(), 0.05, chunk(b"late") + END]) as server:
+        async with connect(server.url, silence=0.01).post("/x", b"{}", {}) as reply:
+            with pytest.raises(NetworkError, match=r"silent for 0\.01 s"):
+                await reply.read()
+
+
+async def test_leaving_the_block_early_lets_go_of_the_connection(connect):
+    closed = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def answer(*_):
+        yield head()
+        while not loop.is_closed():
+            yield chunk(b"more")
+            yield 0.001
+
+    class Watching(LocalServer):
+        def _serve(self, connection):
+            super()._serve(connection)
+            loop.call_soon_threadsafe(closed.set)
+
+    with Watching(answer) as server:
+        async with connect(server.url).post("/x", b"{}", {}) as reply:
+            await anext(reply.chunks())
+        await asyncio.wait_for(closed.wait(), 5)
+
+
+async def test_closing_twice_is_fine_and_a_transport_can_be_used_again(connect):
+    with LocalServer(lambda *_: [head(200, 0)]) as server:
+        transport = connect(server.url)
+        await transport.close()
+        async with transport.post("/x", b"{}", {}):
+            pass
+        await transport.close()
+        await transport.close()
+
+
+async def test_a_list_of_models_is_fetched_as_json(connect):
+    with LocalServer(lambda *_: [head(200, 12), b'{"data": []}']) as server:
+        assert await connect(server.url).get("/models") == {"data": []}
+    [(line, headers, _)] = server.requests
+    assert line == "GET /models HTTP/1.1"
+    assert headers["x-api-key"] == CANARY
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, AuthError), (403, AuthError), (500, ServerError), (404, OtherAdapterError)],
+)
+async def test_a_list_that_cannot_be_had_says_why(connect, status, kind):
+    with LocalServer(lambda *_: [head(status, 0)]) as server, pytest.raises(kind) as caught:
+        await connect(server.url).get("/models")
+    assert caught.value.status == status
+
+
+async def test_a_list_that_is_not_json_says_so(connect):
+    refused = pytest.raises(OtherAdapterError, match="did not answer with JSON")
+    with LocalServer(lambda *_: [head(200, 6), b"<html>"]) as server, refused:
+        await connect(server.url).get("/models")
+    with pytest.raises(NetworkError):
+        await connect(f"http://127.0.0.1:{closed_port()}").get("/models")

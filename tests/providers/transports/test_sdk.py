@@ -1,0 +1,183 @@
+import importlib
+import json
+import sys
+
+import pytest
+
+from tests.providers.fakes import all_of
+from tests.providers.local_server import END, RESET, LocalServer, chunk, head
+from tests.shared import SHARED
+from yourtool.credentials import Secret
+from yourtool.errors import AuthError, NetworkError, OtherAdapterError
+from yourtool.providers.transports.http import HttpxTransport, Timeouts
+from yourtool.providers.transports.sdk import Login, SdkTransport
+
+CANARY = "sk-canary-0123456789abcdefghij"
+KEY = Secret(CANARY)
+EXCHANGES = SHARED / "wire" / "exchanges"
+
+
+@pytest.fixture
+async def connect():
+    """Open a transport of a kind: `httpx`, or the vendor whose client it goes through."""
+    opened = []
+
+    def opener(kind, url, **login):
+        transport = (
+            HttpxTransport(url, {"x-api-key": CANARY})
+            if kind == "httpx"
+            else SdkTransport(
+                importlib.import_module,
+                Login(vendor=kind, base_url=url, **(login or {"api_key": KEY})),
+                Timeouts(silence=5),
+            )
+        )
+        opened.append(transport)
+        return transport
+
+    yield opener
+    for transport in opened:
+        await transport.close()
+
+
+KINDS = pytest.mark.parametrize("kind", ["httpx", "anthropic", "openai"])
+VENDORS = pytest.mark.parametrize("kind", ["anthropic", "openai"])
+RECORDED = sorted(
+    path.stem
+    for pattern in ("anthropic-messages-1*", "doc-anthropic-*", "doc-openai-chat-*", "cut-a*")
+    for path in EXCHANGES.glob(f"{pattern}.json")
+)
+
+
+@KINDS
+async def test_recorded_bytes_and_statuses_arrive_unchanged_through_every_transport(connect, kind):
+    assert len(RECORDED) >= 8
+    for name in RECORDED:
+        response = json.loads((EXCHANGES / f"{name}.json").read_text("utf-8"))["response"]
+        body, headers = response["body"].encode(), response["headers"] or {}
+        pieces = [chunk(body[at : at + 700]) for at in range(0, len(body), 700)]
+        start = head(response["status"], **{k.replace("-", "_"): v for k, v in headers.items()})
+        with LocalServer(lambda *_, a=start, b=pieces: [a, *b, END]) as server:
+            async with connect(kind, server.url).post("/v1/x", b'{"a": 1}', {"x-b": "2"}) as reply:
+                assert reply.status == response["status"]
+                assert reply.headers.items() >= headers.items()
+                assert await all_of(reply.chunks()) == body
+        [(line, sent, posted)] = server.requests
+        assert (line, posted) == ("POST /v1/x HTTP/1.1", b'{"a": 1}')
+        assert (sent["x-b"], sent["content-type"]) == ("2", "application/json")
+
+
+@KINDS
+async def test_the_first_bytes_arrive_before_the_last_are_sent(connect, kind):
+    with LocalServer(lambda *_: [head() + chunk(b"1"), 0.03, chunk(b"2") + END]) as server:
+        async with connect(kind, server.url).post("/x", b"{}", {}) as reply:
+            pieces = [piece async for piece in reply.chunks()]
+    assert pieces == [b"1", b"2"]
+
+
+@KINDS
+async def test_nothing_is_retried_by_a_transport(connect, kind):
+    answer = head(429, 2, retry_after="7", retry_after_ms="6500")
+    with LocalServer(lambda *_: [answer, b"{}"]) as server:
+        async with connect(kind, server.url).post("/x", b"{}", {}) as reply:
+            assert reply.status == 429
+            assert reply.headers["retry-after"] == "7"
+            assert await reply.read() == b"{}"
+    assert len(server.requests) == 1
+
+
+@KINDS
+@pytest.mark.parametrize("ending", [RESET, b""])
+async def test_a_cut_body_is_a_network_error_and_no_foreign_exception(connect, kind, ending):
+    with LocalServer(lambda *_: [head() + chunk(b"half"), 0.02, ending]) as server:
+        async with connect(kind, server.url).post("/x", b"{}", {}) as reply:
+            with pytest.raises(NetworkError, match="broke before the reply was whole"):
+                await reply.read()
+
+
+@KINDS
+async def test_a_server_that_hangs_up_or_is_gone_is_a_network_error_without_the_key(connect, kind):
+    with LocalServer(lambda *_: [RESET]) as server, pytest.raises(NetworkError):
+        async with connect(kind, server.url).post("/x", b"{}", {}):
+            pass
+    assert len(server.requests) == 1
+    with pytest.raises(NetworkError) as caught:
+        async with connect(kind, server.url).post("/x", b"{}", {}):
+            pass
+    assert f"127.0.0.1:{server.port}" in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+@VENDORS
+async def test_a_redirect_is_not_followed(connect, kind):
+    with (
+        LocalServer(lambda *_: [head(200, 0)]) as elsewhere,
+        LocalServer(lambda *_: [head(307, 0, location=elsewhere.url)]) as server,
+    ):
+        async with connect(kind, server.url).post("/x", b"{}", {}) as reply:
+            assert reply.status == 307
+    assert elsewhere.requests == []
+
+
+@VENDORS
+async def test_a_list_of_models_is_fetched_as_json(connect, kind):
+    with LocalServer(lambda *_: [head(200, 12), b'{"data": []}']) as server:
+        assert await connect(kind, server.url).get("/v1/models") == {"data": []}
+    missing = pytest.raises(OtherAdapterError, match="status 404")
+    with LocalServer(lambda *_: [head(404, 0)]) as server, missing:
+        await connect(kind, server.url).get("/v1/models")
+
+
+async def headers_sent(connect, kind, **login):
+    with LocalServer(lambda *_: [head(200, 0)]) as server:
+        transport = connect(kind, server.url, **login)
+        async with transport.post("/x", b"{}", {"anthropic-version": "2023-06-01"}):
+            pass
+    return server.requests[0][1]
+
+
+async def test_anthropic_gets_its_key_in_its_own_header_and_the_version_we_speak(connect):
+    sent = await headers_sent(connect, "anthropic", api_key=KEY)
+    assert sent["x-api-key"] == CANARY
+    assert "authorization" not in sent
+    assert sent["anthropic-version"] == "2023-06-01"
+
+
+async def test_an_auth_token_goes_to_anthropic_as_a_bearer_token(connect):
+    sent = await headers_sent(connect, "anthropic", auth_token=KEY)
+    assert sent["authorization"] == f"Bearer {CANARY}"
+    assert "x-api-key" not in sent
+
+
+async def test_openai_gets_a_bearer_token_and_headers_of_the_row(connect):
+    sent = await headers_sent(connect, "openai", api_key=KEY, headers={"x-team": "blue"})
+    assert sent["authorization"] == f"Bearer {CANARY}"
+    assert sent["x-team"] == "blue"
+
+
+@VENDORS
+async def test_without_any_way_to_log_in_the_error_says_so(connect, kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))
+    refused = pytest.raises(AuthError, match=f"the `{kind}` package found no way to log in")
+    with LocalServer(lambda *_: [head(200, 0)]) as server, refused:
+        async with connect(kind, server.url, headers={}).post("/x", b"{}", {}):
+            pass
+    assert server.requests == []
+
+
+async def test_the_package_is_loaded_on_the_first_request_and_only_then():
+    loaded = []
+
+    def load(name):
+        loaded.append(name)
+        return sys.modules.get(name) or importlib.import_module(name)
+
+    with LocalServer(lambda *_: [head(200, 0)]) as server:
+        transport = SdkTransport(load, Login(vendor="openai", base_url=server.url, api_key=KEY))
+        await transport.close()
+        assert loaded == []
+        for _ in range(2):
+            async with transport.post("/x", b"{}", {}):
+                pass
+        await transport.close()
+    assert loaded == ["openai", "httpx2"]

@@ -1,0 +1,1 @@
+"""Which models there are, what they can take, and what they cost."""

@@ -1,0 +1,289 @@
+"""Model servers on this machine and, by the same means, any provider's own list of its models.
+
+What answers on a usual port is recognised by the shape of its answer, for anything may listen
+there. Sources: https://docs.ollama.com/api/tags and .../api/show,
+https://github.com/ggml-org/llama.cpp/tree/master/tools/server, https://lmstudio.ai/docs/app/api,
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html. What a server does not say of
+a model is assumed to its disadvantage: a small context, no images, and on this machine no tools.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.errors import AdapterError
+from yourtool.messages import canonical_json
+from yourtool.models import AdapterCapabilities, Effort, Model
+from yourtool.providers.base import Transport
+from yourtool.providers.magic import IMAGE_TYPES
+from yourtool.providers.rows import ProviderRow
+from yourtool.providers.shapes import count, decode, mapping, objects, text
+from yourtool.providers.transports.http import HttpxTransport, Timeouts
+
+OLLAMA_WINDOW = 32_768
+"""Tokens of context asked of Ollama for a model that could have more: memory grows with them."""
+MOST_MODELS = 200
+"""Of one server."""
+
+_LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
+_LEAST_OUTPUT, _MOST_OUTPUT = 1_024, 32_768
+_AT_ONCE = 8
+_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
+_YES_OR_NO: tuple[Effort, ...] = ("off", "high")
+"""Of models that think or do not (https://docs.ollama.com/capabilities/thinking)."""
+_NAME = re.compile(r"[!-~]{1,200}")
+_NUM_CTX = re.compile(r"^num_ctx\s+(\d+)$", re.MULTILINE)
+_TIMEOUTS = Timeouts(connect=0.3, silence=2, listing=2)
+_PATIENCE = 5
+"""Seconds for all that one server is asked."""
+
+
+class LocalServer(Struct, frozen=True):
+    """A server that answered, and its models."""
+
+    row: ProviderRow
+    """What a registry needs to speak to it."""
+    models: tuple[Model, ...]
+
+
+class _Facts(Struct, frozen=True, kw_only=True):
+    """What a server says of a model."""
+
+    window: int | None = None
+    """Tokens of context."""
+    tools: bool = False
+    images: bool = False
+    thinking: bool = False
+    known: bool = True
+    """Whether it says anything."""
+
+
+Read = Callable[[Transport, str], Awaitable[tuple[Model, ...] | None]]
+"""Returns the models of a provider by that name; None: this is no server of the kind."""
+
+
+async def discover(
+    ollama: str = "http://127.0.0.1:11434", places: Iterable[ProviderRow] | None = None
+) -> tuple[LocalServer, ...]:
+    """Ask the usual ports of this machine, all at once, and return the servers that answer.
+
+    `ollama` is where Ollama is configured to be; it is asked only if that is on this machine, and
+    so is each of `places`, which stand for all the usual ones. Never raises; takes a few seconds
+    at most, so it runs behind what the user sees.
+    """
+    rows = usual_places(ollama) if places is None else tuple(places)
+    found = await asyncio.gather(*(_look(row) for row in rows if row.is_local))
+    return tuple(server for server in found if server is not None)
+
+
+def usual_places(ollama: str) -> tuple[ProviderRow, ...]:
+    """Return the rows of the servers to look for."""
+
+    def compatible(name: str, label: str, port: int) -> ProviderRow:
+        url = f"http://127.0.0.1:{port}/v1"
+        return ProviderRow(name=name, api="chat", base_url=url, label=label, needs_key=False)
+
+    return (
+        ProviderRow(name="ollama", api="ollama", base_url=ollama, label="Ollama", needs_key=False),
+        compatible("llama-cpp", "llama.cpp", 8080),
+        compatible("lm-studio", "LM Studio", 1234),
+        compatible("vllm", "vLLM", 8000),
+    )
+
+
+async def own_models(row: ProviderRow, transport: Transport) -> tuple[Model, ...]:
+    """Return a provider's own models; Ollama describes them, the others mostly name them.
+
+    Raises:
+        AdapterError: the list could not be had.
+    """
+    if row.api == "ollama":
+        return await _ollama(transport, row.name) or ()
+    listed = _listed(await transport.get(_LISTS.get(row.api, "/models")))
+    return tuple(_model(row.name, name, _told(entry, is_local=False)) for name, entry in listed)
+
+
+async def _look(row: ProviderRow) -> LocalServer | None:
+    try:
+        async with _open(row.base_url.removesuffix("/v1")) as transport, asyncio.timeout(_PATIENCE):
+            models = await _READERS[row.name](transport, row.name)
+    except (AdapterError, TimeoutError):
+        return None
+    return None if models is None else LocalServer(row, models)
+
+
+@asynccontextmanager
+async def _open(url: str) -> AsyncGenerator[Transport, None]:
+    transport = HttpxTransport(url, {"user-agent": "yourtool"}, _TIMEOUTS)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+async def _ollama(transport: Transport, provider: str) -> tuple[Model, ...] | None:
+    tags = mapping(await transport.get("/api/tags"))
+    if not isinstance(tags.get("models"), list):
+        return None
+    names = [
+        text(entry.get("model")) or text(entry.get("name")) for entry in objects(tags["models"])
+    ]
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def described(name: str) -> Model | None:
+        async with gate:
+            return _of_ollama(provider, name, await _show(transport, name))
+
+    kept = [name for name in names[:MOST_MODELS] if _NAME.fullmatch(name)]
+    models = await asyncio.gather(*(described(name) for name in kept))
+    return tuple(model for model in models if model is not None)
+
+
+async def _show(transport: Transport, name: str) -> dict[str, Any]:
+    """Return what Ollama says of a model; nothing where it cannot."""
+    try:
+        async with transport.post("/api/show", canonical_json({"model": name}), {}) as reply:
+            return mapping(decode(await reply.read())) if reply.status == 200 else {}
+    except (AdapterError, ValueError):
+        return {}
+
+
+def _of_ollama(provider: str, name: str, shown: Mapping[str, Any]) -> Model | None:
+    """Return a model of Ollama's; None: it embeds and does not chat."""
+    able = shown.get("capabilities")
+    if not isinstance(able, list):  # an older server: whether there are tools is in the template
+        able = ["completion"] + ["tools"] * (".Tools" in text(shown.get("template")))
+    if "completion" not in able:
+        return None
+    info = mapping(shown.get("model_info"))
+    most = count(info.get(f"{text(info.get('general.architecture'))}.context_length"))
+    chosen = _NUM_CTX.search(text(shown.get("parameters")))
+    window = int(chosen[1]) if chosen else min(most or OLLAMA_WINDOW, OLLAMA_WINDOW)
+    facts = _Facts(
+        window=window,
+        tools="tools" in able,
+        images="vision" in able,
+        thinking="thinking" in able,
+        known=bool(shown),
+    )
+    model = _model(provider, name, facts)
+    can = replace(model.capabilities, supports_structured_output=True)
+    levels = _LEVELS if "gpt-oss" in name else _YES_OR_NO
+    return replace(model, capabilities=can, thinking_levels=levels)
+
+
+async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] | None:
+    props = mapping(await transport.get("/props"))
+    settings = mapping(props.get("default_generation_settings"))
+    if not settings:
+        return None
+    able = mapping(props.get("chat_template_caps"))
+    facts = _Facts(
+        window=count(settings.get("n_ctx")),
+        tools=able.get("supports_tools") is True,
+        images=mapping(props.get("modalities")).get("vision") is True,
+    )
+    listed = _listed(await transport.get("/v1/models"))
+    return tuple(_model(provider, name, facts) for name, _ in listed)
+
+
+async def _lm_studio(transport: Transport, provider: str) -> tuple[Model, ...] | None:
+    try:
+        listed = mapping(await transport.get("/api/v1/models")).get("models")
+    except AdapterError:
+        listed = None
+    if isinstance(listed, list):
+        return tuple(filter(None, (_of_lm_studio(provider, each) for each in objects(listed))))
+    older = mapping(await transport.get("/api/v0/models")).get("data")
+    if not isinstance(older, list):
+        return None
+    return tuple(filter(None, (_of_older_lm_studio(provider, each) for each in objects(older))))
+
+
+def _of_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
+    name = text(entry.get("key"))
+    if entry.get("type") != "llm" or not _NAME.fullmatch(name):
+        return None
+    able = mapping(entry.get("capabilities"))
+    loaded = [
+        size
+        for each in objects(entry.get("loaded_instances"))
+        if (size := count(mapping(each.get("config")).get("context_length")))
+    ]
+    facts = _Facts(
+        window=min(loaded) if loaded else count(entry.get("max_context_length")),
+        tools=able.get("trained_for_tool_use") is True,
+        images=able.get("vision") is True,
+    )
+    return _model(provider, name, facts)
+
+
+def _of_older_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
+    name, able = text(entry.get("id")), entry.get("capabilities")
+    if entry.get("type") not in ("llm", "vlm") or not _NAME.fullmatch(name):
+        return None
+    loaded, most = entry.get("loaded_context_length"), entry.get("max_context_length")
+    facts = _Facts(
+        window=count(loaded) or count(most),
+        tools=isinstance(able, list) and "tool_use" in able,
+        images=entry.get("type") == "vlm",
+    )
+    return _model(provider, name, facts)
+
+
+async def _vllm(transport: Transport, provider: str) -> tuple[Model, ...] | None:
+    listed = _listed(await transport.get("/v1/models"))
+    own = [(name, entry) for name, entry in listed if entry.get("owned_by") == "vllm"]
+    if not own:
+        return None
+    return tuple(_model(provider, name, _told(entry, is_local=True)) for name, entry in own)
+
+
+_READERS: Mapping[str, Read] = {
+    "ollama": _ollama,
+    "llama-cpp": _llama_cpp,
+    "lm-studio": _lm_studio,
+    "vllm": _vllm,
+}
+
+
+def _listed(answer: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return names and entries of a list as OpenAI, Anthropic or Google give it."""
+    whole = mapping(answer)
+    entries = objects(whole.get("data")) or objects(whole.get("models"))
+    named = (
+        (text(each.get("id")) or text(each.get("name")).removeprefix("models/"), each)
+        for each in entries
+    )
+    return [(name, each) for name, each in named if _NAME.fullmatch(name)][:MOST_MODELS]
+
+
+def _told(entry: Mapping[str, Any], *, is_local: bool) -> _Facts:
+    """Return what an entry of such a list says of its model, which is little."""
+    sizes = (entry.get(name) for name in ("max_model_len", "context_length", "inputTokenLimit"))
+    window = next((size for each in sizes if (size := count(each))), None)
+    offered = entry.get("supported_parameters")
+    tools = "tools" in offered if isinstance(offered, list) else not is_local
+    return _Facts(window=window, tools=tools, known=is_local)
+
+
+def _model(provider: str, name: str, facts: _Facts) -> Model:
+    window = facts.window or AdapterCapabilities().max_context_tokens
+    return Model(
+        id=f"{provider}:{name}",
+        wire_name=name,
+        capabilities=AdapterCapabilities(
+            supports_tools=facts.tools,
+            supports_images=facts.images,
+            supports_thinking=facts.thinking,
+            max_context_tokens=window,
+            max_output_tokens=max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT)),
+            accepted_image_media_types=IMAGE_TYPES if facts.images else (),
+        ),
+        known=facts.known,
+    )

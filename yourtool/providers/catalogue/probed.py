@@ -1,0 +1,103 @@
+"""What servers said of their models when they were last asked, kept with the date.
+
+The file is in the cache directory and may be deleted at any time. It holds no key and no header,
+and it makes no provider known but servers of this machine.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from yourtool.files import replace_file
+from yourtool.models import Model
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.origin import is_loopback, origin_of
+from yourtool.providers.registry import Registry
+from yourtool.providers.rows import ProviderRow
+from yourtool.text import escaped
+
+FILE_NAME = "models.json"
+_LARGEST = 8 * 2**20
+_FOUND = frozenset({"llama-cpp", "lm-studio", "vllm"})
+"""Providers that are known by being found on their usual ports."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The models of one provider."""
+
+    provider: str
+    label: str
+    origin: str
+    """Scheme, host and port that answered; at another address the answer means nothing."""
+    at: datetime
+    models: tuple[Model, ...]
+
+
+def answer_of(row: ProviderRow, models: tuple[Model, ...]) -> Answer:
+    """Return what a provider has just said."""
+    return Answer(
+        provider=row.name,
+        label=row.label,
+        origin=origin_of(row.base_url),
+        at=datetime.now(UTC),
+        models=models,
+    )
+
+
+def learn(answers: Iterable[Answer], registry: Registry, catalogue: Catalogue) -> None:
+    """Let the catalogue know the models of providers that are still where they were.
+
+    Servers that were found on this machine are made known as well.
+    """
+    for answer in answers:
+        if answer.provider in _FOUND and is_loopback(answer.origin):
+            registry.attach(
+                ProviderRow(
+                    name=answer.provider,
+                    api="chat",
+                    base_url=f"{answer.origin}/v1",
+                    label=answer.label,
+                    needs_key=False,
+                )
+            )
+        rows = [row for row in registry.providers() if row.name == answer.provider]
+        if rows and origin_of(rows[0].base_url) == answer.origin:
+            own = (model for model in answer.models if model.provider == answer.provider)
+            catalogue.learn(own, answer.at)
+
+
+def recall(file: Path) -> tuple[Answer, ...]:
+    """Return the answers that are kept.
+
+    Raises:
+        ValueError: the file is damaged; the text says what to tell the user.
+    """
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ValueError("it is too large")
+        return msgspec.json.decode(file.read_bytes(), type=tuple[Answer, ...])
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"What servers said of their models is not used: {escaped(str(error))} in `{file}`."
+            " `yourtool models --probe` writes it anew."
+        ) from error
+
+
+def remember(file: Path, answers: Iterable[Answer]) -> None:
+    """Keep these answers in place of earlier ones of the same providers.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    kept: dict[str, Answer] = {}
+    with suppress(ValueError):
+        kept = {answer.provider: answer for answer in recall(file)}
+    kept |= {answer.provider: answer for answer in answers}
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(file, msgspec.json.encode(tuple(kept.values())))

@@ -1,0 +1,1 @@
+"""Wire formats: one module each, and beside it how its requests are written."""

@@ -1,0 +1,175 @@
+"""Dialect: the Messages API, https://docs.claude.com/en/api/messages and .../messages-streaming.
+
+Server tools run at the provider, so their blocks are no calls of ours; like every block of a type
+that is not known here they are kept with the message and sent back in their place to the model that
+wrote them. A tool without arguments streams as empty text. Counters come in two events, and the
+last figure that is not null is the final one.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from yourtool.deltas import StreamEvent, TokenUsage
+from yourtool.messages import StopReason, canonical_json
+from yourtool.providers.base import Request
+from yourtool.providers.dialects.anthropic_request import API, body
+from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import SseEvent
+from yourtool.providers.replies.stops import stop_reason
+from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
+from yourtool.providers.wire import WireRequest
+
+_PATH = "/v1/messages"
+_HEADERS = {"anthropic-version": "2023-06-01"}
+_STOPS = {
+    "end_turn": StopReason.END_TURN,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.MAX_TOKENS,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "tool_use": StopReason.TOOL_USE,
+    "pause_turn": StopReason.PAUSE_TURN,
+    "refusal": StopReason.REFUSAL,
+}
+_COUNTERS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+
+
+class Anthropic:
+    """Speaks the Messages API."""
+
+    api = API
+
+    def __init__(self, *, keeps_long: bool = False) -> None:
+        """`keeps_long`: the host takes the longer retention of caches."""
+        self._keeps_long = keeps_long
+
+    def to_wire(self, request: Request) -> WireRequest:
+        """Write the request; equal requests have equal bytes."""
+        return WireRequest(
+            path=_PATH,
+            headers=_HEADERS,
+            body=canonical_json(body(request, keeps_long=self._keeps_long)),
+        )
+
+    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
+        """Read one event of a stream; unknown ones are skipped, new ones come without notice.
+
+        Raises:
+            NetworkError: the event is not JSON.
+        """
+        chunk = decode_frame(frame.data)
+        match chunk.get("type"):
+            case "content_block_delta":
+                return _delta(chunk.get("index"), mapping(chunk.get("delta")), reply)
+            case "content_block_start":
+                return _block(chunk.get("index"), mapping(chunk.get("content_block")), reply)
+            case "content_block_stop":
+                return reply.close(chunk.get("index"))
+            case "message_start":
+                message = mapping(chunk.get("message"))
+                reply.response_id = text(message.get("id"))
+                return _count(message.get("usage"), reply)
+            case "message_delta":
+                _stop(mapping(chunk.get("delta")).get("stop_reason"), reply)
+                return _count(chunk.get("usage"), reply)
+            case "message_stop":
+                reply.done = True
+            case "error":
+                reply.error = refusal(reply.provider, 200, frame.data)
+            case None if chunk.get("error"):
+                reply.error = refusal(reply.provider, 200, frame.data)
+            case _:
+                pass
+        return ()
+
+    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+        """Read a reply that came as one JSON document.
+
+        Raises:
+            NetworkError: it is not JSON.
+        """
+        message = decode_frame(document)
+        if not isinstance(message.get("content"), list):
+            reply.error = refusal(reply.provider, 200, document)
+            return
+        reply.response_id = text(message.get("id"))
+        for index, block in enumerate(objects(message["content"])):
+            yield from _block(index, block, reply)
+            yield from reply.close(index)
+        yield from _count(message.get("usage"), reply)
+        _stop(message.get("stop_reason"), reply)
+        reply.done = True
+
+    def may_end(self, reply: Reply) -> bool:
+        """A stream is whole with `message_stop` only."""
+        return reply.done
+
+
+def _delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    match delta.get("type"):
+        case "text_delta":
+            return reply.text(text(delta.get("text")), key)
+        case "thinking_delta":
+            return reply.thinking(text(delta.get("thinking")), key)
+        case "signature_delta":
+            return reply.signature(text(delta.get("signature")), key)
+        case "input_json_delta" if not reply.is_server(key):
+            return reply.arguments(key, text(delta.get("partial_json")))
+        case "citations_delta":
+            reply.annotate(key, delta.get("citation"))
+        case _:
+            for field, value in delta.items():
+                if field != "type" and isinstance(value, str):
+                    reply.grow_server(key, field, value)
+    return ()
+
+
+def _block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Read a block that begins, or a whole one."""
+    match block.get("type"):
+        case "text":
+            yield from reply.text(text(block.get("text")), key)
+            for citation in objects(block.get("citations")):
+                reply.annotate(key, citation)
+        case "thinking":
+            yield from reply.thinking(text(block.get("thinking")), key)
+            if signature := text(block.get("signature")):
+                yield from reply.signature(signature, key)
+        case "redacted_thinking":
+            yield from reply.redacted(text(block.get("data")))
+        case "tool_use":
+            yield from reply.call(key, text(block.get("id")), text(block.get("name")))
+            if block.get("input"):
+                yield from reply.arguments(key, written(block["input"]))
+        case _:
+            reply.server(key, block)
+
+
+def _stop(word: Any, reply: Reply) -> None:
+    if isinstance(word, str):
+        reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
+        reply.stop_detail = word
+
+
+def _count(usage: Any, reply: Reply) -> Iterable[StreamEvent]:
+    """Take counters: the last figure that is not null holds."""
+    counters: dict[str, int] = reply.scratch
+    for name in _COUNTERS:
+        if (figure := count(mapping(usage).get(name))) is not None:
+            counters[name] = figure
+    if "input_tokens" not in counters or "output_tokens" not in counters:
+        return ()
+    return reply.usage(
+        TokenUsage(
+            input_tokens=counters["input_tokens"],
+            output_tokens=counters["output_tokens"],
+            cached_input_tokens=counters.get("cache_read_input_tokens", 0),
+            cache_creation_input_tokens=counters.get("cache_creation_input_tokens", 0),
+        )
+    )

@@ -1,0 +1,288 @@
+"""The request body of the Messages API, https://docs.claude.com/en/api/messages."""
+
+import logging
+import re
+from typing import Any
+
+from msgspec.structs import replace
+
+from yourtool.messages import (
+    DocumentBlock,
+    MediaBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.base import OneTool, Request
+from yourtool.providers.kept import Kept
+from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
+from yourtool.providers.requests.loss import dropped
+from yourtool.providers.requests.media import sendable
+from yourtool.providers.requests.output_schema import ANTHROPIC, narrowed
+from yourtool.providers.requests.stand_ins import EMPTY, unsent
+from yourtool.providers.requests.thinking import asked, levels
+from yourtool.providers.shapes import text
+from yourtool.providers.tool_ids import tool_name
+
+API = "messages"
+"""The name of this wire format beside what is kept for it."""
+_IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_EFFORTS = {"minimal": "low"}
+_BUDGETS = {
+    "minimal": 1_024,
+    "low": 2_048,
+    "medium": 8_192,
+    "high": 24_576,
+    "xhigh": 28_672,
+    "max": 32_768,
+}
+_LEAST_BUDGET = 1_024
+_RESTS = {"type": "disabled"}
+_OURS = frozenset({"redacted_thinking", "text", "thinking", "tool_result", "tool_use"})
+_UNMARKED = ("thinking", "redacted_thinking")
+
+_log = logging.getLogger(__name__)
+
+
+def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
+    """Return the request as the server takes it; `keeps_long`: it can cache for an hour."""
+    model = request.model
+    if not keeps_long and request.cache.retention == "long":
+        request = replace(request, cache=replace(request.cache, retention="short"))
+    wire: dict[str, Any] = {
+        "model": model.wire_name,
+        "max_tokens": request.max_output_tokens,
+        "messages": _turns(request),
+        "stream": True,
+    }
+    if system := _system(request):
+        wire["system"] = system
+    if request.tools:
+        wire["tools"] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.input_schema,
+            }
+            for tool in request.tools
+        ]
+        _mark(wire["tools"], None, 0, request)
+    if stops := [stop for stop in request.stop_sequences if stop.strip()]:
+        wire["stop_sequences"] = stops
+    if (choice := _choice(request)) is not None:
+        wire["tool_choice"] = choice
+    wire |= _thinking(request, is_forced=choice is not None and choice["type"] != "none")
+    if wire.get("thinking", _RESTS)["type"] == "enabled" and _began_without(wire["messages"]):
+        _log.warning("`%s` goes on with a reply that began without thinking", model.id)
+        del wire["thinking"]
+    if request.output_schema is not None:
+        shape = {"type": "json_schema", "schema": narrowed(request.output_schema, ANTHROPIC)}
+        wire["output_config"] = {**wire.get("output_config", {}), "format": shape}
+    is_free = model.accepts_temperature and wire.get("thinking", _RESTS) == _RESTS
+    if request.temperature is not None and is_free:
+        wire["temperature"] = request.temperature
+    return wire
+
+
+def _system(request: Request) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for message in request.messages:
+        if message.role is Role.SYSTEM:
+            for index, block in enumerate(message.content):
+                if isinstance(block, TextBlock) and block.text.strip():
+                    parts.append({"type": "text", "text": block.text})
+                    _mark(parts, message.id, index, request)
+    return parts
+
+
+def _turns(request: Request) -> list[dict[str, Any]]:
+    """Return the conversation with neighbours of one role joined."""
+    turns: list[dict[str, Any]] = []
+    for message in request.messages:
+        match message.role:
+            case Role.SYSTEM:
+                continue
+            case Role.ASSISTANT:
+                role, blocks = "assistant", _said(message, request)
+            case _:
+                role, blocks = "user", _heard(message, request)
+        if not blocks:
+            continue
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        else:
+            turns.append({"role": role, "content": blocks})
+    if turns and turns[-1]["role"] == "assistant":
+        last = turns[-1]["content"][-1]
+        if last["type"] == "text":
+            last["text"] = last["text"].rstrip()
+    return turns
+
+
+def _heard(message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return the blocks of a user's or a tool's message."""
+    blocks: list[dict[str, Any]] = []
+    for index, block in enumerate(message.content):
+        if isinstance(block, TextBlock) and block.text.strip():
+            blocks.append({"type": "text", "text": block.text})
+        elif isinstance(block, MediaBlock):
+            unseen = {"type": "text", "text": unsent(block)}
+            blocks += _media(block, message, request) or [unseen]
+        elif isinstance(block, ToolResultBlock):
+            blocks.append(_result(block, message, request))
+        _mark(blocks, message.id, index, request)
+    return blocks or [{"type": "text", "text": EMPTY}]
+
+
+def _result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
+    content: list[dict[str, Any]] = []
+    for part in result.content:
+        if isinstance(part, TextBlock):
+            if part.text.strip():
+                content.append({"type": "text", "text": part.text})
+        elif result.is_error:
+            dropped(part, message, request.model.provider, "an error takes only text")
+        else:
+            content += _media(part, message, request)
+    provider = request.model.provider
+    wire: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": request.tool_ids.wire(provider, result.tool_use_id, _IDS),
+    }
+    if content:
+        wire["content"] = content
+    if result.is_error:
+        wire["is_error"] = True
+        wire.setdefault("content", [{"type": "text", "text": "The tool failed and said nothing."}])
+    return wire
+
+
+def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return a picture, a PDF or a plain text; there is no block for sound
+    (https://docs.claude.com/en/docs/build-with-claude/pdf-support)."""
+    media = sendable(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN))
+    if media is None:
+        return []
+    source = {"type": "base64", "media_type": media.media_type, "data": media.data}
+    if media.url is not None:
+        source = {"type": "url", "url": media.url}
+    elif media.media_type == PLAIN:
+        source = {"type": "text", "media_type": PLAIN, "data": media.words}
+    if not isinstance(block, DocumentBlock):
+        return [{"type": "image", "source": source}]
+    named = {"title": block.name} if block.name else {}
+    return [{"type": "document", "source": source, **named}]
+
+
+def _said(message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return the blocks of the model's own message; reasoning never stands last."""
+    model = request.model
+    kept = Kept(message, request, API)
+    blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
+    for place, block in enumerate(message.content):
+        blocks += [(raw, None) for raw in kept.before(place) if _is_its_own(raw)]
+        match block:
+            case TextBlock(words) if words.strip():
+                wire: dict[str, Any] = {"type": "text", "text": words}
+                if notes := kept.notes(place):
+                    wire["citations"] = notes
+                blocks.append((wire, None))
+            case ToolUseBlock():
+                wire_id = request.tool_ids.wire(model.provider, block.id, _IDS)
+                call = {"id": wire_id, "name": tool_name(block.name), "input": block.input}
+                blocks.append(({"type": "tool_use", **call}, None))
+            case ThinkingBlock(words, signature) if signature:
+                wire = {"type": "thinking", "thinking": words, "signature": signature}
+                blocks.append((wire, block))
+            case ThinkingBlock():
+                dropped(block, message, model.provider, "reasoning without a signature")
+            case RedactedThinkingBlock(data) if data:
+                blocks.append(({"type": "redacted_thinking", "data": data}, block))
+            case _:
+                pass
+        _mark([wire for wire, _ in blocks], message.id, place, request)
+    blocks += [(raw, None) for raw in kept.rest() if _is_its_own(raw)]
+    while blocks and (thought := blocks[-1][1]) is not None:
+        dropped(thought, message, model.provider, "reasoning that led to nothing")
+        blocks.pop()
+    return [wire for wire, _ in blocks]
+
+
+def _is_its_own(raw: dict[str, Any]) -> bool:
+    """Whether a block that was kept may be sent back: it is of no kind that we have a place for."""
+    kind = text(raw.get("type"))
+    return bool(kind) and kind not in _OURS
+
+
+def _thinking(request: Request, *, is_forced: bool) -> dict[str, Any]:
+    """Return the fields that ask for a thinking level in the model's own form.
+
+    A call cannot be forced while the model thinks.
+    """
+    if not request.model.capabilities.supports_thinking:
+        return {}
+    level, form = asked(request.model, request.effort), request.model.thinking or "budget"
+    must_rest = level == "off" or is_forced
+    if form == "budget":
+        if level is None or must_rest:
+            return {}
+        budget = min(_BUDGETS[level], request.max_output_tokens - _LEAST_BUDGET)
+        enabled = {"type": "enabled", "budget_tokens": budget}
+        return {"thinking": enabled} if budget >= _LEAST_BUDGET else {}
+    fields: dict[str, Any] = {}
+    if level is not None and level != "off":
+        fields["output_config"] = {"effort": _EFFORTS.get(level, level)}
+    if form == "adaptive" and must_rest:
+        fields["thinking"] = _RESTS
+    elif form == "adaptive" and fields:
+        fields["thinking"] = {"type": "adaptive", "display": "summarized"}
+    return fields
+
+
+def _began_without(turns: list[dict[str, Any]]) -> bool:
+    """Whether the reply that goes on began without reasoning, as another model's does.
+
+    Models that think by a budget refuse to begin with it in the middle of a reply, which is all
+    between two prompts of the user, with the results of its calls
+    (https://docs.claude.com/en/docs/build-with-claude/extended-thinking).
+    """
+    began = None
+    for at in range(len(turns) - 1, -1, -1):
+        kinds = {block["type"] for block in turns[at]["content"]}
+        if turns[at]["role"] == "assistant":
+            began = turns[at]["content"][0]["type"]
+        elif "tool_result" not in kinds or (at < len(turns) - 1 and kinds != {"tool_result"}):
+            break
+    return began is not None and began not in _UNMARKED
+
+
+def _choice(request: Request) -> dict[str, Any] | None:
+    """Return whether tools must be called; a model that always thinks cannot be made to.
+
+    https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+    """
+    choice, model = request.tool_choice, request.model
+    if choice == "auto" or not request.tools:
+        return None
+    if choice == "none":
+        return {"type": "none"}
+    thinks = model.capabilities.supports_thinking and model.thinking in ("adaptive", "effort")
+    if thinks and "off" not in levels(model):
+        _log.warning("`%s` always thinks, so no tool is forced upon it", model.id)
+        return None
+    if isinstance(choice, OneTool):
+        return {"type": "tool", "name": tool_name(choice.name)}
+    return {"type": "any"}
+
+
+def _mark(
+    blocks: list[dict[str, Any]], message_id: str | None, index: int, request: Request
+) -> None:
+    """Let the prefix be kept up to the last of the blocks, if the plan has it end there."""
+    if blocks and request.cache.has(message_id, index) and blocks[-1].get("type") not in _UNMARKED:
+        long = request.cache.retention == "long"
+        blocks[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": "1h"} if long else {})}

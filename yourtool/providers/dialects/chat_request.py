@@ -1,0 +1,289 @@
+"""The request body of Chat Completions, and the ways in which servers differ about it."""
+
+import re
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from yourtool.messages import (
+    ImageBlock,
+    MediaBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    canonical_json,
+)
+from yourtool.providers.base import OneTool, Request
+from yourtool.providers.dialects.chat_media import media_parts
+from yourtool.providers.kept import Kept
+from yourtool.providers.requests.loss import dropped
+from yourtool.providers.requests.output_schema import named
+from yourtool.providers.requests.stand_ins import (
+    EMPTY,
+    FAILED,
+    NO_OUTPUT,
+    RETURNED,
+    SEE_BELOW,
+    unsent,
+)
+from yourtool.providers.requests.thinking import asked
+from yourtool.providers.shapes import mapping
+from yourtool.providers.tool_ids import tool_name
+
+API = "chat"
+"""The name of this wire format beside what is kept for it."""
+_IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
+_TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
+"""Models behind OpenRouter that cache nothing by themselves
+(https://openrouter.ai/docs/features/prompt-caching)."""
+_TOLD_IN_MESSAGES = ("anthropic/",)
+"""Those that heed more than one mark; to the others only what stands still is worth marking."""
+_CACHE = {"type": "ephemeral"}
+_REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""Kinds of entries and the field that holds their words."""
+
+
+class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a server differs from OpenAI's own."""
+
+    stream_usage: bool = True
+    """Takes `stream_options.include_usage`."""
+    system_role: Literal["system", "developer"] = "system"
+    more_media: bool = False
+    """Takes recordings other than WAV and MP3, and PDFs by their address, as OpenRouter does."""
+    images_in_tool_results: bool = False
+    """Takes pictures in tool messages; else they follow in a user message."""
+    short_tool_ids: bool = False
+    """Insists on tool ids of nine letters and digits, as Mistral does."""
+    effort: Literal["reasoning_effort", "reasoning", "none"] = "reasoning_effort"
+    """Where it takes the thinking level: a word of its own, OpenRouter's object, nowhere."""
+    reasoning_details: bool = False
+    """Takes a model's reasoning back, as OpenRouter does."""
+    cache_breakpoints: bool = False
+    """Must be told where a cached prefix ends, for the models of some makers."""
+
+
+def body(request: Request, quirks: Quirks) -> dict[str, Any]:
+    """Return the request as the server takes it."""
+    model = request.model
+    wire: dict[str, Any] = {
+        "model": model.wire_name,
+        "messages": _messages(request, quirks),
+        "stream": True,
+    }
+    if quirks.stream_usage:
+        wire["stream_options"] = {"include_usage": True}
+    limit = "max_completion_tokens" if model.uses_max_completion_tokens else "max_tokens"
+    wire[limit] = request.max_output_tokens
+    if request.tools:
+        wire["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                },
+            }
+            for tool in request.tools
+        ]
+        if isinstance(request.tool_choice, OneTool):
+            chosen = {"name": tool_name(request.tool_choice.name)}
+            wire["tool_choice"] = {"type": "function", "function": chosen}
+        elif request.tool_choice != "auto":
+            wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
+    if request.stop_sequences and not model.uses_max_completion_tokens:
+        wire["stop"] = list(request.stop_sequences)
+    if request.temperature is not None and model.accepts_temperature:
+        wire["temperature"] = request.temperature
+    if request.output_schema is not None:
+        shape = named(request.output_schema)
+        wire["response_format"] = {"type": "json_schema", "json_schema": shape}
+    if (level := asked(model, request.effort)) is not None:
+        level = "none" if level == "off" else level
+        if quirks.effort == "reasoning":
+            wire["reasoning"] = {"effort": level}
+        elif quirks.effort == "reasoning_effort":
+            wire["reasoning_effort"] = level
+    return wire
+
+
+def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    pictures: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
+    if system := _system(request, quirks):
+        messages.append({"role": quirks.system_role, "content": system})
+    for message in request.messages:
+        if message.role is not Role.TOOL and pictures:
+            messages.append(_shown(pictures))
+            pictures = []
+        match message.role:
+            case Role.USER:
+                messages += _marked(_user(message, request, quirks), message, request, quirks)
+            case Role.ASSISTANT:
+                messages += _assistant(message, request, quirks)
+            case Role.TOOL:
+                answers = _answers(message, request, quirks, pictures)
+                messages += _marked(answers, message, request, quirks)
+            case Role.SYSTEM:
+                pass
+    if pictures:
+        messages.append(_shown(pictures))
+    return messages
+
+
+def _system(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
+    """Return all system messages as one, in parts where a mark has to follow the stable one."""
+    said = [
+        "\n\n".join(
+            block.text
+            for block in message.content
+            if isinstance(block, TextBlock) and block.text.strip()
+        )
+        for message in request.messages
+        if message.role is Role.SYSTEM
+    ]
+    marked = {mark.message_id for mark in request.cache.marks}
+    is_told = quirks.cache_breakpoints and request.model.wire_name.startswith(_TOLD_WHAT_TO_CACHE)
+    if not (is_told and said and said[0] and request.messages[0].id in marked):
+        return "\n\n".join(filter(None, said))
+    stable = {"type": "text", "text": said[0], "cache_control": _CACHE}
+    return [stable, *({"type": "text", "text": text} for text in said[1:] if text)]
+
+
+def _marked(
+    wires: list[dict[str, Any]], message: Message, request: Request, quirks: Quirks
+) -> list[dict[str, Any]]:
+    """Mark the end of a message that ends a prefix, for models that heed more than one mark.
+
+    All words are put in parts for them, so that a message looks the same when its mark is gone.
+    """
+    is_heeded = request.model.wire_name.startswith(_TOLD_IN_MESSAGES)
+    if not (quirks.cache_breakpoints and is_heeded and request.cache.marks):
+        return wires
+    for wire in wires:
+        if isinstance(wire["content"], str):
+            wire["content"] = [{"type": "text", "text": wire["content"]}]
+    if any(mark.message_id == message.id for mark in request.cache.marks):
+        wires[-1]["content"][-1]["cache_control"] = _CACHE
+    return wires
+
+
+def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
+    label = {"type": "text", "text": RETURNED}
+    return {"role": "user", "content": [label, *pictures]}
+
+
+def _user(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for block in message.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, MediaBlock):
+            parts += media_parts(block, message, request, relayed=quirks.more_media) or [
+                {"type": "text", "text": unsent(block)}
+            ]
+    if not parts:
+        return [{"role": "user", "content": EMPTY}]
+    if len(parts) == 1 and "text" in parts[0]:
+        return [{"role": "user", "content": parts[0]["text"]}]
+    return [{"role": "user", "content": parts}]
+
+
+def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+    wire: dict[str, Any] = {"role": "assistant"}
+    if message.text.strip():
+        wire["content"] = message.text
+    calls = [
+        {
+            "id": _wire_id(block.id, request, quirks),
+            "type": "function",
+            "function": {
+                "name": tool_name(block.name),
+                "arguments": canonical_json(block.input).decode(),
+            },
+        }
+        for block in message.tool_uses
+    ]
+    if calls:
+        wire.setdefault("content", None)
+        wire["tool_calls"] = calls
+    if quirks.reasoning_details and "content" in wire:
+        if details := _reasoning(message, request):
+            wire["reasoning_details"] = details
+        return [wire]
+    for block in message.content:
+        if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            dropped(block, message, request.model.provider, "there is no place for it")
+    return [wire] if "content" in wire else []
+
+
+def _reasoning(message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return what the model thought as the entries that it came in, in their order."""
+    kept = Kept(message, request, API)
+    details: list[dict[str, Any]] = []
+    for place, block in enumerate(message.content):
+        if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            continue
+        noted = kept.notes(place)
+        entry = dict(mapping(noted[0].get("entry"))) if noted else {}
+        if isinstance(block, RedactedThinkingBlock):
+            entry = {"type": "reasoning.encrypted", **entry, "data": block.data}
+        else:
+            entry.setdefault("type", "reasoning.text")
+            entry[_REASONING.get(entry["type"], "text")] = block.text
+            if block.signature:
+                entry["signature"] = block.signature
+        details.append(entry)
+    return details
+
+
+def _answers(
+    message: Message, request: Request, quirks: Quirks, pictures: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    return [
+        _answer(block, message, request, quirks, pictures)
+        for block in message.content
+        if isinstance(block, ToolResultBlock)
+    ]
+
+
+def _answer(
+    result: ToolResultBlock,
+    message: Message,
+    request: Request,
+    quirks: Quirks,
+    pictures: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return a tool message; that it is an error is said in its words."""
+    texts = [part.text for part in result.content if isinstance(part, TextBlock)]
+    own: list[dict[str, Any]] = []
+    for part in result.content:
+        if isinstance(part, ImageBlock):
+            own += media_parts(part, message, request, relayed=quirks.more_media)
+    said = "\n".join(text for text in texts if text.strip())
+    if own and not quirks.images_in_tool_results:
+        pictures += own
+        said = said or SEE_BELOW
+        own = []
+    said = said or ("" if own else NO_OUTPUT)
+    if result.is_error:
+        said = f"{FAILED}{said}"
+    content: Any = said
+    if own:
+        content = [{"type": "text", "text": said}] if said else []
+        content += own
+    return {
+        "role": "tool",
+        "tool_call_id": _wire_id(result.tool_use_id, request, quirks),
+        "content": content,
+    }
+
+
+def _wire_id(canonical: str, request: Request, quirks: Quirks) -> str:
+    accepted = _SHORT_IDS if quirks.short_tool_ids else _IDS
+    return request.tool_ids.wire(request.model.provider, canonical, accepted)

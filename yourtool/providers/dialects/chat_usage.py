@@ -1,0 +1,66 @@
+"""Counters of Chat Completions as disjoint buckets.
+
+`prompt_tokens` includes what was read from a cache and, at OpenRouter and OpenAI, what was written
+to one. DeepSeek says `prompt_cache_hit_tokens`. At xAI `cached_tokens` can exceed `prompt_tokens`,
+and `completion_tokens` leaves the reasoning out, which shows in the total.
+"""
+
+import logging
+from decimal import Decimal
+from typing import Any
+
+from yourtool.deltas import TokenUsage
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.shapes import count, mapping
+
+_log = logging.getLogger(__name__)
+
+
+def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
+    """Return the buckets; None where the server did not say enough."""
+    prompt, output = count(counters.get("prompt_tokens")), count(counters.get("completion_tokens"))
+    if prompt is None or output is None:
+        return None
+    details = mapping(counters.get("prompt_tokens_details"))
+    cached = count(details.get("cached_tokens"))
+    if cached is None:
+        cached = count(counters.get("prompt_cache_hit_tokens")) or 0
+    written = count(details.get("cache_write_tokens")) or 0
+    reasoning = count(mapping(counters.get("completion_tokens_details")).get("reasoning_tokens"))
+    if reasoning and count(counters.get("total_tokens")) == prompt + output + reasoning:
+        output += reasoning
+    rest = prompt - cached - written
+    if rest < 0 and not reply.scratch.get("clamped"):
+        reply.scratch["clamped"] = True
+        _log.warning(
+            "`%s` counts %d prompt tokens, but %d from a cache and %d into one; the rest is taken"
+            " as none",
+            reply.provider,
+            prompt,
+            cached,
+            written,
+        )
+    return TokenUsage(
+        input_tokens=max(0, rest),
+        output_tokens=output,
+        cached_input_tokens=cached,
+        cache_creation_input_tokens=written,
+        reasoning_tokens=reasoning,
+        image_tokens=_share("image_tokens", counters),
+        audio_tokens=_share("audio_tokens", counters),
+        reported_cost_usd=_cost(counters.get("cost")),
+    )
+
+
+def _share(kind: str, counters: dict[str, Any]) -> int | None:
+    """Return how many tokens of prompt and output are of a kind; None where there are none."""
+    sides = ("prompt_tokens_details", "completion_tokens_details")
+    return sum(count(mapping(counters.get(side)).get(kind)) or 0 for side in sides) or None
+
+
+def _cost(reported: Any) -> Decimal | None:
+    """Return US dollars as OpenRouter reports them; zero is a price too."""
+    if isinstance(reported, bool) or not isinstance(reported, int | float):
+        return None
+    cost = Decimal(str(reported))
+    return cost if cost.is_finite() and cost >= 0 else None

@@ -1,0 +1,190 @@
+"""Dialect: generateContent, https://ai.google.dev/api/generate-content.
+
+A reply is a list of parts in one or several pieces, and its only end is the reason why it ended; a
+prompt that was blocked has no reply. Any part may carry a signature, also a text that is empty but
+for it. Without `alt=sse` the pieces are one JSON array. Figures that are zero are left out.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from yourtool.deltas import StreamEvent, TokenUsage
+from yourtool.errors import NetworkError
+from yourtool.messages import StopReason, canonical_json
+from yourtool.providers.base import Request
+from yourtool.providers.dialects.google_request import API, SIGNATURE, body
+from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import SseEvent
+from yourtool.providers.replies.stops import stop_reason
+from yourtool.providers.shapes import count, decode, decode_frame, mapping, objects, text
+from yourtool.providers.wire import WireRequest
+
+_STOPS = {
+    "STOP": StopReason.END_TURN,
+    "MAX_TOKENS": StopReason.MAX_TOKENS,
+    "OTHER": StopReason.OTHER,
+    **dict.fromkeys(
+        (
+            "SAFETY",
+            "RECITATION",
+            "LANGUAGE",
+            "BLOCKLIST",
+            "PROHIBITED_CONTENT",
+            "SPII",
+            "MODEL_ARMOR",
+            "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT",
+            "IMAGE_RECITATION",
+        ),
+        StopReason.CONTENT_FILTER,
+    ),
+    **dict.fromkeys(
+        (
+            "MALFORMED_FUNCTION_CALL",
+            "MALFORMED_RESPONSE",
+            "MISSING_THOUGHT_SIGNATURE",
+            "TOO_MANY_TOOL_CALLS",
+            "UNEXPECTED_TOOL_CALL",
+        ),
+        StopReason.ERROR,
+    ),
+}
+_ABOUT = ("citationMetadata", "finishMessage", "groundingMetadata", "urlContextMetadata")
+"""Fields that say something about the reply, the last of each being the whole."""
+
+
+class Google:
+    """Speaks generateContent."""
+
+    api = API
+
+    def to_wire(self, request: Request) -> WireRequest:
+        """Write the request; equal requests have equal bytes."""
+        name = request.model.wire_name
+        place = quote(name if "/" in name else f"models/{name}")
+        path = f"/v1beta/{place}:streamGenerateContent?alt=sse"
+        return WireRequest(path=path, headers={}, body=canonical_json(body(request)))
+
+    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
+        """Read one event of a stream; what is unknown is skipped.
+
+        Raises:
+            NetworkError: the event is not JSON.
+        """
+        chunk = decode_frame(frame.data)
+        if chunk.get("error"):
+            reply.error = refusal(reply.provider, 200, frame.data)
+        return _chunk(chunk, reply)
+
+    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+        """Read a reply that came as one JSON document: an object, or an array of its pieces.
+
+        Raises:
+            NetworkError: it is not JSON.
+        """
+        try:
+            value = decode(document)
+        except ValueError as error:
+            raise NetworkError("the reply is not JSON") from error
+        for chunk in objects(value) or [mapping(value)]:
+            if chunk.get("error"):
+                reply.error = refusal(reply.provider, 200, canonical_json(chunk))
+            yield from _chunk(chunk, reply)
+        if reply.stop_detail is None and reply.error is None and not isinstance(value, list):
+            reply.error = refusal(reply.provider, 200, document)
+
+    def may_end(self, reply: Reply) -> bool:
+        """A reply is whole with the reason why it ended."""
+        return reply.stop_detail is not None
+
+
+def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    reply.response_id = text(chunk.get("responseId")) or reply.response_id
+    for candidate in objects(chunk.get("candidates")):
+        if candidate.get("index"):  # further candidates answer the same question again
+            continue
+        for part in objects(mapping(candidate.get("content")).get("parts")):
+            yield from _part(part, reply)
+        reply.about |= {name: candidate[name] for name in _ABOUT if candidate.get(name)}
+        if word := text(candidate.get("finishReason")):
+            reply.stop_detail = word
+            reason = stop_reason(word, _STOPS, reply.provider)
+            is_call = reason is StopReason.END_TURN and reply.has_calls
+            reply.stop_reason = StopReason.TOOL_USE if is_call else reason
+    if word := text(mapping(chunk.get("promptFeedback")).get("blockReason")):
+        reply.stop_detail = f"blocked:{word}"
+        reply.stop_reason = StopReason.CONTENT_FILTER
+    yield from _count(mapping(chunk.get("usageMetadata")), reply)
+
+
+def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    signature, words = text(part.get(SIGNATURE)), text(part.get("text"))
+    if isinstance(part.get("functionCall"), dict):
+        yield from _call(part["functionCall"], signature, reply)
+    elif part.get("thought") is True and "text" in part:
+        yield from _thought(words, signature, reply)
+    elif words:
+        yield from reply.text(words)
+        if signature:
+            reply.remark(None, {SIGNATURE: signature})
+    elif signature or "text" not in part:
+        reply.server(None, part)
+
+
+def _thought(words: str, signature: str, reply: Reply) -> Iterable[StreamEvent]:
+    """Read reasoning; a signature belongs to the part that carries it, and to it alone."""
+    key = _next(reply) if words and signature else None
+    yield from reply.thinking(words, key)
+    if signature:
+        yield from reply.signature(signature, key)
+
+
+def _call(call: dict[str, Any], signature: str, reply: Reply) -> Iterable[StreamEvent]:
+    key = _next(reply)
+    yield from reply.call(key, text(call.get("id")), text(call.get("name")))
+    if signature:
+        reply.remark(key, {SIGNATURE: signature})
+    if arguments := mapping(call.get("args")):
+        yield from reply.arguments(key, written(arguments))
+    yield from reply.close(key)
+
+
+def _next(reply: Reply) -> int:
+    """Return a key that no block has yet."""
+    reply.scratch["blocks"] = key = reply.scratch.get("blocks", 0) + 1
+    return key
+
+
+def _count(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Take counters: thoughts are beside the words, prompts of Google's own tools beside ours."""
+    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
+    prompt, said, thoughts, total = (count(usage.get(name)) for name in names)
+    if prompt is None and said is None and thoughts is None and total is None:
+        return ()
+    cached = count(usage.get("cachedContentTokenCount")) or 0
+    whole = (prompt or 0) + (count(usage.get("toolUsePromptTokenCount")) or 0)
+    return reply.usage(
+        TokenUsage(
+            input_tokens=max(0, whole - cached),
+            output_tokens=(said or 0) + (thoughts or 0),
+            cached_input_tokens=cached,
+            reasoning_tokens=thoughts,
+            image_tokens=_share("IMAGE", usage),
+            audio_tokens=_share("AUDIO", usage),
+        )
+    )
+
+
+def _share(modality: str, usage: dict[str, Any]) -> int | None:
+    """Return how many tokens of prompt and output are of a kind; None where there are none."""
+    details = ("promptTokensDetails", "candidatesTokensDetails", "toolUsePromptTokensDetails")
+    counted = (
+        count(each.get("tokenCount")) or 0
+        for name in details
+        for each in objects(usage.get(name))
+        if each.get("modality") == modality
+    )
+    return sum(counted) or None

@@ -1,0 +1,277 @@
+"""Dialect: Ollama's own chat, https://docs.ollama.com/api/chat, one JSON object a line.
+
+Arguments are objects both ways, and a call comes whole; several calls come in one line or in
+several. Only newer servers give calls an id, so results follow in the order of the calls and name
+their tool as well. Many models think without being asked to.
+
+The context is requested in the size that routing reckons with, and a prompt beyond it is refused
+instead of cut: otherwise the server takes its default and drops what is oldest without a word.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from yourtool.deltas import StreamEvent, TokenUsage
+from yourtool.effects import ToolDefinition
+from yourtool.messages import (
+    ImageBlock,
+    MediaBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    canonical_json,
+)
+from yourtool.providers.base import OneTool, Request
+from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.ndjson import Ndjson
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import SseEvent
+from yourtool.providers.replies.stops import stop_reason
+from yourtool.providers.requests.loss import dropped
+from yourtool.providers.requests.media import sendable
+from yourtool.providers.requests.stand_ins import (
+    EMPTY,
+    FAILED,
+    NO_OUTPUT,
+    RETURNED,
+    SEE_BELOW,
+    unsent,
+)
+from yourtool.providers.requests.thinking import asked
+from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
+from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.wire import WireRequest
+
+_PATH = "/api/chat"
+_IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_STOPS = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "load": StopReason.OTHER,
+    "unload": StopReason.OTHER,
+}
+_THINKS_IN_LEVELS = "gpt-oss"
+"""What the names of the models hold that take a level; all others take yes or no."""
+
+
+class Ollama:
+    """Speaks to an Ollama server."""
+
+    api = "ollama"
+
+    def to_wire(self, request: Request) -> WireRequest:
+        """Write the request; equal requests have equal bytes."""
+        return WireRequest(_PATH, {}, canonical_json(_body(request)), Ndjson)
+
+    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
+        """Read one line.
+
+        Raises:
+            NetworkError: the line is not JSON.
+        """
+        chunk = decode_frame(frame.data)
+        if chunk.get("error"):
+            reply.error = refusal(reply.provider, 200, frame.data)
+            return
+        message = mapping(chunk.get("message"))
+        yield from reply.thinking(text(message.get("thinking")))
+        yield from reply.text(text(message.get("content")))
+        for call in objects(message.get("tool_calls")):
+            yield from _call(call, reply)
+        if chunk.get("done") is True:
+            yield from _count(chunk, reply)
+            word = text(chunk.get("done_reason")) or "stop"
+            reply.stop_detail = word
+            reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
+            if reply.stop_reason is StopReason.END_TURN and reply.has_calls:
+                reply.stop_reason = StopReason.TOOL_USE
+            reply.done = True
+
+    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+        """Read a reply that came at once: a stream of one line.
+
+        Raises:
+            NetworkError: it is not JSON.
+        """
+        return self.translate(SseEvent("", document), reply)
+
+    def may_end(self, reply: Reply) -> bool:
+        """A stream is whole with the line that says so only."""
+        return reply.done
+
+
+def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    function = mapping(call.get("function"))
+    place: int = reply.scratch.get("calls", 0)
+    reply.scratch["calls"] = place + 1
+    yield from reply.call(place, text(call.get("id")), text(function.get("name")))
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = "" if arguments is None else written(arguments)
+    yield from reply.arguments(place, arguments)
+    yield from reply.close(place)
+
+
+def _count(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Take the counters; a prompt that was in the server's memory is not counted at all."""
+    prompt, output = count(chunk.get("prompt_eval_count")), count(chunk.get("eval_count"))
+    if prompt is None or output is None:
+        return ()
+    return reply.usage(TokenUsage(input_tokens=prompt, output_tokens=output))
+
+
+def _body(request: Request) -> dict[str, Any]:
+    model = request.model
+    options: dict[str, Any] = {
+        "num_ctx": model.capabilities.max_context_tokens,
+        "num_predict": request.max_output_tokens,
+    }
+    if request.temperature is not None and model.accepts_temperature:
+        options["temperature"] = request.temperature
+    if request.stop_sequences:
+        options["stop"] = list(request.stop_sequences)
+    wire: dict[str, Any] = {
+        "model": model.wire_name,
+        "messages": _messages(request),
+        "options": options,
+        "shift": False,
+        "stream": True,
+        "truncate": False,
+    }
+    if request.output_schema is not None:
+        wire["format"] = request.output_schema
+    if tools := _tools(request):
+        wire["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                },
+            }
+            for tool in tools
+        ]
+    if model.capabilities.supports_thinking:
+        level = asked(model, request.effort)
+        thinks = level is not None and level != "off"
+        wire["think"] = level if thinks and _THINKS_IN_LEVELS in model.wire_name else thinks
+    return wire
+
+
+def _tools(request: Request) -> Sequence[ToolDefinition]:
+    """Return the tools that may be called: the server can be told no more about calls than that.
+
+    A reply is held to a schema from its first word on, so no call can come before it.
+    """
+    choice = request.tool_choice
+    is_bare = choice == "none" or request.output_schema is not None
+    if is_bare or not request.model.capabilities.supports_tools:
+        return ()
+    if isinstance(choice, OneTool):
+        return [tool for tool in request.tools if tool.name == choice.name]
+    return request.tools
+
+
+def _messages(request: Request) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    pictures: list[str] = []  # from tool results; they follow once all have answered
+    names: dict[str, str] = {}
+    if request.system:
+        messages.append({"role": "system", "content": "\n\n".join(request.system)})
+    for message in request.messages:
+        if message.role is not Role.TOOL and pictures:
+            messages.append({"role": "user", "content": RETURNED, "images": pictures})
+            pictures = []
+        match message.role:
+            case Role.USER:
+                messages.append(_heard(message, request))
+            case Role.ASSISTANT:
+                names |= {call.id: tool_name(call.name) for call in message.tool_uses}
+                messages += _said(message, request)
+            case Role.TOOL:
+                for block in message.content:
+                    if isinstance(block, ToolResultBlock):
+                        own = _images(block.content, message, request)
+                        name = names.get(block.tool_use_id, "unknown")
+                        messages.append(_answer(block, name, request, shows=bool(own)))
+                        pictures += own
+            case Role.SYSTEM:
+                pass
+    if pictures:
+        messages.append({"role": "user", "content": RETURNED, "images": pictures})
+    return messages
+
+
+def _texts(blocks: Iterable[Any]) -> list[str]:
+    return [block.text for block in blocks if isinstance(block, TextBlock) and block.text.strip()]
+
+
+def _heard(message: Message, request: Request) -> dict[str, Any]:
+    words: list[str] = []
+    images: list[str] = []
+    for block in message.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            words.append(block.text)
+        elif isinstance(block, MediaBlock):
+            shown = _images((block,), message, request)
+            images += shown
+            words += [] if shown else [unsent(block)]
+    said = "\n\n".join(words) or ("" if images else EMPTY)
+    heard: dict[str, Any] = {"role": "user", "content": said}
+    return {**heard, "images": images} if images else heard
+
+
+def _images(blocks: Iterable[Any], message: Message, request: Request) -> list[str]:
+    """Return the pictures as plain base64; the server fetches nothing from an address."""
+    images: list[str] = []
+    for block in blocks:
+        if not isinstance(block, MediaBlock):
+            continue
+        if not isinstance(block, ImageBlock):
+            dropped(block, message, request.model.provider, "this dialect has no place for it")
+        elif block.source.kind == "url":
+            dropped(block, message, request.model.provider, "it fetches no images")
+        elif (picture := sendable(block, message, request)) is not None:
+            images.append(picture.data)
+    return images
+
+
+def _said(message: Message, request: Request) -> list[dict[str, Any]]:
+    wire: dict[str, Any] = {"role": "assistant", "content": message.text}
+    thoughts: list[str] = []
+    for block in message.content:
+        if isinstance(block, ThinkingBlock) and block.text.strip():
+            thoughts.append(block.text)
+        elif isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            provider = request.model.provider
+            dropped(block, message, provider, "this dialect has no place for sealed reasoning")
+    calls = [
+        {
+            "id": request.tool_ids.wire(request.model.provider, call.id, _IDS),
+            "function": {"name": tool_name(call.name), "arguments": call.input},
+        }
+        for call in message.tool_uses
+    ]
+    if thoughts:
+        wire["thinking"] = "\n\n".join(thoughts)
+    if calls:
+        wire["tool_calls"] = calls
+    return [wire] if calls or thoughts or message.text.strip() else []
+
+
+def _answer(result: ToolResultBlock, name: str, request: Request, *, shows: bool) -> dict[str, Any]:
+    """Return a tool message; that it is an error is said in its words."""
+    said = "\n".join(_texts(result.content)) or (SEE_BELOW if shows else NO_OUTPUT)
+    return {
+        "role": "tool",
+        "tool_name": name,
+        "tool_call_id": request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS),
+        "content": f"{FAILED}{said}" if result.is_error else said,
+    }

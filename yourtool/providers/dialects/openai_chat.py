@@ -1,0 +1,215 @@
+"""Dialect: Chat Completions, https://platform.openai.com/docs/api-reference/chat.
+
+OpenAI, OpenRouter and compatible servers speak it with differences: see `Quirks` for what is sent.
+What is received is read with all of them in mind: finish reasons come twice, late, or not at all;
+calls come with any finish reason; usage comes before or after the end; ids and names are repeated;
+`content` is text or a list; reasoning has three names and the same thought may come under two.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from yourtool.deltas import StreamEvent
+from yourtool.errors import ConfigError
+from yourtool.messages import StopReason, canonical_json
+from yourtool.providers.base import Request
+from yourtool.providers.dialects.chat_request import API, Quirks, body
+from yourtool.providers.dialects.chat_usage import usage_of
+from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.sse import SseEvent
+from yourtool.providers.replies.stops import stop_reason
+from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
+from yourtool.providers.wire import WireRequest
+
+_PATH = "/chat/completions"
+_DONE = b"[DONE]"
+_STOPS = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "model_length": StopReason.MAX_TOKENS,
+    "tool_calls": StopReason.TOOL_USE,
+    "function_call": StopReason.TOOL_USE,
+    "content_filter": StopReason.CONTENT_FILTER,
+    "error": StopReason.ERROR,
+}
+_THOUGHTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
+
+
+class OpenAIChat:
+    """Speaks Chat Completions to one kind of server."""
+
+    api = API
+
+    def __init__(self, quirks: Mapping[str, bool | str] | None = None) -> None:
+        """`quirks`: fields of `Quirks` that differ from their defaults.
+
+        Raises:
+            ConfigError: there is no such quirk, or it has no such value.
+        """
+        try:
+            self._quirks = msgspec.convert(dict(quirks or {}), Quirks)
+        except msgspec.ValidationError as error:
+            known = ", ".join(f"`{name}`" for name in Quirks.__struct_fields__)
+            message = f"a quirk of a provider cannot be used: {error}; there are {known}"
+            raise ConfigError(message) from error
+
+    def to_wire(self, request: Request) -> WireRequest:
+        """Write the request; equal requests have equal bytes."""
+        return WireRequest(path=_PATH, headers={}, body=canonical_json(body(request, self._quirks)))
+
+    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
+        """Read one event of a stream; what is unknown is skipped.
+
+        Raises:
+            NetworkError: the event is not JSON.
+        """
+        if frame.data.strip() == _DONE:
+            reply.done = True
+            return _settle(reply)
+        chunk = decode_frame(frame.data)
+        if chunk.get("error") or frame.event == "error":
+            reply.error = refusal(reply.provider, 200, frame.data)
+        return _chunk(chunk, reply)
+
+    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+        """Read a reply that came as one JSON document.
+
+        Raises:
+            NetworkError: it is not JSON.
+        """
+        chunk = decode_frame(document)
+        if chunk.get("error") or not objects(chunk.get("choices")):
+            reply.error = refusal(reply.provider, 200, document)
+        yield from _chunk(chunk, reply)
+        yield from _settle(reply)
+        reply.done = True
+
+    def may_end(self, reply: Reply) -> bool:
+        """Some servers never send `[DONE]`: a finish reason is enough."""
+        return reply.done or reply.stop_detail is not None
+
+
+def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    reply.response_id = text(chunk.get("id")) or reply.response_id
+    for choice in objects(chunk.get("choices")):
+        if choice.get("index"):  # further choices answer the same question again
+            continue
+        delta = choice.get("delta")
+        yield from _delta(mapping(choice.get("message") if delta is None else delta), reply)
+        word = choice.get("finish_reason")
+        if isinstance(word, str) and word:
+            reply.stop_detail = word
+            if reply.stop_reason is not StopReason.REFUSAL:
+                reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
+            yield from _settle(reply)
+    if counters := mapping(chunk.get("usage")):
+        usage = usage_of(counters, reply)
+        if usage is not None:
+            yield from reply.usage(usage)
+
+
+def _settle(reply: Reply) -> list[StreamEvent]:
+    """Close the calls; that there are any is the reason, whatever the server says."""
+    if reply.stop_reason in (None, StopReason.END_TURN, StopReason.OTHER) and reply.has_calls:
+        reply.stop_reason = StopReason.TOOL_USE
+    return reply.close_calls()
+
+
+def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    content = delta.get("content")
+    if len(delta) > 1 or content is None:
+        yield from _reasoning(delta, reply)
+    if isinstance(content, str):
+        yield from reply.text(content)
+    elif content is not None:
+        for part in objects(content):
+            yield from _part(part, reply)
+    if said := text(delta.get("refusal")):
+        reply.stop_reason = StopReason.REFUSAL
+        yield from reply.text(said)
+    for call in objects(delta.get("tool_calls")):
+        yield from _call(call, reply)
+
+
+def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    details = objects(delta.get("reasoning_details"))
+    if not any(entry.get("type") in _THOUGHTS for entry in details):
+        words = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+        yield from reply.thinking(words)
+    for entry in details:
+        kind = entry.get("type")
+        if kind in _THOUGHTS:
+            key = ("reasoning", kind, count(entry.get("index")))
+            yield from reply.thinking(text(entry.get(_THOUGHTS[kind])), key)
+            if signature := text(entry.get("signature")):
+                yield from reply.signature(signature, key)
+            _note(entry, key, reply)
+        elif kind == "reasoning.encrypted" and (data := text(entry.get("data"))):
+            yield from reply.redacted(data)
+            _note(entry, None, reply)
+
+
+def _note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
+    """Keep what else stands in an entry of reasoning, once: to send it back as it came."""
+    known: dict[Any, dict[str, Any]] = reply.scratch.setdefault("entries", {})
+    rest = {
+        name: value
+        for name, value in entry.items()
+        if name not in ("text", "summary", "signature", "data") and value is not None
+    }
+    if key is None:
+        reply.remark(None, {"entry": rest})
+    elif key in known:
+        known[key] |= rest
+    elif reply.remark(key, {"entry": rest}):
+        known[key] = rest
+
+
+def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Read a part of a list, as Mistral writes them."""
+    match part.get("type"):
+        case "text":
+            yield from reply.text(text(part.get("text")))
+        case "thinking":
+            thoughts = part.get("thinking")
+            yield from reply.thinking(text(thoughts))
+            for thought in objects(thoughts):
+                yield from reply.thinking(text(thought.get("text")))
+        case _:
+            pass
+
+
+def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    function, custom = mapping(call.get("function")), mapping(call.get("custom"))
+    head = function if text(function.get("name")) or not text(custom.get("name")) else custom
+    wire_id, name = text(call.get("id")), text(head.get("name"))
+    key = _key(count(call.get("index")), wire_id, name, reply)
+    yield from reply.call(key, wire_id, name)
+    arguments = head.get("arguments", head.get("input"))
+    if isinstance(arguments, dict):
+        arguments = written(arguments)
+    yield from reply.arguments(key, text(arguments))
+
+
+def _key(index: int | None, wire_id: str, name: str, reply: Reply) -> Any:
+    """Return under which key a piece of a call belongs.
+
+    Some servers give every call the index 0, or none: a name with another id is another call.
+    """
+    calls: dict[Any, Any] = reply.scratch.setdefault("calls", {})
+    key = calls.get(index)
+    known_id = None if key is None else reply.call_id(key)
+    is_new = (
+        key is None
+        or (index is None and name)
+        or (bool(name and wire_id and known_id) and wire_id != known_id)
+    )
+    if is_new:
+        key = ("call", reply.scratch.get("count", 0))
+        reply.scratch["count"] = key[1] + 1
+        calls[index] = key
+    return key

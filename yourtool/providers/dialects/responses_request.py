@@ -1,0 +1,240 @@
+"""The request body of the Responses API: the conversation as a flat list of items."""
+
+import re
+from typing import Any
+
+from yourtool.messages import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaBlock,
+    Message,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    canonical_json,
+)
+from yourtool.providers.base import OneTool, Request
+from yourtool.providers.kept import Kept
+from yourtool.providers.magic import PLAIN
+from yourtool.providers.requests.loss import dropped
+from yourtool.providers.requests.media import as_text, sendable
+from yourtool.providers.requests.output_schema import named
+from yourtool.providers.requests.stand_ins import EMPTY, FAILED, NO_OUTPUT, PDF_NAME, unsent
+from yourtool.providers.requests.thinking import asked
+from yourtool.providers.shapes import mapping, text
+from yourtool.providers.tool_ids import tool_name
+
+API = "responses"
+"""The name of this wire format beside what is kept for it."""
+_IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LEAST_OUTPUT = 16
+_OURS = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
+_RUN_BY_CLIENTS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
+"""What items begin with that want an answer of their own kind, and those answers."""
+
+
+def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
+    """Return the request as the server takes it; `keeps_long`: it can cache for hours.
+
+    https://platform.openai.com/docs/guides/prompt-caching
+    """
+    model = request.model
+    wire: dict[str, Any] = {
+        "model": model.wire_name,
+        "input": _items(request),
+        "max_output_tokens": max(_LEAST_OUTPUT, request.max_output_tokens),
+        "store": False,
+        "stream": True,
+    }
+    if request.system:
+        wire["instructions"] = "\n\n".join(request.system)
+    if request.tools:
+        wire["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.input_schema,
+                "strict": False,  # its default is strict, which refuses optional properties
+            }
+            for tool in request.tools
+        ]
+        if isinstance(request.tool_choice, OneTool):
+            chosen = tool_name(request.tool_choice.name)
+            wire["tool_choice"] = {"type": "function", "name": chosen}
+        elif request.tool_choice != "auto":
+            wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
+    if request.output_schema is not None:
+        wire["text"] = {"format": {"type": "json_schema", **named(request.output_schema)}}
+    if model.capabilities.supports_thinking:
+        # A model that does not reason refuses to be asked for its reasoning.
+        wire["include"] = ["reasoning.encrypted_content"]
+        if (level := asked(model, request.effort)) == "off":
+            wire["reasoning"] = {"effort": "none"}
+        elif level is not None:
+            wire["reasoning"] = {"effort": level, "summary": "auto"}
+    if request.temperature is not None and model.accepts_temperature:
+        wire["temperature"] = request.temperature
+    if request.cache.retention != "none":
+        wire["prompt_cache_key"] = request.session_id
+        if request.cache.retention == "long" and keeps_long and model.caches_for_a_day:
+            wire["prompt_cache_retention"] = "24h"
+    return wire
+
+
+def _items(request: Request) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for message in request.messages:
+        match message.role:
+            case Role.USER:
+                parts = _parts(message.content, message, request)
+                parts = parts or [{"type": "input_text", "text": EMPTY}]
+                items.append({"type": "message", "role": "user", "content": parts})
+            case Role.ASSISTANT:
+                items += _said(message, request)
+            case Role.TOOL:
+                items += [
+                    _answer(block, message, request)
+                    for block in message.content
+                    if isinstance(block, ToolResultBlock)
+                ]
+            case Role.SYSTEM:
+                pass
+    return items
+
+
+def _parts(
+    blocks: tuple[ContentBlock, ...] | tuple[TextBlock | ImageBlock, ...],
+    message: Message,
+    request: Request,
+) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        if isinstance(block, TextBlock) and block.text.strip():
+            parts.append({"type": "input_text", "text": block.text})
+        elif isinstance(block, MediaBlock):
+            unseen = {"type": "input_text", "text": unsent(block)}
+            parts += _media(block, message, request) or (
+                [unseen] if message.role is Role.USER else []
+            )
+    return parts
+
+
+def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return a picture or a document; there is no item for sound
+    (https://platform.openai.com/docs/guides/pdf-files)."""
+    if isinstance(block, AudioBlock):
+        dropped(block, message, request.model.provider, "there is no item for sound")
+        return []
+    if (media := sendable(block, message, request)) is None:
+        return []
+    match block:
+        case ImageBlock():
+            return [{"type": "input_image", "image_url": media.data_url, "detail": "auto"}]
+        case DocumentBlock() if media.url is not None:
+            return [{"type": "input_file", "file_url": media.url}]
+        case DocumentBlock() if media.media_type == PLAIN:
+            return [{"type": "input_text", "text": as_text(block, media)}]
+        case DocumentBlock(name=name):
+            file = {"filename": name or PDF_NAME, "file_data": media.data_url}
+            return [{"type": "input_file", **file}]
+
+
+def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
+    """Return what a tool said; that it is an error is said in its words."""
+    parts = _parts(result.content, message, request)
+    words = "\n".join(part["text"] for part in parts if "text" in part)
+    pictures = [part for part in parts if "text" not in part]
+    if not words and not pictures:
+        words = NO_OUTPUT
+    if result.is_error:
+        words = f"{FAILED}{words}"
+    output: Any = words
+    if pictures:
+        output = [{"type": "input_text", "text": words}] if words else []
+        output += pictures
+    call_id = request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS)
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _said(message: Message, request: Request) -> list[dict[str, Any]]:
+    """Return the items of the model's own message; reasoning is followed by what it led to."""
+    provider = request.model.provider
+    kept = Kept(message, request, API)
+    items: list[dict[str, Any]] = []
+    thoughts: list[ContentBlock] = []  # of the reasoning items that nothing follows yet
+    for place, block in enumerate(message.content):
+        new = [raw for raw in kept.before(place) if _is_answered(raw)]
+        match block:
+            case TextBlock(words) if words.strip():
+                new.append(_words(words, kept.notes(place)))
+            case ToolUseBlock():
+                new.append(_call(block, request))
+            case ThinkingBlock() | RedactedThinkingBlock():
+                sealed = [mapping(note.get("item")) for note in kept.notes(place)]
+                own = [item for item in sealed if item.get("type") == "reasoning"]
+                if not own:
+                    dropped(block, message, provider, "reasoning that did not come as an item")
+                    continue
+                items += [*new, own[0]]
+                thoughts = [*([] if new else thoughts), block]
+                continue
+            case _:
+                pass
+        items += new
+        thoughts = [] if new else thoughts
+    rest = [raw for raw in kept.rest() if _is_answered(raw)]
+    if not rest:
+        for thought in thoughts:
+            dropped(thought, message, provider, "reasoning that led to nothing")
+        items = items[: len(items) - len(thoughts)]
+    return _calls_together(items) + rest
+
+
+def _words(words: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": words, "annotations": []}],
+    }
+    for note in notes:
+        if phase := text(note.get("phase")):
+            item["phase"] = phase
+    return item
+
+
+def _call(call: ToolUseBlock, request: Request) -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "call_id": request.tool_ids.wire(request.model.provider, call.id, _IDS),
+        "name": tool_name(call.name),
+        "arguments": canonical_json(call.input).decode(),
+    }
+
+
+def _is_answered(raw: dict[str, Any]) -> bool:
+    """Whether an item of the provider's own may be sent back: it asks nothing of us."""
+    kind = text(raw.get("type"))
+    return bool(kind) and kind not in _OURS and not kind.startswith(_RUN_BY_CLIENTS)
+
+
+def _calls_together(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Move words before the first call, with the reasoning that led to them.
+
+    Some servers refuse a message between calls.
+    """
+    steps: list[list[dict[str, Any]]] = [[]]
+    for item in items:
+        steps[-1].append(item)
+        if item["type"] != "reasoning":
+            steps.append([])
+    kinds = [step[-1]["type"] if step else "" for step in steps]
+    first = kinds.index("function_call") if "function_call" in kinds else len(steps)
+    moved = [at for at in range(first, len(steps)) if kinds[at] == "message"]
+    rest = [at for at in range(first, len(steps)) if kinds[at] != "message"]
+    return [item for at in (*range(first), *moved, *rest) for item in steps[at]]

@@ -1,0 +1,1 @@
+"""How a reply is read: bytes into events, events into a message, refusals into errors."""

@@ -1,0 +1,240 @@
+"""The parts of a reply while they grow; `Reply` decides when each may be seen.
+
+Pieces of text are kept in a list and joined once. A block has no place in the content until it has
+something to show.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+from yourtool.deltas import (
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+)
+from yourtool.messages import (
+    ContentBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolInputError,
+    ToolUseBlock,
+)
+from yourtool.providers.replies.arguments import parse_arguments
+
+RAW_LIMIT = 2_000
+"""Characters kept of arguments that are not a JSON object."""
+
+
+class Growing:
+    """What every kind of block has: pieces, and how many of them were shown."""
+
+    def __init__(self, key: Hashable = None) -> None:
+        self.key = key
+        """The provider's own name of the block; None for one that only its kind tells."""
+        self.parts: list[str] = []
+        self.index = -1
+        """Its place in the content; -1 until something was shown."""
+        self.notes: list[Any] = []
+        """What only the provider can read beside the text, such as citations."""
+        self._shown = 0
+
+    @property
+    def showable(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.parts)
+
+    @property
+    def over(self) -> bool:
+        """Whether blocks after it may be shown."""
+        return True
+
+    def news(self, message_id: str) -> list[StreamEvent]:
+        """Return the events for what was not shown yet."""
+        new = self.parts[self._shown :] if self._shown else self.parts
+        self._shown = len(self.parts)
+        return [self._delta(message_id, part) for part in new]
+
+    def restate(self, text: str) -> None:
+        """Put `text` in the place of all pieces; if some were shown, nothing more is."""
+        self.parts, self._shown = [text], int(self.index >= 0)
+
+    def content(self) -> ContentBlock:
+        """Return the block as it is stored."""
+        raise NotImplementedError
+
+    def _delta(self, message_id: str, part: str) -> StreamEvent:
+        raise NotImplementedError
+
+
+class GrowingText(Growing):
+    """Words."""
+
+    def _delta(self, message_id: str, part: str) -> StreamEvent:
+        return TextDelta(message_id=message_id, content_block_index=self.index, text=part)
+
+    def content(self) -> ContentBlock:
+        """Return the words."""
+        return TextBlock("".join(self.parts))
+
+
+class GrowingThinking(Growing):
+    """Reasoning; worth keeping for its signature even without a word of text."""
+
+    signature: str | None = None
+    silent = False
+    """Whether that the model thought is all there is to know."""
+    _signature_shown = False
+
+    @property
+    def showable(self) -> bool:
+        """Whether there is text or a signature, or known to be neither."""
+        return bool(self.parts) or self.signature is not None or self.silent
+
+    def news(self, message_id: str) -> list[StreamEvent]:
+        """Return the events for what was not shown yet; the signature comes last."""
+        events = super().news(message_id)
+        if self.signature is not None and not self._signature_shown:
+            self._signature_shown = True
+            events.append(
+                ThinkingDelta(
+                    message_id=message_id,
+                    content_block_index=self.index,
+                    text="",
+                    signature=self.signature,
+                )
+            )
+        return events
+
+    def _delta(self, message_id: str, part: str) -> StreamEvent:
+        return ThinkingDelta(message_id=message_id, content_block_index=self.index, text=part)
+
+    def content(self) -> ContentBlock:
+        """Return the reasoning with its signature."""
+        return ThinkingBlock("".join(self.parts), self.signature)
+
+
+class GrowingRedacted(Growing):
+    """Reasoning that is unreadable; no event shows it."""
+
+    def news(self, message_id: str) -> list[StreamEvent]:
+        """Return nothing."""
+        return []
+
+    def content(self) -> ContentBlock:
+        """Return the opaque data."""
+        return RedactedThinkingBlock("".join(self.parts))
+
+
+class GrowingServer(Growing):
+    """A block of the provider's own, kept to be sent back; `parts` alternate field and text."""
+
+    def __init__(self, key: Hashable, raw: dict[str, Any]) -> None:
+        super().__init__(key)
+        self._raw = raw
+
+    @property
+    def showable(self) -> bool:
+        """Never."""
+        return False
+
+    def whole(self) -> dict[str, Any]:
+        """Return the block as the provider would have sent it in one piece."""
+        grown: dict[str, list[str]] = {}
+        for field, text in zip(self.parts[::2], self.parts[1::2], strict=True):
+            grown.setdefault(field, []).append(text)
+        raw = dict(self._raw)
+        for field, texts in grown.items():
+            text = "".join(texts)
+            if field == "partial_json":
+                raw["input"] = parse_arguments(text)[0]
+            else:
+                raw[field] = f"{raw.get(field) or ''}{text}"
+        return raw
+
+
+class GrowingCall(Growing):
+    """A call; blocks after it wait until it cannot grow any more."""
+
+    wire_id: str | None = None
+    name = ""
+    use_id = ""
+    """Ours; minted when the call is first shown."""
+    closed = False
+    """Whether the provider said that the call is whole."""
+    ended = False
+    error: str | None = None
+    _input: dict[str, Any]
+    _started = False
+    _probed = False
+
+    @property
+    def showable(self) -> bool:
+        """Whether the name is known."""
+        return bool(self.name)
+
+    @property
+    def over(self) -> bool:
+        """Whether it was closed, or its arguments are an object already so nothing is missing."""
+        if not self.name:
+            return False
+        if not self.closed and not self._probed and self.parts:
+            self._probed = True
+            raw = "".join(self.parts)
+            self.closed = bool(raw.strip()) and parse_arguments(raw)[1] is None
+        return self.closed
+
+    def news(self, message_id: str) -> list[StreamEvent]:
+        """Return the start, once, and the fragments that were not shown yet."""
+        if self._started:
+            return super().news(message_id)
+        self._started = True
+        start = ToolUseStart(
+            message_id=message_id,
+            content_block_index=self.index,
+            tool_use_id=self.use_id,
+            tool_name=self.name,
+        )
+        return [start, *super().news(message_id)]
+
+    def end(self, message_id: str, unfinished: str | None = None) -> list[StreamEvent]:
+        """Return the end, once; `unfinished` says why the call is not whole, if it is not."""
+        if self.ended:
+            return []
+        self.ended = True
+        self._input, self.error = parse_arguments("".join(self.parts))
+        if unfinished is not None and not self.closed:
+            self.error = unfinished
+        return [
+            ToolUseEnd(
+                message_id=message_id,
+                content_block_index=self.index,
+                tool_use_id=self.use_id,
+                final_input=self._input,
+            )
+        ]
+
+    def content(self) -> ContentBlock:
+        """Return the call with its arguments, or with none where they were no JSON object."""
+        return ToolUseBlock(self.use_id, self.name, self._input)
+
+    def input_error(self, *, cut: bool) -> ToolInputError | None:
+        """Return why the call must not run, if so; `cut`: the token limit may have hit it."""
+        if cut:
+            why = "the reply reached its token limit, so the arguments may be incomplete"
+        elif self.error is not None:
+            why = self.error
+        else:
+            return None
+        return ToolInputError(raw="".join(self.parts)[:RAW_LIMIT], error=why, truncated=cut)
+
+    def _delta(self, message_id: str, part: str) -> StreamEvent:
+        return ToolUseInputDelta(
+            message_id=message_id,
+            content_block_index=self.index,
+            tool_use_id=self.use_id,
+            partial_json=part,
+        )

@@ -1,0 +1,380 @@
+"""One reply as it arrives: keeps the rules of the event stream whatever a provider sends.
+
+`message_start` comes first and only once there is something to show, so that a request which fails
+before that can be sent again unseen. Blocks appear in the order in which they began. A call that is
+still open holds back what comes after it, so each call has one start, its fragments and one end in
+a row, and indices never decrease; where a provider writes several calls by turns, only liveliness
+is lost. What arrives for a block after its time is in the final content all the same.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from yourtool.deltas import (
+    MessageComplete,
+    MessageStart,
+    StreamError,
+    StreamEvent,
+    TokenUsage,
+    UsageUpdate,
+)
+from yourtool.errors import AdapterError
+from yourtool.messages import StopReason, ToolInputError
+from yourtool.providers.base import Request
+from yourtool.providers.estimate import estimate_text, estimate_tokens
+from yourtool.providers.kept import scope_of
+from yourtool.providers.replies.blocks import (
+    Growing,
+    GrowingCall,
+    GrowingRedacted,
+    GrowingServer,
+    GrowingText,
+    GrowingThinking,
+)
+from yourtool.providers.replies.receipt import receipt_of
+from yourtool.text import storable
+
+_log = logging.getLogger(__name__)
+_G = TypeVar("_G", GrowingText, GrowingThinking)
+
+
+class Reply:
+    """What a dialect fills, piece by piece, and the events that this gives rise to.
+
+    `key` is the provider's own name of a block; without one, text and thinking go on where they
+    left off.
+    """
+
+    def __init__(
+        self, request: Request, clock: Callable[[], float] = time.monotonic, *, api: str = ""
+    ) -> None:
+        self._request = request
+        self._api = api
+        self._clock = clock
+        self._began_at = clock()
+        self._message_id = request.message_id
+        self._blocks: list[Growing] = []
+        self._by_key: dict[Hashable, Growing] = {}
+        self._front = 0  # the block that may be shown; those before it are over
+        self._indices = 0
+        self._started = False
+        self._usage: TokenUsage | None = None
+        self.stop_reason: StopReason | None = None
+        self.stop_detail: str | None = None
+        self.error: AdapterError | None = None
+        """What the provider reported inside the reply."""
+        self.headers: Mapping[str, str] = {}
+        """Of the response."""
+        self.response_id = ""
+        """The provider's name of the reply."""
+        self.about: dict[str, Any] = {}
+        """What the provider says about the reply as a whole; kept to be shown, never sent back."""
+        self.done = False
+        """Whether the provider has said everything."""
+        self.activity = 0
+        """Grows with every piece of content; pings and counters are none."""
+        self.scratch: dict[Any, Any] = {}
+        """What the dialect has to remember from one frame to the next."""
+
+    def text(self, text: str, key: Hashable = None) -> list[StreamEvent]:
+        """Take more words."""
+        return self._grow(self._words(GrowingText, key), text) if text else []
+
+    def thinking(self, text: str, key: Hashable = None) -> list[StreamEvent]:
+        """Take more reasoning."""
+        return self._grow(self._words(GrowingThinking, key), text) if text else []
+
+    def signature(self, signature: str, key: Hashable = None) -> list[StreamEvent]:
+        """Take the signature of a block of reasoning, whose text may be empty."""
+        block = self._words(GrowingThinking, key)
+        block.signature = storable(signature)
+        self.activity += 1
+        return self._show(block)
+
+    def silent(self, key: Hashable) -> list[StreamEvent]:
+        """Note reasoning of which the provider tells nothing but that there was some."""
+        block = self._words(GrowingThinking, key)
+        block.silent = True
+        self.activity += 1
+        return self._show(block)
+
+    def redacted(self, data: str) -> list[StreamEvent]:
+        """Take reasoning that is whole and unreadable."""
+        return self._grow(self._add(GrowingRedacted()), data) if data else []
+
+    def call(self, key: Hashable, wire_id: str | None, name: str | None) -> list[StreamEvent]:
+        """Take the head of a call; what is said again later is set once and never appended."""
+        block = self._by_key.get(key)
+        if not isinstance(block, GrowingCall):
+            block = self._add(GrowingCall(key))
+            self.activity += 1
+        block.wire_id = block.wire_id or wire_id
+        block.name = block.name or storable(name or "")
+        return self._show(block)
+
+    def call_id(self, key: Hashable) -> str | None:
+        """Return the provider's id of the call under `key`; None if there is none."""
+        block = self._by_key.get(key)
+        return block.wire_id if isinstance(block, GrowingCall) else None
+
+    def arguments(self, key: Hashable, fragment: str) -> list[StreamEvent]:
+        """Take more of a call's arguments."""
+        block = self._by_key.get(key)
+        if not fragment or not isinstance(block, GrowingCall):
+            return []
+        if block.ended:
+            _log.warning("arguments of `%s` came after their end and were ignored", block.name)
+            return []
+        return self._grow(block, fragment)
+
+    def whole(self, key: Hashable, text: str) -> list[StreamEvent]:
+        """Take all of a block that came in pieces: what they lack is one more piece.
+
+        If they say something else, the whole is right; what was shown cannot be taken back.
+        """
+        block, said = self._by_key.get(key), storable(text)
+        if block is None or not said or (isinstance(block, GrowingCall) and block.ended):
+            return []
+        told = "".join(block.parts)
+        if not said.startswith(told):
+            block.restate(said)
+        elif len(said) > len(told):
+            return self._grow(block, said[len(told) :])
+        return []
+
+    def close(self, key: Hashable) -> list[StreamEvent]:
+        """Note that the block under `key` is whole."""
+        block = self._by_key.get(key)
+        if not isinstance(block, GrowingCall) or block.closed:
+            return []
+        block.closed = True
+        return self._advance()
+
+    def close_calls(self) -> list[StreamEvent]:
+        """Note that every call is whole."""
+        for block in self._blocks:
+            if isinstance(block, GrowingCall):
+                block.closed = True
+        return self._advance()
+
+    def server(self, key: Hashable, raw: dict[str, Any]) -> None:
+        """Keep a block that only this provider can read, for when the message is sent back."""
+        self._add(GrowingServer(key, raw))
+        self.activity += 1
+
+    def grow_server(self, key: Hashable, field: str, text: str) -> None:
+        """Take more of a field of such a block."""
+        block = self._by_key.get(key)
+        if isinstance(block, GrowingServer):
+            block.parts += (field, text)
+            self.activity += 1
+
+    def annotate(self, key: Hashable, note: Any) -> None:
+        """Keep a note, such as a citation, beside the text under `key`."""
+        self._words(GrowingText, key).notes.append(note)
+        self.activity += 1
+
+    def remark(self, key: Hashable, note: dict[str, Any]) -> bool:
+        """Keep a note beside the block under `key`, or without one the newest, if there is any.
+
+        `from` and `to` are added: the characters of the block that its newest piece takes up.
+        """
+        block = self._blocks[-1] if key is None and self._blocks else self._by_key.get(key)
+        if block is not None:
+            end = sum(map(len, block.parts))
+            begin = end - len(block.parts[-1]) if block.parts else 0
+            block.notes.append({"from": begin, "to": end, **note})
+        return block is not None
+
+    def has(self, key: Hashable) -> bool:
+        """Whether there is a block under `key`."""
+        return key in self._by_key
+
+    def is_server(self, key: Hashable) -> bool:
+        """Whether the block under `key` is one of the provider's own."""
+        return isinstance(self._by_key.get(key), GrowingServer)
+
+    @property
+    def provider(self) -> str:
+        """Who is speaking."""
+        return self._request.model.provider
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the model wants to run a tool."""
+        return any(isinstance(block, GrowingCall) for block in self._blocks)
+
+    def usage(self, usage: TokenUsage) -> list[StreamEvent]:
+        """Take the counters so far."""
+        if usage == self._usage:
+            return []
+        self._usage = usage
+        return [UsageUpdate(message_id=self._message_id, usage=usage)] if self._started else []
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """End a reply that is whole."""
+        reason = self.stop_reason or StopReason.END_TURN
+        yield from self._end(None)
+        errors = self._input_errors(cut=reason is StopReason.MAX_TOKENS)
+        yield self._complete(reason, self.stop_detail, errors, self._provider_raw())
+
+    def cancelled(self) -> Iterator[StreamEvent]:
+        """End a reply that the user stopped."""
+        yield from self._end("the reply was stopped before this call was complete")
+        yield self._complete(StopReason.CANCELLED, None, self._input_errors(cut=False), None)
+
+    def broken(self, error: AdapterError) -> Iterator[StreamEvent]:
+        """End a reply that `error` cut; nothing at all if none of it was shown."""
+        if not self._started:
+            return
+        yield from self._end("the reply broke off before this call was complete")
+        errors = self._input_errors(cut=False)
+        yield self._complete(StopReason.ERROR, self.stop_detail, errors, None)
+        yield StreamError(
+            message_id=self._message_id,
+            error_class=error.error_class,
+            message=error.message,
+            retryable=error.retryable,
+            status=error.status,
+        )
+
+    def _add(self, block: Any) -> Any:
+        self._blocks.append(block)
+        if block.key is not None:
+            self._by_key[block.key] = block
+        return block
+
+    def _words(self, kind: type[_G], key: Hashable) -> _G:
+        if key is not None:
+            block = self._by_key.get(key)
+        else:
+            block = self._blocks[-1] if self._blocks else None
+            block = block if block is not None and block.key is None else None
+        return block if isinstance(block, kind) else self._add(kind(key))
+
+    def _grow(self, block: Growing, text: str) -> list[StreamEvent]:
+        block.parts.append(storable(text))
+        self.activity += 1
+        return self._show(block)
+
+    def _show(self, block: Growing) -> list[StreamEvent]:
+        """Return what is new in `block` if its turn has come or can be brought about."""
+        if self._blocks[self._front] is block:
+            return self._news(block)
+        return self._advance() if block.index < 0 else []
+
+    def _advance(self) -> list[StreamEvent]:
+        """Go on to later blocks as far as those in front are over, and show what is there."""
+        if not self._blocks:
+            return []
+        front = self._blocks[self._front]
+        events = self._news(front)
+        while self._front < len(self._blocks) - 1 and front.over:
+            events += self._end_call(front, None)
+            self._front += 1
+            front = self._blocks[self._front]
+            events += self._news(front)
+        if isinstance(front, GrowingCall) and front.closed:
+            events += self._end_call(front, None)
+        return events
+
+    def _news(self, block: Growing) -> list[StreamEvent]:
+        if not block.showable:
+            return []
+        if block.index >= 0:
+            return block.news(self._message_id)
+        events = self._start()
+        block.index = self._indices
+        self._indices += 1
+        if isinstance(block, GrowingCall):
+            provider = self._request.model.provider
+            block.use_id = self._request.tool_ids.canonical(provider, block.wire_id)
+        return events + block.news(self._message_id)
+
+    def _end_call(self, block: Growing, unfinished: str | None) -> list[StreamEvent]:
+        if not isinstance(block, GrowingCall) or block.index < 0:
+            return []
+        return block.end(self._message_id, unfinished)
+
+    def _start(self) -> list[StreamEvent]:
+        if self._started:
+            return []
+        self._started = True
+        events: list[StreamEvent] = [
+            MessageStart(message_id=self._message_id, model=self._request.model.id)
+        ]
+        if self._usage is not None:
+            events.append(UsageUpdate(message_id=self._message_id, usage=self._usage))
+        return events
+
+    def _end(self, unfinished: str | None) -> Iterator[StreamEvent]:
+        """Show what waited and end what is open."""
+        yield from self._start()
+        for block in self._blocks[self._front :]:
+            if isinstance(block, GrowingCall) and not block.name:
+                block.name = "unknown"
+            yield from self._news(block)
+            yield from self._end_call(block, unfinished)
+
+    def _complete(
+        self,
+        reason: StopReason,
+        detail: str | None,
+        errors: dict[str, ToolInputError],
+        provider_raw: dict[str, Any] | None,
+    ) -> MessageComplete:
+        return MessageComplete(
+            message_id=self._message_id,
+            stop_reason=reason,
+            stop_detail=detail,
+            final_content=tuple(block.content() for block in self._blocks if block.index >= 0),
+            usage=self._final_usage(),
+            latency_ms=round((self._clock() - self._began_at) * 1000),
+            tool_input_errors=errors,
+            provider_raw=provider_raw,
+            receipt=receipt_of(self.headers, self.response_id),
+        )
+
+    def _input_errors(self, *, cut: bool) -> dict[str, ToolInputError]:
+        """Return why calls must not run; of a reply that was cut, the last one never may."""
+        calls = [block for block in self._blocks if isinstance(block, GrowingCall)]
+        errors: dict[str, ToolInputError] = {}
+        for call in calls:
+            hit = cut and (call is calls[-1] or call.error is not None)
+            if (error := call.input_error(cut=hit)) is not None:
+                errors[call.use_id] = error
+        return errors
+
+    def _provider_raw(self) -> dict[str, Any] | None:
+        """Return what only the provider can read, by its place among the blocks."""
+        kept: list[dict[str, Any]] = []
+        notes: dict[str, Any] = {}
+        place = 0
+        for block in self._blocks:
+            if isinstance(block, GrowingServer):
+                kept.append({"at": place, "block": block.whole()})
+            elif block.index >= 0:
+                place = block.index + 1
+                if block.notes:
+                    notes[str(block.index)] = block.notes
+        if not kept and not notes and not self.about:
+            return None
+        scope = scope_of(self._request, self._api)
+        about = {"about": self.about} if self.about else {}
+        return {"scope": scope, "blocks": kept, "notes": notes, **about}
+
+    def _final_usage(self) -> TokenUsage:
+        if self._usage is not None:
+            return self._usage
+        if not self._blocks and self.stop_reason is None:
+            return TokenUsage(input_tokens=0, output_tokens=0)
+        model = self._request.model.id
+        _log.warning("`%s` did not say how many tokens it used; they are estimated", model)
+        said = sum(estimate_text("".join(block.parts), model) for block in self._blocks)
+        return TokenUsage(
+            input_tokens=estimate_tokens(self._request.messages, self._request.tools, model),
+            output_tokens=max(1, round(said)),
+            estimated=True,
+        )

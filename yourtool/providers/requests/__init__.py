@@ -1,0 +1,1 @@
+"""What every request is made of, whoever it goes to."""

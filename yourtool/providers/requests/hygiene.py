@@ -1,0 +1,200 @@
+"""The view of a history that a request is made of: valid for every provider, whatever was stored.
+
+Pure and idempotent; the stored history is never touched. Results stand directly after the message
+that called, in the order of the calls; a call that nobody answered is answered here, with an error
+that says why; results without a call are left out, and so is what no provider takes or what only
+another model can read. A reply that broke off and that nothing followed is left out too: the model
+answers anew what it was asked.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from yourtool.config import ThinkingOnSwap
+from yourtool.messages import (
+    Audience,
+    ContentBlock,
+    MediaBlock,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.models import Model
+from yourtool.providers.requests.loss import dropped
+from yourtool.providers.requests.stand_ins import EMPTY
+
+_WHY = {
+    MessageStatus.CANCELLED: "This call was not run: the user stopped the turn.",
+    MessageStatus.ERROR: "This call was not run: the reply broke off.",
+    MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
+}
+_SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
+_OPENING = TextBlock("(The conversation begins with your reply.)")
+_FIRST_ID = "0" * 26
+_MADE_HERE = "hygiene"
+_NO_ANSWER = "This call has no result: it was interrupted before it finished."
+
+
+def view(
+    messages: Sequence[Message], model: Model, thinking_on_swap: ThinkingOnSwap = "drop"
+) -> tuple[Message, ...]:
+    """Return `messages` as `model` may be asked to continue them.
+
+    `thinking_on_swap`: whether another model's reasoning is left out, or goes on as plain text.
+    """
+    results = _results(messages)
+    seen: set[str] = set()
+    turns: list[list[Message]] = []
+    for message in messages:
+        if message.role is Role.TOOL or message.metadata.audience is Audience.USER:
+            continue
+        if thinking_on_swap == "text":
+            message = _aloud(message, model)
+        if message.role is Role.SYSTEM and _is_nobodys(message.metadata.origin):
+            message = replace(message, role=Role.USER)
+        kept = _presentable(message, model, seen)
+        if kept is None:
+            continue
+        answers = (results.get(call.id) or _closing(kept, call) for call in kept.tool_uses)
+        turns.append([kept, *answers])
+    while turns and _is_loose(turns[-1]):
+        for block in turns[-1][0].content:
+            dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
+        turns.pop()
+    return _opened(tuple(message for turn in turns for message in turn))
+
+
+def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages so that the user has the first word, as many models insist."""
+    for at, message in enumerate(messages):
+        if message.role is Role.ASSISTANT:
+            opening = Message(
+                id=_FIRST_ID,
+                session_id=message.session_id,
+                role=Role.USER,
+                content=(_OPENING,),
+                metadata=MessageMetadata(origin=_MADE_HERE),
+                created_at=message.created_at,
+            )
+            return (*messages[:at], opening, *messages[at:])
+        if message.role is not Role.SYSTEM:
+            break
+    return messages
+
+
+def _is_nobodys(origin: str | None) -> bool:
+    """Whether an entry was spoken by no person, model or tool, and is no instruction of ours."""
+    return origin in _SUMMARIES or (origin or "").startswith("custom:")
+
+
+def _is_loose(turn: Sequence[Message]) -> bool:
+    """Whether a message and its answers are a reply that broke off before any call was run."""
+    said, *answers = turn
+    return (
+        said.role is Role.ASSISTANT
+        and said.metadata.status is not MessageStatus.COMPLETE
+        and all(answer.metadata.origin == _MADE_HERE for answer in answers)
+    )
+
+
+def _aloud(message: Message, model: Model) -> Message:
+    """Return the message with another model's reasoning as text of its own."""
+    if message.role is not Role.ASSISTANT or message.metadata.model == model.id:
+        return message
+    content = tuple(
+        TextBlock(block.text) if isinstance(block, ThinkingBlock) and block.text else block
+        for block in message.content
+    )
+    return message if content == message.content else replace(message, content=content)
+
+
+def _results(messages: Sequence[Message]) -> dict[str, Message]:
+    """Return the first result of each call, alone in its message."""
+    results: dict[str, Message] = {}
+    for message in messages:
+        if message.role is not Role.TOOL or message.metadata.audience is Audience.USER:
+            continue
+        for block in message.content:
+            if isinstance(block, ToolResultBlock) and block.tool_use_id not in results:
+                whole = message.content == (block,)
+                results[block.tool_use_id] = (
+                    message if whole else replace(message, content=(block,))
+                )
+    return results
+
+
+def _presentable(message: Message, model: Model, seen: set[str]) -> Message | None:
+    """Return the message with what the model can take of it; None if nothing is left."""
+    metadata = message.metadata
+    raw = metadata.provider_raw
+    if raw is not None and (
+        metadata.model != model.id or metadata.status is not MessageStatus.COMPLETE
+    ):
+        metadata, raw = replace(metadata, provider_raw=None), None
+    if message.role is Role.ASSISTANT:
+        # What only the provider can read is placed by position: blank text holds positions too.
+        said = _said(message, model, seen)
+        content = tuple(said if raw is not None else filter(_is_visible, said))
+    else:
+        kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
+        heard = (block for block in message.content if isinstance(block, kinds))
+        content = tuple(filter(_is_visible, heard))
+        if message.role is Role.USER and not content:
+            content = (TextBlock(EMPTY),)
+    if not content and raw is None:
+        return None
+    if content == message.content and metadata is message.metadata:
+        return message
+    return replace(message, content=content, metadata=metadata)
+
+
+def _is_visible(block: ContentBlock) -> bool:
+    return not isinstance(block, TextBlock) or bool(block.text.strip())
+
+
+def _said(message: Message, model: Model, seen: set[str]) -> Iterator[ContentBlock]:
+    """Yield what the model said, as far as it may be shown to the model that goes on."""
+    for block in message.content:
+        match block:
+            case TextBlock():
+                yield block
+            case ToolUseBlock(use) if use in seen:
+                dropped(block, message, model.provider, "the same call stands earlier already")
+            case ToolUseBlock(use):
+                seen.add(use)
+                yield block
+            case ThinkingBlock() | RedactedThinkingBlock():
+                if message.metadata.model != model.id:
+                    dropped(
+                        block, message, model.provider, "only the model that thought can read it"
+                    )
+                elif message.metadata.status is not MessageStatus.COMPLETE:
+                    dropped(block, message, model.provider, "the reply it belongs to is not whole")
+                else:
+                    yield block
+            case _:
+                pass
+
+
+def _closing(message: Message, call: ToolUseBlock) -> Message:
+    """Return the answer to a call that has none; a function of the call."""
+    why = _WHY.get(message.metadata.status, _NO_ANSWER)
+    errors = message.metadata.tool_input_errors or {}
+    if (error := errors.get(call.id)) is not None:
+        why = f"This call was not run: {error.error}."
+    return Message(
+        id=call.id.removeprefix("tu_"),
+        session_id=message.session_id,
+        role=Role.TOOL,
+        content=(ToolResultBlock(call.id, (TextBlock(why),), is_error=True),),
+        metadata=MessageMetadata(parent_tool_use_id=call.id, origin=_MADE_HERE),
+        created_at=message.created_at,
+    )

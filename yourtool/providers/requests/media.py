@@ -1,0 +1,173 @@
+"""Pictures, recordings and documents on their way to a model: what they are, how large, and where
+their bytes come from.
+
+A `file_ref` is a kept attachment or a path of the workspace. Such a path is opened one component at
+a time without following a link, so it cannot lead out, whatever is renamed meanwhile.
+"""
+
+import base64
+import binascii
+import os
+import stat
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from yourtool.blobs import fetch, is_blob
+from yourtool.errors import BlobError
+from yourtool.messages import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    MediaBlock,
+    Message,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import Request
+from yourtool.providers.magic import AUDIO_TYPES, DOCUMENT_TYPES, IMAGE_TYPES, sniff
+from yourtool.providers.requests.loss import dropped
+
+IMAGE_LIMIT = 5 * 2**20 * 3 // 4
+"""Bytes in one image, whose base64 is then 5 MiB: the smallest limit among the large providers
+(https://docs.claude.com/en/docs/build-with-claude/vision)."""
+FILE_LIMIT = 14 * 2**20
+"""Bytes in a recording or a document; in base64 they leave room for words within the 20 MB of a
+request that Google takes (https://ai.google.dev/gemini-api/docs/document-processing)."""
+
+
+class MediaRefusedError(Exception):
+    """Why something cannot be sent; a reason for the log."""
+
+
+class Media(NamedTuple):
+    """Something ready for the wire: either a URL, or base64 text and what it really is."""
+
+    media_type: str
+    data: str
+    url: str | None = None
+
+    @property
+    def data_url(self) -> str:
+        """The URL, or one that holds the bytes."""
+        return self.url or f"data:{self.media_type};base64,{self.data}"
+
+    @property
+    def words(self) -> str:
+        """The text of a plain document."""
+        return base64.b64decode(self.data).decode("utf-8", "replace")
+
+
+def sendable(
+    block: MediaBlock, message: Message, request: Request, only: Collection[str] = ()
+) -> Media | None:
+    """Return what to send for a block of `message`; None, with a warning, if it cannot be sent.
+
+    `only`: the media types that the dialect has a place for; empty: all that are known here.
+    """
+    try:
+        media = _media(block, request)
+        if only and media.url is None and media.media_type not in only:
+            raise MediaRefusedError(f"{media.media_type} has no place in this dialect")
+    except MediaRefusedError as error:
+        dropped(block, message, request.model.provider, str(error))
+        return None
+    return media
+
+
+def as_text(document: DocumentBlock, media: Media) -> str:
+    """Return a plain document as words, for a dialect that has no other place for it."""
+    return f"The file {document.name or 'attached'}:\n\n{media.words}"
+
+
+def _media(block: MediaBlock, request: Request) -> Media:
+    """Return what to send for `block`.
+
+    Raises:
+        MediaRefusedError: it is missing, changed, too large, of a type not accepted, or outside.
+    """
+    words, accepted, limit = _accepted(block, request.model.capabilities)
+    if not accepted:
+        raise MediaRefusedError(f"the model takes no {words}")
+    source = block.source
+    if source.kind == "url":
+        if not source.data.startswith(("https://", "http://")):
+            raise MediaRefusedError("its address is not an http address")
+        return Media(block.media_type, "", source.data)
+    content = _content(source, request, limit)
+    media_type = sniff(content) or block.media_type
+    if media_type not in accepted:
+        raise MediaRefusedError(f"{words} of type {media_type} are not accepted")
+    encoded = source.data if source.kind == "base64" else base64.b64encode(content).decode("ascii")
+    return Media(media_type, encoded)
+
+
+def _accepted(block: MediaBlock, can: AdapterCapabilities) -> tuple[str, frozenset[str], int]:
+    """Return what such blocks are called, the media types that are taken, and bytes at most."""
+    match block:
+        case ImageBlock():
+            types = frozenset(IMAGE_TYPES) & set(can.accepted_image_media_types or IMAGE_TYPES)
+            return "images", types if can.supports_images else frozenset(), IMAGE_LIMIT
+        case AudioBlock():
+            types = AUDIO_TYPES if can.supports_audio else ()
+            return "recordings", frozenset(types), FILE_LIMIT
+        case DocumentBlock():
+            types = DOCUMENT_TYPES if can.supports_documents else ()
+            return "documents", frozenset(types), FILE_LIMIT
+
+
+def _content(source: ImageSource, request: Request, limit: int) -> bytes:
+    if source.kind == "base64":
+        content = _decode(source.data, limit)
+    elif is_blob(source):
+        try:
+            content = fetch(Path(request.blobs_path), source.data, limit)
+        except BlobError as error:
+            raise MediaRefusedError(str(error)) from error
+    else:
+        content = _read(request.workspace_path, source.data, limit)
+    if len(content) > limit:
+        raise MediaRefusedError(f"it is larger than {limit / 2**20:.3g} MiB")
+    if not content:
+        raise MediaRefusedError("it is empty")
+    return content
+
+
+def _decode(data: str, limit: int) -> bytes:
+    if len(data) > limit * 4 // 3 + 4:
+        raise MediaRefusedError(f"it is larger than {limit / 2**20:.3g} MiB")
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise MediaRefusedError("its data is not base64") from None
+
+
+def _read(workspace_path: str, reference: str, limit: int) -> bytes:
+    parts = PurePosixPath(reference).parts
+    if not workspace_path or not parts or reference.startswith("/") or ".." in parts:
+        raise MediaRefusedError("it is not a path inside the workspace")
+    try:
+        return _read_inside(workspace_path, parts, limit)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "its name is not a path"
+        raise MediaRefusedError(f"the file cannot be read: {reason}") from error
+
+
+def _read_inside(workspace_path: str, parts: tuple[str, ...], limit: int) -> bytes:
+    directory = os.open(workspace_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(
+                part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory
+            )
+            os.close(directory)
+            directory = inner
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(parts[-1], flags, dir_fd=directory)
+    finally:
+        os.close(directory)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise MediaRefusedError("it is not a regular file")
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(limit + 1)

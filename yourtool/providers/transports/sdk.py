@@ -1,0 +1,192 @@
+"""Posts a body and yields bytes, over a vendor's own client: for the ways of logging in it brings.
+
+Profiles, bearer tokens and workload identities are the client's business; retries are switched off
+and nothing is decoded. The vendor's package is loaded on the first request, in a thread, for it
+takes a second or more.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import ModuleType
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from yourtool.credentials import Secret
+from yourtool.errors import AuthError, NetworkError
+from yourtool.providers.base import WireReply
+from yourtool.providers.origin import host_of, is_loopback
+from yourtool.providers.transports.http import Timeouts, beginning, listing, too_slow
+
+_STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
+"""What `with_streaming_response` of both clients sets: hand over the response unread."""
+
+
+class Login(Struct, frozen=True, kw_only=True):
+    """Whose client it is and what it is told; without key and token it finds its own."""
+
+    vendor: Literal["anthropic", "openai"]
+    base_url: str | None = None
+    """None: the client's own choice, which a profile may have made."""
+    headers: Mapping[str, str] = {}
+    api_key: Secret | None = None
+    auth_token: Secret | None = None
+    """Anthropic only: goes into `Authorization: Bearer`."""
+
+
+class SdkTransport:
+    """Talks to one base URL through the official client."""
+
+    def __init__(
+        self, load: Callable[[str], ModuleType], login: Login, timeouts: Timeouts | None = None
+    ) -> None:
+        """`load` imports a package by name."""
+        self._load = load
+        self._login = login
+        self._timeouts = timeouts or Timeouts()
+        self._host = host_of(login.base_url or f"https://api.{login.vendor}.com")
+        self._opening = asyncio.Lock()
+        self._client: Any = None
+        self._sdk: Any = None
+        self._http: Any = None
+        self._vendor_error: type[Exception] = Exception
+
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[WireReply]:
+        """Post JSON to `path` under the base URL; never retries.
+
+        Raises:
+            NetworkError: no connection, TLS, or no response in time.
+            AuthError: the client found no way to log in.
+        """
+        return self._post(path, body, headers)
+
+    @asynccontextmanager
+    async def _post(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[WireReply, None]:
+        response = await self._send("post", path, content=body, headers=headers)
+        try:
+            yield _SdkReply(response, self)
+        finally:
+            await response.aclose()
+
+    async def get(self, path: str) -> Any:
+        """Fetch JSON.
+
+        Raises:
+            AdapterError: it could not be had.
+        """
+        patience = self._timeouts.listing
+        try:
+            async with asyncio.timeout(patience):
+                response = await self._send("get", path, timeout=patience)
+                try:
+                    body = await _SdkReply(response, self).read()
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            raise too_slow(self._host, patience) from error
+        return listing(self._host, response.status_code, body)
+
+    async def close(self) -> None:
+        """Let go of connections; idempotent."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
+    async def _send(self, method: str, path: str, **options: Any) -> Any:
+        """Return the vendor's own response object, whatever its status."""
+        client = await self._open()
+        arguments: dict[str, Any] = {"cast_to": self._http.Response}
+        if "content" in options:
+            arguments["content"] = options.pop("content")
+        options["headers"] = {**options.get("headers", {}), **_STREAM_RAW}
+        try:
+            reply = await getattr(client, method)(path, options=options, **arguments)
+        except self._sdk.APIStatusError as error:
+            return error.response
+        except self._sdk.APITimeoutError as error:
+            wait = self._timeouts.connect
+            raise NetworkError(
+                f"`{self._host}` could not be reached: no answer within {wait:g} s"
+            ) from error
+        except (self._sdk.APIConnectionError, self._http.HTTPError) as error:
+            cause = error.__cause__ or error
+            raise NetworkError(f"`{self._host}` could not be reached: {cause}") from error
+        except (self._vendor_error, TypeError) as error:
+            # Without any credential one client raises an error of its own, the other a TypeError.
+            raise self._no_login() from error
+        return getattr(reply, "http_response", reply)
+
+    async def _open(self) -> Any:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._connect)
+        return self._client
+
+    def _connect(self) -> Any:
+        login, limits = self._login, self._timeouts
+        sdk, http = self._load(login.vendor), self._load("httpx2")
+        self._sdk, self._http = sdk, http
+        headers: dict[str, Any] = dict(login.headers)
+        timeout = http.Timeout(limits.silence, connect=limits.connect)
+        common: dict[str, Any] = {
+            "base_url": login.base_url,
+            "max_retries": 0,
+            "timeout": timeout,
+            "api_key": login.api_key.reveal() if login.api_key else None,
+            "http_client": http.AsyncClient(
+                timeout=timeout,
+                follow_redirects=False,
+                trust_env=not is_loopback(login.base_url or ""),
+            ),
+        }
+        if login.vendor == "anthropic":
+            self._vendor_error, client = sdk.AnthropicError, sdk.AsyncAnthropic
+            common["auth_token"] = login.auth_token.reveal() if login.auth_token else None
+            if login.api_key:
+                # The client would send the key as a bearer token, which compatible servers refuse.
+                headers |= {"x-api-key": login.api_key.reveal(), "Authorization": sdk.omit}
+        else:
+            self._vendor_error, client = sdk.OpenAIError, sdk.AsyncOpenAI
+        try:
+            return client(default_headers=headers, **common)
+        except self._vendor_error as error:
+            raise self._no_login() from error
+
+    def _no_login(self) -> AuthError:
+        return AuthError(
+            f"`{self._host}`: the `{self._login.vendor}` package found no way to log in"
+        )
+
+    @property
+    def connection_errors(self) -> tuple[type[Exception], ...]:
+        """What the client's own HTTP library raises while a body is read."""
+        return (self._http.HTTPError, self._http.StreamError)
+
+    def broken(self) -> NetworkError:
+        """Return the error for a body that stopped short."""
+        return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
+
+
+class _SdkReply:
+    headers: Mapping[str, str]
+
+    def __init__(self, response: Any, transport: SdkTransport) -> None:
+        self._response = response
+        self._transport = transport
+        self.status: int = response.status_code
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                yield chunk
+        except self._transport.connection_errors as error:
+            raise self._transport.broken() from error
+
+    async def read(self) -> bytes:
+        return await beginning(self.chunks())
