@@ -1,28 +1,35 @@
-"""A conversation with a model server that somebody else wrote, where this machine has one."""
+"""Conversations with a model server that somebody else wrote, where this machine has one."""
 
 import json
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 import pytest
 
+from tests.e2e.scripted_model import write_model
 from tests.e2e.terminal import YOURTOOL
-from tests.shared import SHARED
+from yourtool.providers.catalogue.local_servers import discover
+from yourtool.providers.rows import ProviderRow
 
 LLAMA = os.environ.get("YOURTOOL_LLAMA_SERVER") or shutil.which("llama-server")
 OLLAMA = shutil.which("ollama")
 PATIENCE = 1_200
 """Times 50 ms."""
+WINDOW = 32_768
+CALL = ('I will ', 'look ', 'around.\n', '<tool_call>', '\n{"name": "list_dir", ', '"arguments": ',
+        '{"path": ', '"."}}\n', '</tool_call>')  # fmt: skip
+DONE = ("The **directory** ", "has been ", "listed.")
 
 NEITHER = "neither `llama-server` nor `ollama` is on PATH: no real model server was asked"
+needs_llama = pytest.mark.skipif(
+    not LLAMA, reason="`llama-server` is not on PATH" if OLLAMA else NEITHER
+)
 
 
 @contextmanager
@@ -44,41 +51,84 @@ def served(command, port, health, env=None):
             process.terminate()
 
 
+@contextmanager
+def llama_server(directory, window=WINDOW):
+    """Serve a model that calls `list_dir`, and after a result says that it is done."""
+    write_model(directory / "scripted.gguf", call=CALL, done=DONE, context=WINDOW)
+    port = free_port()
+    command = [LLAMA, "-m", directory / "scripted.gguf", "--port", str(port), "-c", str(window)]
+    with served([*command, "--parallel", "1", "--jinja"], port, "/health") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    with llama_server(tmp_path_factory.mktemp("llama")) as url:
+        yield url
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
 
-def answer_of(tmp_path, model, config, **environ):
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "config.toml").write_text(config)
-    env = {**os.environ, "YOURTOOL_HOME": str(tmp_path / "home"), **environ}
-    command = (*YOURTOOL, "-p", "List the files.", "-m", model, "--output-format", "json")
+def ran(tmp_path, model, config, *options, **environ):
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(config)
+    env = {**os.environ, "YOURTOOL_HOME": str(home), **environ}
+    command = (*YOURTOOL, "-p", "List the files.", "-m", model, "--output-format", "json", *options)
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
-    result = json.loads(done.stdout)
-    assert done.returncode == 0, (result, done.stderr)
-    return result
+    return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.skipif(
-    not (find_spec("gguf") and find_spec("numpy")),
-    reason="`gguf` and `numpy`, which write a model without trained weights, are not installed",
-)
-@pytest.mark.skipif(not LLAMA, reason="`llama-server` is not on PATH" if OLLAMA else NEITHER)
-def test_llama_server_calls_a_tool_and_goes_on_after_its_result(tmp_path):
-    """The model is a chain of words: it calls a tool that is not there, then says it is done."""
-    maker = SHARED / "bench" / "mkgguf.py"
-    subprocess.run([sys.executable, maker, tmp_path], check=True)
-    port = free_port()
-    model = tmp_path / "scripted.gguf"
-    command = [LLAMA, "-m", model, "--port", str(port), "-c", "32768", "--jinja", "--no-webui"]
-    with served(command, port, "/health") as url:
+@needs_llama
+def test_a_session_goes_from_dialect_to_dialect_of_a_real_server_and_back(tmp_path, llama):
+    """Each turn calls a tool and goes on after its result; the second request begins as the first.
+
+    `llama-server` speaks three of the dialects, and what it has read once it does not read again.
+    """
+    (tmp_path / "one.txt").write_text("a file")
+    apis = {"chat": f"{llama}/v1", "messages": llama, "responses": f"{llama}/v1"}
+    rows = (f'[providers.{api}]\napi = "{api}"\nbase_url = "{url}"' for api, url in apis.items())
+    config, sessions = "\n".join(rows), set()
+    for turn, api in enumerate((*apis, "chat")):
+        code, result = ran(tmp_path, f"{api}:scripted", config, *["--continue"] * bool(turn))
+        assert (code, result["result"]) == (0, "".join(DONE))
+        assert result["num_requests"] == result["unpriced_requests"] == 2
+        read, cached = (result["usage"][name] for name in ("input_tokens", "cached_input_tokens"))
+        assert cached > (read + cached) / 3 > 0
+        sessions.add(result["session_id"])
+    assert len(sessions) == 1
+
+
+@needs_llama
+async def test_llama_server_is_found_with_its_real_window_and_tools_r_ease_02(llama):
+    place = ProviderRow(
+        name="llama-cpp", api="chat", base_url=f"{llama}/v1", label="llama.cpp", needs_key=False
+    )
+    (server,) = await discover(places=[place])
+    (model,) = server.models
+    assert model.capabilities.max_context_tokens == WINDOW
+    assert model.capabilities.supports_tools
+
+
+@needs_llama
+def test_llama_server_s_refusal_of_a_long_conversation_is_a_context_overflow(tmp_path):
+    with llama_server(tmp_path, window=4_096) as url:
         config = f'[providers.real]\napi = "chat"\nbase_url = "{url}/v1"\n'
-        result = answer_of(tmp_path, "real:scripted", config)
-    assert result["result"] == "Done: the **directory** is listed."
-    assert result["num_requests"] == 2
-    assert result["usage"]["input_tokens"] > 0
-    assert result["unpriced_requests"] == 2
+        code, result = ran(tmp_path, "real:scripted", config)
+    assert result["error"]["class"] == "context_overflow"
+    assert code == result["exit_code"] != 0
+
+
+@needs_llama
+def test_llama_server_that_is_gone_is_a_network_error(tmp_path):
+    with llama_server(tmp_path) as url:
+        pass
+    config = f'[limits]\nmax_retries = 0\n[providers.real]\napi = "chat"\nbase_url = "{url}/v1"\n'
+    code, result = ran(tmp_path, "real:scripted", config)
+    assert (code, result["error"]["class"]) == (75, "network")
 
 
 @pytest.mark.skipif(not OLLAMA, reason="`ollama` is not on PATH" if LLAMA else NEITHER)
@@ -90,6 +140,6 @@ def test_ollama_answers_with_a_model_that_it_has(tmp_path):
             models = [each["name"] for each in json.load(listed)["models"]]
         if not models:
             pytest.skip("`ollama` is on PATH and has no model; nothing was asked of it")
-        result = answer_of(tmp_path, f"ollama:{models[0]}", "", OLLAMA_HOST=f"127.0.0.1:{port}")
-    assert result["stop_reason"] == "end_turn"
+        code, result = ran(tmp_path, f"ollama:{models[0]}", "", OLLAMA_HOST=f"127.0.0.1:{port}")
+    assert (code, result["stop_reason"]) == (0, "end_turn")
     assert result["cost_usd"] == "0"
