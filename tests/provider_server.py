@@ -22,6 +22,9 @@ from validate_requests import errors, validate
 
 ANTHROPIC_PATH, CHAT_PATH = "/v1/messages", "/v1/chat/completions"
 RESPONSES_PATH, OLLAMA_PATH = "/v1/responses", "/api/chat"
+OPENROUTER_PATH = "/api/v1/chat/completions"
+COMPATIBLE_CHAT_PATH = "/compatible/v1/chat/completions"
+COMPATIBLE_RESPONSES_PATH = "/compatible/v1/responses"
 GOOGLE_PATH = "/v1beta/models/*:streamGenerateContent"
 """The star stands for the name of a model."""
 _NAME = re.compile(r"(?<=^/v1beta/models/)[^:]+")
@@ -29,6 +32,9 @@ _DIALECTS = {
     ANTHROPIC_PATH: ("anthropic", "messages"),
     CHAT_PATH: ("openai", "chat"),
     RESPONSES_PATH: ("openai", "responses"),
+    OPENROUTER_PATH: ("openrouter", "chat"),
+    COMPATIBLE_CHAT_PATH: ("openai-compat", "chat"),
+    COMPATIBLE_RESPONSES_PATH: ("openai-compat", "responses"),
     OLLAMA_PATH: ("ollama", "chat"),
     GOOGLE_PATH: ("gemini", "generateContent"),
 }
@@ -67,6 +73,7 @@ class ProviderServer:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         """Path and body of every request so far."""
         self.keys: list[str] = []
+        self._asked: list[tuple[str, str]] = []  # model and `anthropic-beta` of each request
         self._lock = threading.Lock()
         outer = self
 
@@ -98,6 +105,11 @@ class ProviderServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
+    def compatible_url(self) -> str:
+        """A base URL for a provider that speaks as OpenAI does and is another."""
+        return f"{self.url}/compatible/v1"
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables that send every provider here."""
         return {
@@ -106,7 +118,7 @@ class ProviderServer:
             "OPENAI_API_KEY": "sk-test-0000000000000000",
             "OPENAI_BASE_URL": f"{self.url}/v1",
             "OPENROUTER_API_KEY": "sk-or-test-0000000000000000",
-            "OPENROUTER_BASE_URL": f"{self.url}/v1",
+            "OPENROUTER_BASE_URL": f"{self.url}/api/v1",
             "GEMINI_API_KEY": "AIzaTest-00000000000000000000",
             "GOOGLE_GEMINI_BASE_URL": self.url,
             "OLLAMA_HOST": self.url,
@@ -116,7 +128,8 @@ class ProviderServer:
         """Return what the request validator says against any request so far."""
         found = list[str]()
         for number, (path, body) in enumerate(self.requests):
-            found += [f"request {number}: {e}" for e in errors(validate(*_DIALECTS[path], body))]
+            wrong = errors(validate(*_DIALECTS[path], body, *self._asked[number]))
+            found += [f"request {number}: {each}" for each in wrong]
         return found
 
     def __enter__(self) -> "ProviderServer":
@@ -132,15 +145,17 @@ class ProviderServer:
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
-        path = _NAME.sub("*", handler.path.partition("?")[0])
+        path = handler.path.partition("?")[0]
+        named = _NAME.search(path)
+        path, model = _NAME.sub("*", path), named[0] if named else body["model"]
         with self._lock:
             self.requests.append((path, body))
+            self._asked.append((model, handler.headers.get("anthropic-beta", "")))
             names = ("x-api-key", "x-goog-api-key", "authorization")
             keys = [handler.headers.get(name, "") for name in names]
             self.keys.append(next(filter(None, keys), "").removeprefix("Bearer "))
             reply = self.script.pop(0) if self.script else Reply("The script is over.")
         frames = _RENDERERS[path]
-        model = body.get("model", "")
         pieces = [reply.body] if reply.body is not None else list(frames(reply, model))
         if reply.cut:
             pieces = pieces[: max(1, len(pieces) // 2)]
@@ -297,6 +312,9 @@ _RENDERERS = {
     ANTHROPIC_PATH: _anthropic,
     CHAT_PATH: _chat,
     RESPONSES_PATH: _responses,
+    OPENROUTER_PATH: _chat,
+    COMPATIBLE_CHAT_PATH: _chat,
+    COMPATIBLE_RESPONSES_PATH: _responses,
     OLLAMA_PATH: _ollama,
     GOOGLE_PATH: _google,
 }
