@@ -1,0 +1,170 @@
+"""`yourtool -p` asks over HTTP and gets what real providers answered: every recorded exchange."""
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from tests.e2e.terminal import YOURTOOL
+from tests.provider_server import ProviderServer, recorded
+from tests.providers.exchanges import NAMES, exchange, expected
+from tests.providers.replies.test_refusal import CLASSES
+from tests.providers.test_recorded import COUNTERS, SAID, SEVERAL_RESPONSES, responses
+from yourtool.outcome import Exit
+
+CALLED_HERE = {"gemini": "google", "openai-compat": "compatible"}
+"""Providers that have another name in the recordings."""
+MAY_PASS = ("rate_limit", "server_error", "network")
+"""Classes of errors after which a script may try again."""
+NOTHING = {"type": "text", "text": ""}
+"""What is stored of a reply without content."""
+IN_A_PROCESS = (
+    "anthropic-messages-36913693",
+    "cut-openrouter-chat-3",
+    "doc-anthropic-529",
+    "gemini-generate-01757666",
+    "ollama-chat-681d9b76",
+    "openai-chat-f34327d5",
+    "openai-compat-chat-f6e1c46c",
+    "openai-responses-eabbd6ae",
+)
+
+
+def provider_of(name):
+    provider = exchange(name)["provider"]
+    return CALLED_HERE.get(provider, provider)
+
+
+def model_of(name):
+    return f"{provider_of(name)}:{expected(name)['model'] or 'some-model'}"
+
+
+def options_of(name):
+    run = ("--output-format", "stream-json", "--max-turns", "1")
+    return ("-p", "hello", "-m", model_of(name), *run)
+
+
+def set_up(home, name, server):
+    """Write the settings with which the exchange's provider is asked in its dialect, once.
+
+    The model has a row, so that what all of its provider's models have in common holds of it.
+    """
+    settings = "[limits]\nmax_retries = 0\n"
+    if provider_of(name) in ("openai", "compatible"):
+        settings += f'[providers.{provider_of(name)}]\napi = "{exchange(name)["api"]}"\n'
+    if provider_of(name) == "compatible":
+        settings += f'base_url = "{server.compatible_url}"\n'
+    (home / "config.toml").write_text(settings)
+    (home / "models.toml").write_text(f'[models."{model_of(name)}"]\n')
+
+
+def answer_of(name):
+    """Return the recorded answer; where several are in one body, the one that is expected."""
+    reply = recorded(name)
+    return replace(reply, body=responses()[-1]) if name == SEVERAL_RESPONSES else reply
+
+
+def told_by(name):
+    """Return what a program that loses nothing tells of the exchange."""
+    right = expected(name)
+    unfinished = [{**call, "input": None} for call in right["unfinished_tool_calls"]]
+    calls = [*right["tool_calls"], *unfinished]
+    error = CLASSES.get(name) or (None if right["complete"] else "network")
+    stop = "error" if error else right["stop_class"]
+    ended, code = error, Exit.ANSWERED
+    if error is not None:
+        code = Exit.RETRYABLE if error in MAY_PASS else Exit.FAILED
+    elif calls or stop == "pause_turn":
+        ended, code = "limit", Exit.LIMIT
+    elif stop == "error":
+        ended, code = "other", Exit.FAILED
+    told = {"ended": ended, "code": code, "status": (right["error"] or {}).get("status")}
+    if error is None:
+        told |= {"refused": len(calls), "ids": [call["id"] for call in calls if call["id"]]}
+    if name in SAID or calls:
+        counted = right["usage"]["uncached"]
+        told |= {
+            "stop": (stop, right["stop_reason"] or None),
+            "text": right["text"] + (right["refusal"] or ""),
+            "thinking": [(each["text"], each["signature"]) for each in right["thinking"]],
+            "sealed": right["redacted_thinking"],
+            "calls": [(call["name"], call["input"] or {}) for call in calls],
+            "unusable": [call["input"] is None for call in calls],
+            "response": right["response_id"] or None,
+            "usage": counted and {each: counted[each] or 0 for each in COUNTERS},
+        }
+    return told
+
+
+def heard_in(printed, code):
+    """Return the same of the lines that the program printed."""
+    events = [json.loads(line) for line in printed.splitlines()]
+    last = {event["type"]: event for event in events}
+    result, reply = last["result"], last.get("message_complete")
+    error, ended = result["error"] or {}, last.get("llm.call_completed")
+    assert (result["num_requests"], result["exit_code"]) == (1, code)
+    heard = {"ended": error.get("class"), "code": code, "status": error.get("status")}
+    if ended is not None:
+        refused = [event for event in events if event["type"] == "tool.failed"]
+        heard |= {"refused": len(refused), "ids": list(ended["provider_tool_ids"].values())}
+        assert ended["message"]["content"] == (reply["final_content"] or [NOTHING])
+    elif reply is not None:
+        kept = (last["llm.call_failed"]["message"] or {"content": []})["content"]
+        assert kept == [each for each in reply["final_content"] if each["type"] != "tool_use"]
+    if reply is not None:
+        heard |= content_of(reply)
+        assert (result["result"], result["stop_reason"]) == (heard["text"], heard["stop"][0])
+    return heard
+
+
+def content_of(reply):
+    def of(kind):
+        return [block for block in reply["final_content"] if block["type"] == kind]
+
+    usage = reply["usage"]
+    return {
+        "stop": (reply["stop_reason"], reply["stop_detail"]),
+        "text": "".join(block["text"] for block in of("text")),
+        "thinking": [(block["text"], block["signature"]) for block in of("thinking")],
+        "sealed": [block["data"] for block in of("redacted_thinking")],
+        "calls": [(block["name"], block["input"]) for block in of("tool_use")],
+        "unusable": [block["id"] in reply["tool_input_errors"] for block in of("tool_use")],
+        "response": (reply["receipt"] or {}).get("response_id"),
+        "usage": None if usage["estimated"] else {each: usage[each] for each in COUNTERS},
+    }
+
+
+@pytest.mark.usefixtures("own_logging")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_program_tells_exactly_what_was_recorded_r_adp_01_r_cli_02(name, line, monkeypatch):
+    with ProviderServer([answer_of(name)]) as server:
+        for variable, value in server.environment.items():
+            monkeypatch.setenv(variable, value)
+        set_up(line.home, name, server)
+        code, printed, remarks = line(*options_of(name))
+        assert heard_in(printed, code) == told_by(name)
+        assert len(server.requests) == 1
+    told = json.loads(printed.splitlines()[-1])["error"]
+    assert told is None or f"yourtool: {told['message']}\n" in remarks
+
+
+@pytest.mark.parametrize("name", IN_A_PROCESS)
+def test_a_process_of_its_own_tells_the_same_r_cli_01_r_cli_02(name, home, tmp_path):
+    with ProviderServer([answer_of(name)]) as server:
+        set_up(home, name, server)
+        done = subprocess.run(
+            (*YOURTOOL, *options_of(name)),
+            cwd=tmp_path,
+            env={**os.environ, **server.environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        assert heard_in(done.stdout.decode(), done.returncode) == told_by(name)
+        assert len(server.requests) == 1
+
+
+def test_every_provider_answers_a_process_of_its_own():
+    assert {provider_of(name) for name in IN_A_PROCESS} == {provider_of(name) for name in NAMES}
