@@ -84,9 +84,12 @@ class Printer:
         """Nobody reads standard output any more."""
 
     def show(self, event: Event) -> None:
-        """Write one event where the format has a line for each; notices go to standard error."""
+        """Write one event where the format has a line for each; warnings go to standard error.
+
+        What made the turn fail is told at its end.
+        """
         match event:
-            case Notice(level="warning" | "error", text=text):
+            case Notice(level="warning", text=text):
                 self.say(text)
             case RetryScheduled():
                 self.say(

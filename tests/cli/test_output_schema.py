@@ -78,6 +78,13 @@ def test_a_model_that_cannot_be_held_to_a_schema_exits_4(line, schema):
     assert "held to a JSON schema" in result["error"]["message"]
 
 
+def test_why_no_model_could_take_a_prompt_is_told_once(line, schema):
+    line.script([{"say": "never"}])
+    code, out, err = line("-p", "count", "-m", "demo:tour", "--output-schema", str(schema))
+    assert (code, out) == (4, "")
+    assert err.count("nothing was sent") == err.count("held to a JSON schema") == 1
+
+
 def test_the_interface_is_held_to_no_schema(line, schema):
     code, _, err = line("--output-schema", str(schema))
     assert code == 2
