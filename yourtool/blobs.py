@@ -85,6 +85,16 @@ def fetch(directory: Path, reference: str, limit: int | None = None) -> bytes:
     return content
 
 
+def kept_size(directory: Path, reference: str) -> int:
+    """Return how many bytes are kept as `reference`; blocks on the file system for a moment.
+
+    Raises:
+        BlobError: it was never a reference.
+        OSError: it is missing.
+    """
+    return _path(directory, reference).stat().st_size
+
+
 def by_hash(directory: Path, content: Iterable[Block]) -> tuple[Block, ...]:
     """Return `content` with base64 replaced by references, its bytes kept before.
 

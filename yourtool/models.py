@@ -61,6 +61,22 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
     max_context_tokens: int = 32_768
     max_output_tokens: int = 4_096
     accepted_image_media_types: tuple[str, ...] = ()
+    max_image_bytes: int = 5 * 2**20 * 3 // 4
+    """As they are; in base64 it is 5 MiB, the smallest limit among the large providers
+    (https://docs.claude.com/en/docs/build-with-claude/vision)."""
+    max_image_side: int = 8_000
+    """Pixels (same page)."""
+    max_images: int = 100
+    """In one request (same page)."""
+    many_images: int = 20
+    """With more in one request, none has more than `many_images_side` pixels a side (same page)."""
+    many_images_side: int = 2_000
+    max_file_bytes: int = 14 * 2**20
+    """In a recording or a document; in base64 they leave room for words within
+    `max_request_bytes`."""
+    max_request_bytes: int = 20 * 2**20
+    """Of all that is posted, with files in base64: what Google took for long
+    (https://ai.google.dev/gemini-api/docs/document-processing)."""
 
 
 class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,6 +113,8 @@ class Model(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     price: Price | None = None
     """None: unpriced, which is not the same as free."""
+    price_as_of: str = ""
+    """The version of the price where it is not the tables': who told it, and the date."""
     known: bool = True
     """False: nobody described this model; the capabilities are conservative guesses."""
     uses_max_completion_tokens: bool = False

@@ -7,6 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from tests.provider_server import errors, validate
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
@@ -58,6 +60,10 @@ SMALL = Model(id="openai:small", wire_name="small", aliases=("small",), price=PR
               capabilities=AdapterCapabilities(max_context_tokens=1_500))  # fmt: skip
 PLAIN = Model(id="ollama:plain", wire_name="plain", aliases=("plain",), price=PRICE,
               capabilities=AdapterCapabilities(supports_tools=False))  # fmt: skip
+
+NARROW = Model(id="openai:narrow", wire_name="narrow", aliases=("narrow",), price=PRICE,
+               capabilities=replace(MODEL.capabilities, supports_documents=True, max_images=2,
+                                    max_file_bytes=2**20))  # fmt: skip
 
 
 class Checked:
@@ -168,7 +174,7 @@ class Bench:
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(
-                Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN], "2026-01-01"),
+                Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN, NARROW], "2026-01-01"),
                 registry,
                 self.availability,
                 toolbox.definitions,

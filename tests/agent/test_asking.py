@@ -1,10 +1,20 @@
+import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, names, play
+from tests.providers.histories import image
 from yourtool.agent.turn import Wishes
 from yourtool.deltas import Notice
-from yourtool.errors import ServerError
-from yourtool.messages import RequestOptions, Role
+from yourtool.errors import ServerError, UsageError
+from yourtool.events import TurnStarted
+from yourtool.messages import (
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    RequestOptions,
+    Role,
+    TextBlock,
+)
 from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.base import OneTool
 from yourtool.providers.scripted import Scripted, calls, fails, says
@@ -95,4 +105,70 @@ async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored_d2(
     assert volatile.id not in {mark.message_id for mark in second.marks}
     assert "marks" not in str(events)
     assert names(events)[-1] == "turn.completed"
+    await session.close()
+
+
+def pictures(request):
+    return [
+        isinstance(block, ImageBlock)
+        for message in request.messages
+        if message.role is Role.USER
+        for block in message.content[1:]
+    ]
+
+
+async def test_a_session_with_more_pictures_than_a_model_takes_goes_on_r_adp_15_r_swp_01(bench):
+    script = Scripted([says("I see.")] * 6)
+    session = await bench.session(script)
+    for _ in range(3):
+        await play(session.send((TextBlock("look"), image())))
+    await play(session.select("narrow"))
+    told = [*await play(session.send("and now?")), *await play(session.send("sure?"))]
+    said = "2 attachments are left out of what `openai:narrow` is sent, the oldest or too large: "
+    assert [words[: len(said)] for words in warnings(told)] == [said]
+    assert "at most 2 images and 20 MiB in one request" in warnings(told)[0]
+    await play(session.select("test"))
+    assert warnings(await play(session.send("back"))) == []
+    assert [pictures(asked) for asked in script.requests[2:]] == [
+        [True] * 3,
+        [False, False, True],
+        [False, False, True],
+        [True] * 3,
+    ]
+    kept = [each for each in session.state.messages if each.role is Role.USER][:3]
+    assert all(isinstance(each.content[1], ImageBlock) for each in kept)
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "why"),
+    [
+        ((image(),) * 3, "`openai:narrow` takes at most 2 images in one request"),
+        (
+            (DocumentBlock(ImageSource("base64", "AAAA" * 2**19), "application/pdf", "a.pdf"),),
+            "`openai:narrow` takes documents of at most 1 MiB, and `a.pdf` has 1.5 MiB",
+        ),
+    ],
+)
+async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored_r_adp_15(
+    bench, blocks, why
+):
+    script = Scripted([says("never")])
+    session = await bench.session(script)
+    await play(session.select("narrow"))
+    assert await session.objection(*blocks) == why
+    with pytest.raises(UsageError, match=f"^{why}. Nothing was sent: make it smaller"):
+        await play(session.send((TextBlock("look"), *blocks)))
+    with pytest.raises(UsageError, match=why):
+        await play(session.send((TextBlock("@narrow look"), *blocks)))
+    assert (session.state.messages, script.requests) == ([], [])
+    await session.close()
+
+
+async def test_what_waits_is_held_against_the_model_that_is_pending(bench):
+    session = await bench.session(Scripted([says("hello")]))
+    async for event in session.send("hi"):
+        if isinstance(event, TurnStarted):
+            await play(session.select("blind"))
+            assert await session.objection(image()) == "`openai:blind` takes no images"
     await session.close()

@@ -11,12 +11,12 @@ from hypothesis import given as generated
 from hypothesis import strategies as st
 from PIL import Image
 
-from yourtool.agent.attachments import attach, from_bytes
+from yourtool.agent.attachments import READ_LIMIT, attach, from_bytes
 from yourtool.agent.clipboard import clipboard_picture
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
 from yourtool.providers.magic import dimensions, orientation
-from yourtool.providers.requests.media import FILE_LIMIT, IMAGE_LIMIT
+from yourtool.providers.requests.media import IMAGE_LIMIT
 
 WAV = b"RIFF\x24\0\0\0WAVEfmt "
 PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"
@@ -148,8 +148,8 @@ def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
         (b"\0\0\0\x18ftypheic", "a.heic", "HEIC picture, which models do not take"),
         (b"BM\0\0\0\0\0\0\0\0 broken", "a.bmp", "cannot be decoded"),
         (b"\x7fELF\0", "a.out", "recordings .WAV, MP3, Ogg, FLAC., PDFs and text"),
-        (PDF + b"\0" * FILE_LIMIT, "a.pdf", "`a.pdf` is larger than 14 MiB"),
-        (WAV + b"\0" * FILE_LIMIT, "a.wav", "`a.wav` is larger than 14 MiB"),
+        (PDF + b"\0" * READ_LIMIT, "a.pdf", "`a.pdf` is larger than 64 MiB"),
+        (WAV + b"\0" * READ_LIMIT, "a.wav", "`a.wav` is larger than 64 MiB"),
         (b"x" * 2**19, "a.txt", "`a.txt` is larger than 256 KiB"),
     ],
     ids=["empty", "heic", "broken", "program", "large-pdf", "large-wav", "large-text"],
@@ -198,6 +198,18 @@ def test_without_pillow_a_photograph_goes_as_it_is_and_the_user_is_told():
         [sys.executable, "-c", script], input=photograph, capture_output=True, check=True
     )
     assert done.stdout.decode().startswith("`a.jpg` lies on its side; `pip install")
+
+
+def test_without_pillow_a_large_picture_goes_as_it_is_and_the_user_is_told():
+    script = (
+        "import importlib.util as u; u.find_spec = lambda name: None\n"
+        "import sys; from yourtool.agent.attachments import from_bytes\n"
+        "print(from_bytes(sys.stdin.buffer.read(), 'a.png').remark)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=noise(1_180), capture_output=True, check=True
+    )
+    assert done.stdout.decode().startswith("`a.png` is large for many models; `pip install")
 
 
 def test_an_address_is_passed_on_and_never_fetched():

@@ -220,8 +220,9 @@ class FakeSession:
     def explain(self) -> list[str]:
         return [f"{self.model.id} answers next", "7 global_default: chose"]
 
-    async def objection(self, block: ContentBlock) -> str | None:
-        takes = self.model.capabilities.supports_documents or not isinstance(block, DocumentBlock)
+    async def objection(self, *content: ContentBlock) -> str | None:
+        has_document = any(isinstance(block, DocumentBlock) for block in content)
+        takes = self.model.capabilities.supports_documents or not has_document
         return None if takes else f"`{self.model.id}` takes no documents"
 
     def files(self) -> list[str]:

@@ -5,6 +5,7 @@ import os
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 
 from tests.tui.driving import press, say, screen_text, settle, until
@@ -108,10 +109,31 @@ async def test_a_file_that_the_model_cannot_take_is_told_at_once(chat):
     pilot, session, _ = chat
     (session.workspace / "paper.pdf").write_bytes(b"%PDF-1.7 words")
     await say(pilot, "/attach paper.pdf")
-    told = "`anthropic:claude-sonnet-4-6` takes no documents. Choose a model that does"
+    told = "paper.pdf: `anthropic:claude-sonnet-4-6` takes no documents. Choose another model"
     await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
     assert pilot.app.chat.attached.names == ("paper.pdf",)
     assert session.sent == []
+
+
+async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits_r_swp_03(chat):
+    pilot, session, _ = chat
+    blind, sees = session._models[:2]
+    can = replace(sees.capabilities, supports_documents=True)
+    session._models = [blind, replace(sees, capabilities=can)]
+    session.model = session._models[1]
+    for name in ("paper.pdf", "letter.pdf"):
+        (session.workspace / name).write_bytes(b"%PDF-1.7 words")
+        await say(pilot, f"/attach {name}")
+        await until(pilot, lambda name=name: name in pilot.app.chat.attached.names)
+    assert "takes no documents" not in screen_text(pilot.app)
+    await say(pilot, f"/model {blind.id}")
+    told = f"paper.pdf, letter.pdf: `{blind.id}` takes no documents. Choose another model"
+    await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
+    await say(pilot, f"/model {sees.id}")
+    await until(pilot, lambda: session.model.id == sees.id)
+    await say(pilot, "/attach")
+    await until(pilot, lambda: screen_text(pilot.app).count("Goes with the next prompt") == 2)
+    assert " ".join(screen_text(pilot.app).split()).count("takes no documents") == 1
 
 
 async def test_a_prompt_that_is_refused_keeps_what_goes_with_it(chat):

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from yourtool.agent.pictures import converted, fitted, foreign
+from yourtool.agent.pictures import converted, fitted, foreign, is_large
 from yourtool.errors import UsageError
 from yourtool.messages import (
     AudioBlock,
@@ -21,13 +21,12 @@ from yourtool.messages import (
     TextBlock,
 )
 from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, dimensions, orientation, sniff
-from yourtool.providers.requests.media import FILE_LIMIT
 from yourtool.text import printable, storable
 
 TEXT_LIMIT = 2**18
 """Bytes of a text document; the tools read larger ones piece by piece."""
 READ_LIMIT = 64 * 2**20
-"""Bytes of a picture, before it is made to fit."""
+"""Bytes of anything else; how much of that a request may hold is the model's to say."""
 _LONGEST_NAME = 200
 _ADDRESS = re.compile(r"https?://\S+")
 _INLINE = re.compile(r"data:[\w/+.-]*;base64,(.*)", re.DOTALL)
@@ -59,7 +58,7 @@ def attach(what: str | Path, base: Path = Path()) -> Attachment:
     `base`: where a relative path begins.
 
     Raises:
-        UsageError: it cannot be read, is too large, or is nothing that a model takes.
+        UsageError: it cannot be read, is larger than any model takes, or nothing that one takes.
     """
     text = str(what)
     if isinstance(what, str):
@@ -87,12 +86,11 @@ def from_bytes(content: bytes, name: str) -> Attachment:
     if not content:
         raise UsageError(f"`{name}` is empty")
     kind = sniff(content)
+    _limit(name, content, READ_LIMIT)
     if kind in IMAGE_TYPES or foreign(content):
-        _limit(name, content, READ_LIMIT)
         return _picture(content, name)
     if kind is None:
         return Attachment(TextBlock(_words(content, name)), name)
-    _limit(name, content, FILE_LIMIT)
     source = _inline(content)
     if kind in AUDIO_TYPES:
         return Attachment(AudioBlock(source, kind), name, _mismatch(name, kind))
@@ -109,6 +107,8 @@ def _picture(content: bytes, name: str) -> Attachment:
             "made smaller, to what models take" if orientation(content) == 1 else "turned upright"
         )
         content, remark = fit, f"`{name}` was {done}."
+    elif is_large(content):
+        remark = f"`{name}` is large for many models; `pip install 'yourtool[images]'` scales it."
     elif orientation(content) != 1:
         remark = f"`{name}` lies on its side; `pip install 'yourtool[images]'` has it turned."
     media_type = sniff(content)

@@ -128,7 +128,10 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
 
 async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
-    request = request_of(turn)
+    request, remark = request_of(turn)
+    if remark is not None and remark not in turn.told:
+        turn.told.add(remark)
+        yield Notice(level="warning", text=remark)
     started = time.monotonic()
     call = await turn.record(
         LlmCallStarted(
@@ -248,7 +251,7 @@ def _price(turn: Turn, reply: MessageComplete) -> tuple[Usage, UsageExtra | None
         cached_input_tokens=tokens.cached_input_tokens,
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cost_usd=Decimal(0) if price is None else price,
-        pricing_version="" if price is None else turn.pricing_version,
+        pricing_version="" if price is None else turn.model.price_as_of or turn.pricing_version,
         latency_ms=reply.latency_ms,
     )
     return usage, None if extra == UsageExtra() else extra

@@ -11,13 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from yourtool.errors import UsageError
+from yourtool.models import AdapterCapabilities
 from yourtool.providers.magic import dimensions, orientation
-from yourtool.providers.requests.media import IMAGE_LIMIT
 
-LONGEST_SIDE = 8_000
-"""Pixels; longer ones are refused (https://docs.claude.com/en/docs/build-with-claude/vision)."""
-SCALED_SIDE = 2_000
-"""Pixels of the longer side after scaling; so many at most where a request has many pictures."""
+_EVERYWHERE = AdapterCapabilities()
+"""What every large provider takes; so a session can go on with another model."""
 _SECONDS = 60
 _INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
 _CONTAINERS = {
@@ -40,24 +38,26 @@ def foreign(content: bytes) -> str | None:
     return _CONTAINERS.get(content[8:12]) if content[4:8] == b"ftyp" else None
 
 
+def is_large(content: bytes) -> bool:
+    """Whether some model that takes pictures would refuse this one for its size."""
+    sides = dimensions(content) or (0, 0)
+    return len(content) > _EVERYWHERE.max_image_bytes or max(sides) > _EVERYWHERE.max_image_side
+
+
 def fitted(content: bytes, name: str) -> bytes:
     """Return a picture that is not too large and upright; `content` itself if nothing is to do.
 
     Whether a model heeds the orientation that a camera writes beside a picture is not documented
     by most makers, and Google asks for upright ones
-    (https://ai.google.dev/gemini-api/docs/image-understanding), so it is turned here, unless there
-    is nothing to turn it with. The same bytes give the same bytes again.
+    (https://ai.google.dev/gemini-api/docs/image-understanding), so it is turned here. With nothing
+    to do it with, the picture stays as it is. The same bytes give the same bytes again.
 
     Raises:
-        UsageError: it is too large, and cannot be made smaller here.
+        UsageError: it cannot be made smaller here.
     """
-    sides = dimensions(content) or (0, 0)
-    if len(content) <= IMAGE_LIMIT and max(sides) <= LONGEST_SIDE:
-        if orientation(content) == 1 or find_spec("PIL") is None:
-            return content
-        return _scaled(content, name, f"`{name}` lies on its side; turn it")
-    size = f"{IMAGE_LIMIT / 2**20:.3g} MiB or {LONGEST_SIDE:,} pixels a side"
-    return _scaled(content, name, f"`{name}` is larger than {size}; make it smaller")
+    if find_spec("PIL") is None or not (is_large(content) or orientation(content) != 1):
+        return content
+    return _scaled(content, name)
 
 
 def converted(content: bytes, name: str, kind: str) -> bytes:
@@ -69,16 +69,17 @@ def converted(content: bytes, name: str, kind: str) -> bytes:
     refusal = f"`{name}` is a {kind} picture, which models do not take; make it a PNG or a JPEG"
     if kind == "HEIC":
         raise UsageError(refusal)
-    return _scaled(content, name, refusal)
-
-
-def _scaled(content: bytes, name: str, refusal: str) -> bytes:
     if find_spec("PIL") is None:
         raise UsageError(f"{refusal}, or `pip install 'yourtool[images]'` to have that done")
+    return _scaled(content, name)
+
+
+def _scaled(content: bytes, name: str) -> bytes:
+    limits = (str(_EVERYWHERE.max_image_bytes), str(_EVERYWHERE.many_images_side))
     script = Path(__file__).with_name("scaling.py")
     try:
         done = subprocess.run(
-            [sys.executable, "-P", str(script), str(IMAGE_LIMIT), str(SCALED_SIDE)],
+            [sys.executable, "-P", str(script), *limits],
             input=content,
             capture_output=True,
             timeout=_SECONDS,

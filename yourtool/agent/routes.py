@@ -26,6 +26,7 @@ from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import Registry
+from yourtool.providers.requests.allowance import refusal
 from yourtool.providers.rows import ProviderRow
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
@@ -165,15 +166,30 @@ class Routes:
             )
         return model
 
-    def objection(self, block: ContentBlock, state: State) -> str | None:
-        """Say that the model of the next turn takes no such block; None: it takes it."""
+    def objection(self, content: Sequence[ContentBlock], state: State) -> str | None:
+        """Say what of `content` the model of the next turn does not take; None: it takes all."""
+        model = self.catalogue.get(state.pending_model or self.expected(state).id)
         needs = Needs(
-            images=isinstance(block, ImageBlock),
-            audio=isinstance(block, AudioBlock),
-            documents=isinstance(block, DocumentBlock),
+            images=any(isinstance(block, ImageBlock) for block in content),
+            audio=any(isinstance(block, AudioBlock) for block in content),
+            documents=any(isinstance(block, DocumentBlock) for block in content),
         )
-        rejection = obstacle(self.expected(state), needs, configured=None, unavailable=None)
-        return None if rejection is None else rejection.reason
+        rejection = obstacle(model, needs, configured=None, unavailable=None)
+        return refusal(content, model) if rejection is None else rejection.reason
+
+    def demand_room(
+        self, content: Sequence[ContentBlock], override: Model | None, state: State
+    ) -> None:
+        """Let only pass what the model of the turn takes in one request.
+
+        Raises:
+            UsageError: it is too much.
+        """
+        if (why := refusal(content, override or self.expected(state))) is not None:
+            raise UsageError(
+                f"{why}. Nothing was sent: make it smaller, leave something out, or choose a model"
+                " that takes more"
+            )
 
     def without_tools(self, model: Model) -> str | None:
         """Say that a model is offered no tools although there are some; None: it is."""

@@ -166,13 +166,13 @@ class Session:
         found = tree.files(self._around.workspace, ".", threading.Event())
         return [name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name]
 
-    async def objection(self, block: ContentBlock) -> str | None:
-        """Say that the model of the next turn takes no such block; None: it takes it.
+    async def objection(self, *content: ContentBlock) -> str | None:
+        """Say what of `content` the model of the next turn does not take; None: it takes all.
 
         A server that nobody described is asked first.
         """
         await self._around.routes.learn(self.model)
-        return self._around.routes.objection(block, self.state)
+        return self._around.routes.objection(content, self.state)
 
     async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
         """Say something and run the turn that it starts.
@@ -180,12 +180,13 @@ class Session:
         A text may begin with `@alias`: that model takes this turn alone.
 
         Raises:
-            UsageError: a turn is running, or the alias cannot be obeyed; nothing was stored.
+            UsageError: a turn is running, or it cannot be obeyed or sent; nothing was stored.
             BlobError: what is attached cannot be kept; nothing was stored.
         """
         self._must_be_idle()
         addressed = address(content, self._around.routes.catalogue, self.workspace)
         said = addressed.content
+        self._around.routes.demand_room(said, addressed.override, self.state)
         if has_bytes(said):
             said = await asyncio.to_thread(by_hash, self._around.blobs, said)
         message = Message(
@@ -303,13 +304,13 @@ class Session:
             record.turn_id = new_id()
             started = await record(self._started(message))
             yield started
-            for recovered in self._around.routes.sweep():
+            for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)
-            decided = self._around.routes.decide(addressed.override, self.state)
+            decided = routes.decide(addressed.override, self.state)
             route = await record(decided, parent=started.id)
             yield route
             if route.chosen_model is None:
-                for line in self._around.routes.why_none(route):
+                for line in routes.why_none(route):
                     yield Notice(level="error", text=line)
                 yield await record(_nothing_ran(), parent=route.id)
             else:
@@ -318,8 +319,7 @@ class Session:
                 if told is not None and told != self._adjusted:
                     yield Notice(level="warning", text=told)
                 self._adjusted = told
-                told = self._around.routes.without_tools(turn.model)
-                if told is not None and told not in self._told:
+                if (told := routes.without_tools(turn.model)) and told not in self._told:
                     self._told.add(told)
                     yield Notice(level="warning", text=told)
                 async with aclosing(run_turn(turn)) as events:
@@ -375,6 +375,7 @@ class Session:
             budget=around.budget,
             wishes=around.wishes,
             thinking_on_swap=around.thinking_on_swap,
+            told=self._told,
             interactive=around.interactive,
             on_outcome=lambda error: around.routes.outcome(model, error),
             estimate=lambda: around.routes.estimate(self.state, model.id),

@@ -82,6 +82,8 @@ class Turn:
     """Event id of `turn.started`."""
 
     thinking_on_swap: ThinkingOnSwap = "drop"
+    told: set[str] = field(default_factory=lambda: set[str]())
+    """What is said once in a session, and has been."""
     parent: str = ""
     """The event that the next request is caused by."""
     requests: int = 0

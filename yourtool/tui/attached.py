@@ -19,8 +19,13 @@ class Attached:
         self._sent: tuple[Attachment, ...] = ()
 
     @property
+    def waiting(self) -> "tuple[Attachment, ...]":
+        """What goes with the next prompt."""
+        return self._waiting
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """What waits for the next prompt."""
+        """What it is called."""
         return tuple(each.name for each in self._waiting)
 
     def add(self, attachment: "Attachment") -> None:

@@ -1,3 +1,4 @@
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import msgspec
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.providers.fakes import paths_in
 from yourtool.errors import ConfigError, UnknownModelError
-from yourtool.models import AdapterCapabilities, Model, ModelId
+from yourtool.models import AdapterCapabilities, Model, ModelId, Price
 from yourtool.providers.catalogue.models import Catalogue
 
 
@@ -152,11 +153,60 @@ def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_
     names = ("qwen3:8b", "other")
     catalogue.learn(Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names)
     qwen, other = catalogue.resolve("qwen"), catalogue.resolve("other")
-    assert qwen.capabilities == msgspec.structs.replace(told, max_context_tokens=65536)
+    assert qwen.capabilities == msgspec.structs.replace(
+        told, max_context_tokens=65536, supports_system_messages_in_list=True
+    )
     assert (qwen.aliases, qwen.known, qwen.price) == (("qwen",), True, other.price)
     assert other.capabilities == told
     assert other.price is not None
     assert [model.id for model in catalogue.all()][-1] == "ollama:other"
+
+
+def test_a_provider_s_own_list_changes_nothing_that_the_tables_say_r_adp_14(load):
+    catalogue = load('[models."openrouter:acme/new"]\naliases = ["new"]\n')
+    before, mine = catalogue.resolve("openai:gpt-5"), catalogue.resolve("new")
+    told = AdapterCapabilities(max_context_tokens=9)
+    for model in (before, mine):
+        catalogue.learn([Model(id=model.id, wire_name=model.wire_name, capabilities=told)])
+    assert catalogue.get("openai:gpt-5") == before
+    assert catalogue.resolve("new") == mine
+
+
+def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_none_r_ease_03(load):
+    catalogue = load()
+
+    def learn(window, day, *, known):
+        told = AdapterCapabilities(max_context_tokens=window)
+        model = Model(id="mine:x", wire_name="x", capabilities=told, known=known)
+        catalogue.learn([model], datetime(2026, 11, day, tzinfo=UTC))
+        at = catalogue.told_at("mine:x")
+        return catalogue.get("mine:x").capabilities.max_context_tokens, at and at.day
+
+    assert learn(1_000, 1, known=False) == (1_000, 1)
+    assert learn(2_000, 2, known=False) == (2_000, 2)
+    assert learn(3_000, 3, known=True) == (3_000, 3)
+    assert learn(4_000, 4, known=False) == (3_000, 3)
+
+
+def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated_r_cst_01(load):
+    rows = '[models."openrouter:mine"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
+    catalogue = load(prices=f'pricing_version = "2027-01-01"\n{rows}')
+    told = Price(input_per_mtok_usd=Decimal(7), output_per_mtok_usd=Decimal(8))
+    names = ("mine", "theirs")
+    models = [
+        Model(
+            id=f"openrouter:{name}",
+            wire_name=name,
+            capabilities=AdapterCapabilities(),
+            price=told,
+        )
+        for name in names
+    ]
+    catalogue.learn(models, datetime(2026, 11, 20, tzinfo=UTC))
+    mine, theirs = (catalogue.get(f"openrouter:{name}") for name in names)
+    assert mine.price is not None
+    assert (mine.price.input_per_mtok_usd, mine.price_as_of) == (Decimal(1), "")
+    assert (theirs.price, theirs.price_as_of) == (told, "openrouter 2026-11-20")
 
 
 def test_the_user_can_add_a_model_and_change_one_key_of_another_r_adp_14(load):
@@ -299,3 +349,16 @@ def test_every_well_formed_id_is_a_model_and_splits_at_its_first_colon_r_can_08(
     catalogue = catalogue_of("a:b")
     model = catalogue.get(f"{provider}:{name}")
     assert (model.provider, model.wire_name == name or model.known) == (provider, True)
+
+
+def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them_r_adp_14_r_adp_15(load):
+    catalogue = load('[models."anthropic:claude-sonnet-4-6"]\nmax_images = 7\n')
+    unknown = catalogue.get("anywhere:model").capabilities
+    for name in ("openai:gpt-5", "google:gemini-2.5-pro", "anthropic:claude-opus-4-7"):
+        can = catalogue.get(name).capabilities
+        assert can.max_images > unknown.max_images
+        assert can.max_file_bytes > unknown.max_file_bytes
+        assert can.max_request_bytes > max(unknown.max_request_bytes, can.max_file_bytes * 4 // 3)
+    assert catalogue.get("anthropic:claude-haiku-4-5").capabilities.max_images == 100
+    assert catalogue.get("anthropic:claude-sonnet-4-6").capabilities.max_images == 7
+    assert catalogue.get("openrouter:openai/gpt-5").capabilities.max_images == unknown.max_images

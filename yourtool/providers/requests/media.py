@@ -28,12 +28,8 @@ from yourtool.providers.base import Request
 from yourtool.providers.magic import AUDIO_TYPES, DOCUMENT_TYPES, IMAGE_TYPES, sniff
 from yourtool.providers.requests.loss import dropped
 
-IMAGE_LIMIT = 5 * 2**20 * 3 // 4
-"""Bytes in one image, whose base64 is then 5 MiB: the smallest limit among the large providers
-(https://docs.claude.com/en/docs/build-with-claude/vision)."""
-FILE_LIMIT = 14 * 2**20
-"""Bytes in a recording or a document; in base64 they leave room for words within the 20 MB of a
-request that Google takes (https://ai.google.dev/gemini-api/docs/document-processing)."""
+IMAGE_LIMIT = AdapterCapabilities().max_image_bytes
+"""Bytes in one image that every provider takes."""
 
 
 class MediaRefusedError(Exception):
@@ -107,13 +103,13 @@ def _accepted(block: MediaBlock, can: AdapterCapabilities) -> tuple[str, frozens
     match block:
         case ImageBlock():
             types = frozenset(IMAGE_TYPES) & set(can.accepted_image_media_types or IMAGE_TYPES)
-            return "images", types if can.supports_images else frozenset(), IMAGE_LIMIT
+            return "images", types if can.supports_images else frozenset(), can.max_image_bytes
         case AudioBlock():
             types = AUDIO_TYPES if can.supports_audio else ()
-            return "recordings", frozenset(types), FILE_LIMIT
+            return "recordings", frozenset(types), can.max_file_bytes
         case DocumentBlock():
             types = DOCUMENT_TYPES if can.supports_documents else ()
-            return "documents", frozenset(types), FILE_LIMIT
+            return "documents", frozenset(types), can.max_file_bytes
 
 
 def _content(source: ImageSource, request: Request, limit: int) -> bytes:

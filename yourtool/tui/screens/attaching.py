@@ -1,7 +1,7 @@
 """Files and pictures for the next prompt: named, pasted, or taken from the clipboard."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from yourtool.errors import UsageError
@@ -41,13 +41,28 @@ async def attach_files(chat: TurnScreen, runtime: "Runtime") -> None:
             chat.note("error", str(error))
 
 
+async def tell_untaken(chat: TurnScreen, came: "Sequence[Attachment]" = ()) -> None:
+    """Warn of what the model of the next prompt cannot take of what goes with it.
+
+    `came`: what was added just now; empty: all that waits is looked at anew.
+    """
+    session, waiting = chat.session, chat.attached.waiting
+    if session is None or not waiting:
+        return
+    untaken: dict[str, list[str]] = {}
+    for each in came or waiting:
+        if (why := await session.objection(each.block)) is not None:
+            untaken.setdefault(why, []).append(each.name)
+    if not untaken and (why := await session.objection(*(each.block for each in waiting))):
+        untaken[why] = [each.name for each in waiting]
+    for why, names in untaken.items():
+        way_out = "Choose another model with `/model`, or `/attach -` leaves out what waits."
+        chat.note("warning", f"{', '.join(names)}: {why}. {way_out}")
+
+
 async def _take(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
     attachment = await asyncio.to_thread(read)
     chat.attached.add(attachment)
     if attachment.remark:
         chat.note("warning", attachment.remark)
-    if chat.session is not None and (why := await chat.session.objection(attachment.block)):
-        chat.note(
-            "warning",
-            f"{why}. Choose a model that does with `/model`, or `/attach -` leaves it out.",
-        )
+    await tell_untaken(chat, (attachment,))

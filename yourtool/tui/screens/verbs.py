@@ -8,7 +8,7 @@ from yourtool.errors import UsageError
 from yourtool.messages import Message, Role, now
 from yourtool.models import EFFORTS, Effort
 from yourtool.tui.reports import context_report, cost_report, help_report
-from yourtool.tui.screens.attaching import attach, attach_clipboard
+from yourtool.tui.screens.attaching import attach, attach_clipboard, tell_untaken
 from yourtool.tui.screens.choices import (
     LEGEND,
     model_choices,
@@ -49,6 +49,7 @@ async def choose_model(chat: TurnScreen, argument: str) -> None:
         chat.note("info", "\n".join(session.explain()))
     elif argument == "-":
         await chat.change(session.select(None))
+        await tell_untaken(chat)
     else:
         await swap(chat, argument)
 
@@ -62,8 +63,10 @@ async def swap(chat: TurnScreen, name: str) -> None:
             await begin_session(chat, target.id)
             where = runtime.options.workspace
             chat.note("info", f"A new session in {where}; the demo's is in /resume.")
+            await tell_untaken(chat)
             return
     await chat.change(session.select(name))
+    await tell_untaken(chat)
 
 
 async def pick_model(chat: TurnScreen, _argument: str) -> None:
@@ -146,6 +149,7 @@ async def enter_key(chat: TurnScreen, argument: str) -> None:
     elif row.default_model and chat.session is not None:
         await chat.change(chat.session.select(row.default_model))
     chat.note("info", f"The key for `{name}` is saved.")
+    await tell_untaken(chat)
     tell_demo(chat)
 
 
