@@ -23,6 +23,8 @@ LONG = "prompt is too long: 9 tokens > 8 maximum"
 SUM = "input length and `max_tokens` exceed context limit: 9 + 8 > 10, decrease input length"
 WINDOW = "This model's maximum context length is 5 tokens."
 GROQ = '{"error": {"message": "x", "code": "tool_use_failed", "status_code": 400}}'
+PER_DAY = [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]
+DAILY = json.dumps({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": PER_DAY}})
 ODD = '{"error": {"message": {"a": 1}, "code": [1], "type": true}}'
 
 
@@ -73,6 +75,20 @@ def openai(code, kind=None, message="no"):
         (200, openai("content_filter"), InvalidRequestError, False),
         (200, '{"error": {"message": "odd"}}', OtherAdapterError, False),
         (302, "", OtherAdapterError, False),
+        (
+            429,
+            openai("1113", None, "Insufficient balance, please recharge."),
+            RateLimitError,
+            False,
+        ),
+        (429, openai(None, "exceeded_current_quota_error"), RateLimitError, False),
+        (429, DAILY, RateLimitError, False),
+        (
+            500,
+            openai(500, "server_error", "Context size has been exceeded."),
+            ContextOverflowError,
+            False,
+        ),
         (400, "\xff[[[", InvalidRequestError, False),
         (400, "[" * 50_000, InvalidRequestError, False),
         (400, ODD, InvalidRequestError, False),
@@ -188,6 +204,24 @@ async def test_recorded_errors_map_to_their_class_r_adp_07(name):
 )
 def test_how_long_to_wait_comes_in_three_forms(headers, seconds):
     assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("message", "wait"),
+    [
+        ("Rate limit reached for gpt-6. Please try again in 6.192s. Visit the site.", 6.192),
+        ("Please try again in 120ms.", 0.12),
+        ("Please try again in 1m34.5s.", 94.5),
+        ("You exceeded your quota. Please retry in 30.1s.", 30.1),
+        ("Try again in a while.", None),
+        ("Slow down.", None),
+    ],
+)
+def test_how_long_to_wait_may_stand_in_the_words_alone_r_adp_08(message, wait):
+    """In a stream there are no headers."""
+    body = openai("rate_limit_exceeded", None, message).encode()
+    assert refusal("acme", 200, body).retry_after == wait
+    assert refusal("acme", 429, body, {"retry-after": "2"}).retry_after == 2
 
 
 def test_a_date_to_wait_for_is_seconds_from_now():

@@ -39,9 +39,7 @@ _LATER = 1_000_000_000
 def receipt_of(headers: Mapping[str, str], response_id: str) -> Receipt | None:
     """Return what is worth keeping; None if there is nothing."""
     request_id = next((headers[name] for name in _IDS if headers.get(name)), "")
-    resets = [
-        seconds for name in _RESETS if (seconds := _seconds(headers.get(name, ""))) is not None
-    ]
+    resets = [wait for name in _RESETS if (wait := seconds(headers.get(name, ""))) is not None]
     limits = RateLimits(
         remaining_requests=_figure(headers, _REQUESTS),
         remaining_tokens=_figure(headers, _TOKENS),
@@ -60,8 +58,8 @@ def _figure(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
     return next((int(each[:15]) for each in told if each.isascii() and each.isdecimal()), None)
 
 
-def _seconds(value: str) -> float | None:
-    """Read a span such as `6m0s`, a number of seconds, or a point in time."""
+def seconds(value: str) -> float | None:
+    """Read a span such as `6m0s`, a number of seconds, or a point in time; None for all else."""
     value = value.strip()
     if _DURATION.fullmatch(value):
         return round(sum(float(n) * _UNITS[unit] for n, unit in _SPANS.findall(value)), 3)

@@ -27,6 +27,7 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.providers.replies.receipt import seconds
 from yourtool.providers.shapes import decode, mapping, objects, text
 from yourtool.text import storable
 
@@ -48,11 +49,22 @@ _NEVER_AGAIN = frozenset(
         "insufficient_quota",
         "insufficient_credits",
         "enforced_spend_limit_reached",
+        "exceeded_current_quota_error",
         "billing_error",
         "billing_not_active",
     }
 )
-_BILLING = re.compile(r"credit balance is too low|insufficient (?:credits|balance)", re.IGNORECASE)
+_BILLING = re.compile(
+    r"credit balance is too low|insufficient (?:credits|balance)|used all available credits"
+    r"|monthly spending limit",
+    re.IGNORECASE,
+)
+_DAILY = re.compile(r"per_?day", re.IGNORECASE)
+"""What Google calls the limits that no short wait helps against."""
+_AGAIN = re.compile(
+    r"(?:try again|retry) in ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|[dhms]))+)", re.IGNORECASE
+)
+"""How long to wait, where only the words say so."""
 _FILTERED = frozenset(
     {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 )
@@ -112,6 +124,8 @@ class _Report(Struct, frozen=True):
     request_id: str | None
     retry_after: float | None
     """Seconds that the body itself asks to wait."""
+    is_daily: bool
+    """Whether a day's quota is used up."""
 
 
 def refusal(
@@ -127,7 +141,7 @@ def refusal(
     shown = f" ({number})" if number else ""
     error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status)
     error.code = code or error.code
-    if report.words & _NEVER_AGAIN:
+    if code is ErrorCode.BILLING or report.is_daily:
         error.retryable = False
     elif kind is not ContextOverflowError and (advice := headers.get("x-should-retry")):
         error.retryable = advice.strip().lower() == "true"
@@ -166,10 +180,10 @@ def _classify(status: int, report: _Report) -> type[AdapterError]:
         return ContextOverflowError
     if number == 408:
         return NetworkError
+    if _OVERFLOW.search(report.message):  # local servers say so with any number
+        return ContextOverflowError
     if number >= 500 or (words & _SERVER and not 400 <= number < 500):
         return ServerError
-    if _OVERFLOW.search(report.message):
-        return ContextOverflowError
     if 400 <= number < 500 or words & _INVALID:
         return InvalidRequestError
     return OtherAdapterError
@@ -199,20 +213,27 @@ def _report(body: bytes) -> _Report:
     words = {value.lower() for value in values if isinstance(value, str)}
     numbers = [_status(value) for value in values]
     request_id = whole.get("request_id")
+    message = _message(error, fields, whole, body)
     return _Report(
         words=frozenset(words),
         number=next((number for number in numbers if number), 0),
-        message=_message(error, fields, whole, body),
+        message=message,
         request_id=request_id if isinstance(request_id, str) else None,
-        retry_after=next(
-            (
-                float(wait[1])
-                for each in found
-                if (wait := _DELAY.fullmatch(text(each.get("retryDelay"))))
-            ),
-            None,
+        retry_after=_wait(found, message),
+        is_daily=any(
+            _DAILY.search(text(broken.get("quotaId")))
+            for each in found
+            for broken in objects(each.get("violations"))
         ),
     )
+
+
+def _wait(details: list[dict[str, Any]], message: str) -> float | None:
+    waits = (_DELAY.fullmatch(text(each.get("retryDelay"))) for each in details)
+    if (wait := next(filter(None, waits), None)) is not None:
+        return float(wait[1])
+    told = _AGAIN.search(message)
+    return None if told is None else seconds(told[1])
 
 
 def _status(value: Any) -> int:
