@@ -8,6 +8,9 @@ import msgspec
 from yourtool.errors import NetworkError
 from yourtool.text import DEEPEST, storable_json
 
+DONE = b"[DONE]"
+"""The last event of Chat Completions, which proxies put at the end of other streams too."""
+
 _decoder = msgspec.json.Decoder()
 
 
@@ -40,11 +43,13 @@ def _tolerated(text: str) -> Any:
 
 
 def decode_frame(data: bytes) -> dict[str, Any]:
-    """Decode one event of a stream, which is an object; anything else is empty.
+    """Decode one event of a stream, which is an object; anything else, `DONE` too, is empty.
 
     Raises:
         NetworkError: it is not JSON, so bytes were lost or the server is broken.
     """
+    if data.strip() == DONE:
+        return {}
     try:
         return mapping(decode(data))
     except ValueError as error:

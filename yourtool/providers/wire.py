@@ -2,7 +2,7 @@
 
 Waits count against the provider's silence only while nothing but pings arrives; time that the
 reader of the events takes is not the provider's. A body that ends without the dialect's end mark is
-an error, however complete it looks.
+an error, however complete it looks, and what follows that mark is not read.
 """
 
 import asyncio
@@ -26,7 +26,12 @@ from msgspec import Struct
 
 from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError, InvalidRequestError, NetworkError
+from yourtool.errors import (
+    AdapterError,
+    InvalidRequestError,
+    NetworkError,
+    OtherAdapterError,
+)
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Message
 from yourtool.providers.base import Request, Transport
@@ -89,6 +94,8 @@ class Patience(Struct, frozen=True):
     """From sending the request to the first event."""
     content: float = 90
     """Between two pieces of content; pings and comments are none."""
+    last_word: float = 15
+    """After the reason for the end, for what should still follow it, such as the counters."""
     linger: float = 0.25
     """After the reply's end, for the end of the body, so that the connection can be used again."""
 
@@ -174,6 +181,8 @@ class WireAdapter:
                 request.interrupt.check()
             if framing.is_document:
                 yield list(self._dialect.whole(framing.document, reply))
+            if framing.page:
+                raise self._no_reply(framing.page)
             if not (reply.done or reply.error or self._dialect.may_end(reply)):
                 raise NetworkError(
                     f"`{self._provider}` closed the stream before the reply was complete"
@@ -188,7 +197,15 @@ class WireAdapter:
                 f" {error}"
             ) from error
 
+    def _no_reply(self, page: bytes) -> AdapterError:
+        told = refusal(self._provider, HTTPStatus.OK, page).message
+        return OtherAdapterError(
+            f"{told}; that is a web page, so look at its `base_url`", status=200
+        )
+
     def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> list[StreamEvent]:
+        if reply.done:
+            return []
         before = reply.activity
         events = list(self._dialect.translate(frame, reply))
         wait.heard(is_content=reply.activity != before)
@@ -199,6 +216,8 @@ class WireAdapter:
     ) -> bytes | None:
         """Return the next bytes; None at the end, or when nothing that matters can follow."""
         is_over = reply.done or reply.error is not None
+        if self._dialect.may_end(reply):
+            wait.at_most(self._patience.last_word)
         try:
             return await wait.for_(
                 _next(chunks), at_most=self._patience.linger if is_over else None
@@ -233,6 +252,10 @@ class _Wait:
         if is_content or not self._began:
             self._began = True
             self._limit = self._left = self._patience.content
+
+    def at_most(self, seconds: float) -> None:
+        """Bear no more silence than this before the next content."""
+        self._left = min(self._left, seconds)
 
     async def for_(self, awaitable: Awaitable[T], at_most: float | None = None) -> T:
         """Await, unless the turn is stopped or patience runs out.

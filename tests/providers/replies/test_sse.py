@@ -40,6 +40,12 @@ def test_a_byte_order_mark_at_the_beginning_is_not_data():
     assert decode(b"\xef\xbb", b"\xbfdata: 1\n\n") == [SseEvent("", b"1")]
 
 
+@pytest.mark.parametrize("chunks", [[b" \r\n data: 1\n\n"], [b" ", b"\r\n", b" ", b"data: 1\n\n"]])
+def test_space_before_the_first_event_belongs_to_none(chunks):
+    framing = Framing()
+    assert [event for chunk in chunks for event in framing.feed(chunk)] == [SseEvent("", b"1")]
+
+
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_an_event_at_the_very_end_needs_no_blank_line(end):
     assert decode(b"data: [DONE]" + end) == [SseEvent("", b"[DONE]")]

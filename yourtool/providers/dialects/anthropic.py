@@ -107,8 +107,8 @@ class Anthropic:
         reply.done = True
 
     def may_end(self, reply: Reply) -> bool:
-        """A stream is whole with `message_stop` only."""
-        return reply.done
+        """The reason for the end is enough where a proxy leaves `message_stop` out."""
+        return reply.done or reply.stop_reason is not None
 
 
 def _delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:

@@ -1,8 +1,9 @@
 """Counters of Chat Completions as disjoint buckets.
 
 `prompt_tokens` includes what was read from a cache and, at OpenRouter and OpenAI, what was written
-to one. DeepSeek says `prompt_cache_hit_tokens`. At xAI `cached_tokens` can exceed `prompt_tokens`,
-and `completion_tokens` leaves the reasoning out, which shows in the total.
+to one. DeepSeek says `prompt_cache_hit_tokens`, Moonshot `cached_tokens` without an object around
+it. At xAI `cached_tokens` can exceed `prompt_tokens`, and `completion_tokens` leaves the reasoning
+out, which shows in the total.
 """
 
 import logging
@@ -24,7 +25,8 @@ def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
     details = mapping(counters.get("prompt_tokens_details"))
     cached = count(details.get("cached_tokens"))
     if cached is None:
-        cached = count(counters.get("prompt_cache_hit_tokens")) or 0
+        names = ("prompt_cache_hit_tokens", "cached_tokens")
+        cached = max(count(counters.get(name)) or 0 for name in names)
     written = count(details.get("cache_write_tokens")) or 0
     reasoning = count(mapping(counters.get("completion_tokens_details")).get("reasoning_tokens"))
     if reasoning and count(counters.get("total_tokens")) == prompt + output + reasoning:

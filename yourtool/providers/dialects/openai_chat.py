@@ -18,24 +18,33 @@ from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_request import API, Quirks, body
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.blocks import GrowingCall
 from yourtool.providers.replies.refusal import refusal
-from yourtool.providers.replies.reply import Reply
+from yourtool.providers.replies.reply import CUT_OFF, Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
-from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
+from yourtool.providers.shapes import DONE, count, decode_frame, mapping, objects, text
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/chat/completions"
-_DONE = b"[DONE]"
 _STOPS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
     "model_length": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.MAX_TOKENS,
     "tool_calls": StopReason.TOOL_USE,
     "function_call": StopReason.TOOL_USE,
     "content_filter": StopReason.CONTENT_FILTER,
+    "sensitive": StopReason.CONTENT_FILTER,
     "error": StopReason.ERROR,
+    "abort": StopReason.ERROR,
+    "network_error": StopReason.ERROR,
+    "insufficient_system_resource": StopReason.ERROR,
 }
+_REJECTED = "function_call_filter"
+"""Begins the reason where Google threw away a call that its model wrote badly."""
+_FAILED = ("error", "network_error")
+"""What OpenRouter says a model's own host ended with, under an ordinary reason of its own."""
 _THOUGHTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 
@@ -67,11 +76,13 @@ class OpenAIChat:
         Raises:
             NetworkError: the event is not JSON.
         """
-        if frame.data.strip() == _DONE:
-            reply.done = True
+        if frame.data.strip() == DONE:
+            # Servers that fail before the first word may end the stream like any other.
+            reply.done = reply.stop_detail is not None or reply.activity > 0
+            reply.cut_off = reply.stop_detail is None
             return _settle(reply)
         chunk = decode_frame(frame.data)
-        if chunk.get("error") or frame.event == "error":
+        if chunk.get("error") or frame.event == "error" or chunk.get("object") == "error":
             reply.error = refusal(reply.provider, 200, frame.data)
         return _chunk(chunk, reply)
 
@@ -100,23 +111,47 @@ def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
             continue
         delta = choice.get("delta")
         yield from _delta(mapping(choice.get("message") if delta is None else delta), reply)
-        word = choice.get("finish_reason")
-        if isinstance(word, str) and word:
-            reply.stop_detail = word
-            if reply.stop_reason is not StopReason.REFUSAL:
-                reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
-            yield from _settle(reply)
-    if counters := mapping(chunk.get("usage")):
-        usage = usage_of(counters, reply)
-        if usage is not None:
-            yield from reply.usage(usage)
+        if error := choice.get("error"):
+            report = canonical_json({"error": error})
+            reply.error = reply.error or refusal(reply.provider, 200, report)
+        yield from _ended(choice, reply)
+        yield from _count(choice.get("usage"), reply)
+    yield from _count(mapping(chunk.get("x_groq")).get("usage"), reply)
+    yield from _count(chunk.get("usage"), reply)
+
+
+def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Read why the reply ended, if it did; one that failed before its first word is an error."""
+    word, native = text(choice.get("finish_reason")), text(choice.get("native_finish_reason"))
+    if not word:
+        return ()
+    reply.stop_detail = word = native if native in _FAILED else word
+    if reply.stop_reason is not StopReason.REFUSAL:
+        is_rejected = word.startswith(_REJECTED)
+        known = {**_STOPS, word: StopReason.ERROR} if is_rejected else _STOPS
+        reply.stop_reason = stop_reason(word, known, reply.provider)
+    if reply.stop_reason is StopReason.ERROR and not reply.activity and reply.error is None:
+        told = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
+        reply.error = refusal(reply.provider, 200, canonical_json({"error": told}))
+    return _settle(reply)
+
+
+def _count(counters: Any, reply: Reply) -> Iterable[StreamEvent]:
+    """Take the counters, which Moonshot puts beside the delta and Groq into a field of its own."""
+    usage = usage_of(mapping(counters), reply)
+    return () if usage is None else reply.usage(usage)
 
 
 def _settle(reply: Reply) -> list[StreamEvent]:
-    """Close the calls; that there are any is the reason, whatever the server says."""
+    """Close the calls; that there are any is the reason, whatever the server says.
+
+    A call is not known to be whole where the reply broke off.
+    """
     if reply.stop_reason in (None, StopReason.END_TURN, StopReason.OTHER) and reply.has_calls:
         reply.stop_reason = StopReason.TOOL_USE
-    return reply.close_calls()
+    if reply.stop_reason in CUT_OFF:
+        return []
+    return reply.close_calls(blank=not reply.cut_off)
 
 
 def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
@@ -187,29 +222,37 @@ def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     function, custom = mapping(call.get("function")), mapping(call.get("custom"))
     head = function if text(function.get("name")) or not text(custom.get("name")) else custom
     wire_id, name = text(call.get("id")), text(head.get("name"))
-    key = _key(count(call.get("index")), wire_id, name, reply)
-    yield from reply.call(key, wire_id, name)
     arguments = head.get("arguments", head.get("input"))
-    if isinstance(arguments, dict):
-        arguments = written(arguments)
-    yield from reply.arguments(key, text(arguments))
-
-
-def _key(index: int | None, wire_id: str, name: str, reply: Reply) -> Any:
-    """Return under which key a piece of a call belongs.
-
-    Some servers give every call the index 0, or none: a name with another id is another call.
-    """
+    arguments = written(arguments) if isinstance(arguments, dict) else text(arguments)
+    if not (wire_id or name or arguments):
+        return
+    index = count(call.get("index"))
     calls: dict[Any, Any] = reply.scratch.setdefault("calls", {})
-    key = calls.get(index)
-    known_id = None if key is None else reply.call_id(key)
-    is_new = (
-        key is None
-        or (index is None and name)
-        or (bool(name and wire_id and known_id) and wire_id != known_id)
-    )
-    if is_new:
-        key = ("call", reply.scratch.get("count", 0))
-        reply.scratch["count"] = key[1] + 1
-        calls[index] = key
-    return key
+    known = reply.call_at(calls.get(index))
+    if known is None or _begins(index, wire_id, name, arguments, known):
+        calls[index] = ("call", reply.scratch.get("count", 0))
+        reply.scratch["count"] = calls[index][1] + 1
+        known = None
+    key = calls[index]
+    yield from reply.call(key, wire_id, name)
+    if extra := mapping(call.get("extra_content")):
+        reply.remark(key, {"extra_content": extra})
+    if arguments.strip() == "null" and (known is None or not known.parts):
+        return
+    yield from reply.arguments(key, arguments)
+
+
+def _begins(index: int | None, wire_id: str, name: str, arguments: str, known: GrowingCall) -> bool:
+    """Whether a piece is the beginning of another call than the one its index stands for.
+
+    Some servers give every call the index 0, or none, and then another id or at least a name tells;
+    others repeat the name with every piece, or give each an id of its own.
+    """
+    if not name or (wire_id and wire_id == known.wire_id):
+        return False
+    is_whole = known.is_whole
+    if known.parts and not is_whole and name == known.name:
+        return False
+    if wire_id and known.wire_id:
+        return True
+    return bool(known.name) if index is None else is_whole and bool(arguments)

@@ -25,7 +25,6 @@ from yourtool.providers.shapes import count, decode_frame, mapping, objects, tex
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/responses"
-_DONE = b"[DONE]"
 _STOPS = {
     "completed": StopReason.END_TURN,
     "incomplete": StopReason.MAX_TOKENS,
@@ -63,8 +62,6 @@ class OpenAIResponses:
         Raises:
             NetworkError: the event is not JSON.
         """
-        if reply.done or frame.data.strip() == _DONE:
-            return ()
         chunk = decode_frame(frame.data)
         kind = text(chunk.get("type")) or frame.event
         if kind == "error" or (not kind and chunk.get("error")):

@@ -172,6 +172,18 @@ class GrowingCall(Growing):
     _probed = False
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the arguments are an object, so that nothing can be added to them."""
+        raw = "".join(self.parts)
+        return raw.rstrip().endswith("}") and parse_arguments(raw)[1] is None
+
+    def has_said(self, fragment: str) -> bool:
+        """Whether `fragment` is all of the arguments once more, as some servers send them."""
+        if not self.parts or not fragment.startswith("{"):
+            return False
+        return "".join(self.parts) == fragment and self.is_whole
+
+    @property
     def showable(self) -> bool:
         """Whether the name is known."""
         return bool(self.name)
@@ -183,8 +195,7 @@ class GrowingCall(Growing):
             return False
         if not self.closed and not self._probed and self.parts:
             self._probed = True
-            raw = "".join(self.parts)
-            self.closed = bool(raw.strip()) and parse_arguments(raw)[1] is None
+            self.closed = self.is_whole
         return self.closed
 
     def news(self, message_id: str) -> list[StreamEvent]:

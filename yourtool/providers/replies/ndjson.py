@@ -4,7 +4,7 @@ A body of one line is one event too, so a server that answers at once is read li
 """
 
 from yourtool.errors import NetworkError
-from yourtool.providers.replies.sse import LINE_LIMIT, Framing, SseEvent
+from yourtool.providers.replies.sse import LINE_LIMIT, PAGE_LIMIT, Framing, SseEvent
 
 
 class Ndjson(Framing):
@@ -21,6 +21,11 @@ class Ndjson(Framing):
         Raises:
             NetworkError: a line is longer than `LINE_LIMIT`.
         """
+        if self._undecided and chunk.strip():
+            self._undecided, self._is_page = False, chunk.lstrip()[:1] == b"<"
+        if self._is_page:
+            self.page = (self.page + chunk)[:PAGE_LIMIT]
+            return []
         self._pieces.append(chunk)
         self._held += len(chunk)
         events: list[SseEvent] = []

@@ -38,6 +38,8 @@ from yourtool.text import storable
 
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G", GrowingText, GrowingThinking)
+CUT_OFF = (StopReason.CONTENT_FILTER, StopReason.ERROR, StopReason.REFUSAL)
+"""Why a reply may end within a call, which then must not run unless it was closed before."""
 
 
 class Reply:
@@ -73,6 +75,8 @@ class Reply:
         """What the provider says about the reply as a whole; kept to be shown, never sent back."""
         self.done = False
         """Whether the provider has said everything."""
+        self.cut_off = False
+        """Whether it stopped without saying why, so that a call still open may not be whole."""
         self.activity = 0
         """Grows with every piece of content; pings and counters are none."""
         self.scratch: dict[Any, Any] = {}
@@ -114,15 +118,15 @@ class Reply:
         block.name = block.name or storable(name or "")
         return self._show(block)
 
-    def call_id(self, key: Hashable) -> str | None:
-        """Return the provider's id of the call under `key`; None if there is none."""
+    def call_at(self, key: Hashable) -> GrowingCall | None:
+        """Return the call under `key` as far as it is here."""
         block = self._by_key.get(key)
-        return block.wire_id if isinstance(block, GrowingCall) else None
+        return block if isinstance(block, GrowingCall) else None
 
     def arguments(self, key: Hashable, fragment: str) -> list[StreamEvent]:
         """Take more of a call's arguments."""
-        block = self._by_key.get(key)
-        if not fragment or not isinstance(block, GrowingCall):
+        block = self.call_at(key)
+        if not fragment or block is None or block.has_said(fragment):
             return []
         if block.ended:
             _log.warning("arguments of `%s` came after their end and were ignored", block.name)
@@ -152,10 +156,10 @@ class Reply:
         block.closed = True
         return self._advance()
 
-    def close_calls(self) -> list[StreamEvent]:
-        """Note that every call is whole."""
+    def close_calls(self, *, blank: bool = True) -> list[StreamEvent]:
+        """Note that every call is whole; without `blank` only those that have arguments."""
         for block in self._blocks:
-            if isinstance(block, GrowingCall):
+            if isinstance(block, GrowingCall) and (blank or block.parts):
                 block.closed = True
         return self._advance()
 
@@ -216,7 +220,8 @@ class Reply:
     def finish(self) -> Iterator[StreamEvent]:
         """End a reply that is whole."""
         reason = self.stop_reason or StopReason.END_TURN
-        yield from self._end(None)
+        is_cut = self.cut_off or reason in CUT_OFF
+        yield from self._end("the reply ended before this call was complete" if is_cut else None)
         errors = self._input_errors(cut=reason is StopReason.MAX_TOKENS)
         yield self._complete(reason, self.stop_detail, errors, self._provider_raw())
 
