@@ -3,7 +3,8 @@
 The event stream format is https://html.spec.whatwg.org/multipage/server-sent-events.html: lines
 end in `\\n`, `\\r\\n` or `\\r` and in nothing else, so U+2028 or a form feed inside a JSON string
 never ends one. Bytes are cut at line ends only, so no character is ever cut. Differing from it, an
-event at the very end counts without the blank line that should follow.
+event at the very end counts without the blank line that should follow, and one whose data is blank
+does not: some servers say so that they are still there.
 """
 
 from collections.abc import AsyncIterator
@@ -15,6 +16,8 @@ LINE_LIMIT = 8 * 1024 * 1024
 """Bytes in one event; more is taken for a broken server."""
 DOCUMENT_LIMIT = 64 * 1024 * 1024
 """Bytes in a response that is one JSON document."""
+PAGE_LIMIT = 16 * 1024
+"""Bytes that are kept of a web page."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -77,7 +80,7 @@ class SseDecoder:
             data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
             event = SseEvent(self._name, data)
             self._name, self._data, self._size = "", [], 0
-            return event
+            return event if data.strip() else None
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
@@ -108,6 +111,9 @@ class Framing:
         self._document: list[bytes] | None = None
         self._size = 0
         self._undecided = True
+        self._is_page = False
+        self.page = b""
+        """The beginning of a web page, if the body is one."""
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events that `chunk` completes; none while a document arrives.
@@ -122,6 +128,10 @@ class Framing:
             self._undecided, chunk = False, visible
             if visible[:1] in (b"{", b"["):
                 self._document = []
+            self._is_page = visible[:1] == b"<"
+        if self._is_page:
+            self.page = (self.page + chunk)[:PAGE_LIMIT]
+            return []
         if self._document is None:
             return self._sse.feed(chunk)
         self._document.append(chunk)
