@@ -152,7 +152,7 @@ def _as_json(model: Model, why_not: str | None, pricing_version: str) -> dict[st
         "aliases": model.aliases,
         "capabilities": to_builtins(model.capabilities),
         "price": _price(model.price),
-        "pricing_version": pricing_version if model.price else None,
+        "pricing_version": model.price_as_of or pricing_version if model.price else None,
         "known": model.known,
         "configured": why_not is None,
         "why_not": why_not,

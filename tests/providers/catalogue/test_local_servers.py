@@ -8,8 +8,8 @@ import pytest
 from tests.providers.local_server import RESET, LocalServer, chunk, head
 from yourtool.errors import AdapterError, NetworkError, OtherAdapterError
 from yourtool.models import AdapterCapabilities
+from yourtool.providers.catalogue.listings import MOST_MODELS
 from yourtool.providers.catalogue.local_servers import (
-    MOST_MODELS,
     OLLAMA_WINDOW,
     discover,
     own_models,
@@ -29,6 +29,11 @@ SHOWN = {
     "small": {
         "capabilities": ["completion"],
         "model_info": {"general.architecture": "gemma", "gemma.context_length": 2048},
+    },
+    "endless": {
+        "capabilities": ["completion"],
+        "model_info": INFO,
+        "parameters": "num_ctx " + "9" * 5_000,
     },
     "older": {"template": "{{ if .Tools }}{{ end }}", "model_info": {}},
     "embedder": {"capabilities": ["embedding"], "model_info": INFO},
@@ -80,6 +85,7 @@ async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model_r_ea
         ("ollama:qwen3:8b", OLLAMA_WINDOW, True, False, True, True),
         ("ollama:tuned", 8192, False, True, False, True),
         ("ollama:small", 2048, False, False, False, True),
+        ("ollama:endless", OLLAMA_WINDOW, False, False, False, True),
         ("ollama:older", OLLAMA_WINDOW, True, False, False, True),
         ("ollama:gone", OLLAMA_WINDOW, False, False, False, False),
     ]

@@ -3,8 +3,7 @@
 What answers on a usual port is recognised by the shape of its answer, for anything may listen
 there. Sources: https://docs.ollama.com/api/tags and .../api/show,
 https://github.com/ggml-org/llama.cpp/tree/master/tools/server, https://lmstudio.ai/docs/app/api,
-https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html. What a server does not say of
-a model is assumed to its disadvantage: a small context, no images, and on this machine no tools.
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
 """
 
 import asyncio
@@ -14,30 +13,34 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from yourtool.errors import AdapterError
 from yourtool.messages import canonical_json
-from yourtool.models import AdapterCapabilities, Effort, Model
+from yourtool.models import Effort, Model
 from yourtool.providers.base import Transport
-from yourtool.providers.magic import IMAGE_TYPES
+from yourtool.providers.catalogue.listings import (
+    NAME,
+    Facts,
+    described,
+    entries,
+    hosted,
+    window_of,
+)
 from yourtool.providers.rows import ProviderRow
 from yourtool.providers.shapes import count, decode, mapping, objects, text
 from yourtool.providers.transports.http import HttpxTransport, Timeouts
 
 OLLAMA_WINDOW = 32_768
 """Tokens of context asked of Ollama for a model that could have more: memory grows with them."""
-MOST_MODELS = 200
-"""Of one server."""
+_MOST_SHOWN = 200
+"""Models that Ollama is asked about, each by itself."""
 
 _LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
-_LEAST_OUTPUT, _MOST_OUTPUT = 1_024, 32_768
 _AT_ONCE = 8
 _LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 _YES_OR_NO: tuple[Effort, ...] = ("off", "high")
 """Of models that think or do not (https://docs.ollama.com/capabilities/thinking)."""
-_NAME = re.compile(r"[!-~]{1,200}")
-_NUM_CTX = re.compile(r"^num_ctx\s+(\d+)$", re.MULTILINE)
+_NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})$", re.MULTILINE)
 _TIMEOUTS = Timeouts(connect=0.3, silence=2, listing=2)
 _PATIENCE = 5
 """Seconds for all that one server is asked."""
@@ -49,18 +52,6 @@ class LocalServer(Struct, frozen=True):
     row: ProviderRow
     """What a registry needs to speak to it."""
     models: tuple[Model, ...]
-
-
-class _Facts(Struct, frozen=True, kw_only=True):
-    """What a server says of a model."""
-
-    window: int | None = None
-    """Tokens of context."""
-    tools: bool = False
-    images: bool = False
-    thinking: bool = False
-    known: bool = True
-    """Whether it says anything."""
 
 
 Read = Callable[[Transport, str], Awaitable[tuple[Model, ...] | None]]
@@ -104,8 +95,7 @@ async def own_models(row: ProviderRow, transport: Transport) -> tuple[Model, ...
     """
     if row.api == "ollama":
         return await _ollama(transport, row.name) or ()
-    listed = _listed(await transport.get(_LISTS.get(row.api, "/models")))
-    return tuple(_model(row.name, name, _told(entry, is_local=False)) for name, entry in listed)
+    return hosted(row.name, await transport.get(_LISTS.get(row.api, "/models")))
 
 
 async def _look(row: ProviderRow) -> LocalServer | None:
@@ -135,12 +125,12 @@ async def _ollama(transport: Transport, provider: str) -> tuple[Model, ...] | No
     ]
     gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def described(name: str) -> Model | None:
+    async def asked(name: str) -> Model | None:
         async with gate:
             return _of_ollama(provider, name, await _show(transport, name))
 
-    kept = [name for name in names[:MOST_MODELS] if _NAME.fullmatch(name)]
-    models = await asyncio.gather(*(described(name) for name in kept))
+    kept = [name for name in names[:_MOST_SHOWN] if NAME.fullmatch(name)]
+    models = await asyncio.gather(*(asked(name) for name in kept))
     return tuple(model for model in models if model is not None)
 
 
@@ -164,17 +154,16 @@ def _of_ollama(provider: str, name: str, shown: Mapping[str, Any]) -> Model | No
     most = count(info.get(f"{text(info.get('general.architecture'))}.context_length"))
     chosen = _NUM_CTX.search(text(shown.get("parameters")))
     window = int(chosen[1]) if chosen else min(most or OLLAMA_WINDOW, OLLAMA_WINDOW)
-    facts = _Facts(
+    facts = Facts(
         window=window,
         tools="tools" in able,
         images="vision" in able,
         thinking="thinking" in able,
+        levels=_LEVELS if "gpt-oss" in name else _YES_OR_NO,
+        schema=True,
         known=bool(shown),
     )
-    model = _model(provider, name, facts)
-    can = replace(model.capabilities, supports_structured_output=True)
-    levels = _LEVELS if "gpt-oss" in name else _YES_OR_NO
-    return replace(model, capabilities=can, thinking_levels=levels)
+    return described(provider, name, facts)
 
 
 async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -183,13 +172,13 @@ async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] |
     if not settings:
         return None
     able = mapping(props.get("chat_template_caps"))
-    facts = _Facts(
+    facts = Facts(
         window=count(settings.get("n_ctx")),
         tools=able.get("supports_tools") is True,
         images=mapping(props.get("modalities")).get("vision") is True,
     )
-    listed = _listed(await transport.get("/v1/models"))
-    return tuple(_model(provider, name, facts) for name, _ in listed)
+    listed = entries(await transport.get("/v1/models"))
+    return tuple(described(provider, name, facts) for name, _ in listed)
 
 
 async def _lm_studio(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -207,7 +196,7 @@ async def _lm_studio(transport: Transport, provider: str) -> tuple[Model, ...] |
 
 def _of_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
     name = text(entry.get("key"))
-    if entry.get("type") != "llm" or not _NAME.fullmatch(name):
+    if entry.get("type") != "llm" or not NAME.fullmatch(name):
         return None
     able = mapping(entry.get("capabilities"))
     loaded = [
@@ -215,33 +204,33 @@ def _of_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
         for each in objects(entry.get("loaded_instances"))
         if (size := count(mapping(each.get("config")).get("context_length")))
     ]
-    facts = _Facts(
+    facts = Facts(
         window=min(loaded) if loaded else count(entry.get("max_context_length")),
         tools=able.get("trained_for_tool_use") is True,
         images=able.get("vision") is True,
     )
-    return _model(provider, name, facts)
+    return described(provider, name, facts)
 
 
 def _of_older_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
     name, able = text(entry.get("id")), entry.get("capabilities")
-    if entry.get("type") not in ("llm", "vlm") or not _NAME.fullmatch(name):
+    if entry.get("type") not in ("llm", "vlm") or not NAME.fullmatch(name):
         return None
     loaded, most = entry.get("loaded_context_length"), entry.get("max_context_length")
-    facts = _Facts(
+    facts = Facts(
         window=count(loaded) or count(most),
         tools=isinstance(able, list) and "tool_use" in able,
         images=entry.get("type") == "vlm",
     )
-    return _model(provider, name, facts)
+    return described(provider, name, facts)
 
 
 async def _vllm(transport: Transport, provider: str) -> tuple[Model, ...] | None:
-    listed = _listed(await transport.get("/v1/models"))
+    listed = entries(await transport.get("/v1/models"))
     own = [(name, entry) for name, entry in listed if entry.get("owned_by") == "vllm"]
     if not own:
         return None
-    return tuple(_model(provider, name, _told(entry, is_local=True)) for name, entry in own)
+    return tuple(described(provider, name, Facts(window=window_of(entry))) for name, entry in own)
 
 
 _READERS: Mapping[str, Read] = {
@@ -250,40 +239,3 @@ _READERS: Mapping[str, Read] = {
     "lm-studio": _lm_studio,
     "vllm": _vllm,
 }
-
-
-def _listed(answer: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Return names and entries of a list as OpenAI, Anthropic or Google give it."""
-    whole = mapping(answer)
-    entries = objects(whole.get("data")) or objects(whole.get("models"))
-    named = (
-        (text(each.get("id")) or text(each.get("name")).removeprefix("models/"), each)
-        for each in entries
-    )
-    return [(name, each) for name, each in named if _NAME.fullmatch(name)][:MOST_MODELS]
-
-
-def _told(entry: Mapping[str, Any], *, is_local: bool) -> _Facts:
-    """Return what an entry of such a list says of its model, which is little."""
-    sizes = (entry.get(name) for name in ("max_model_len", "context_length", "inputTokenLimit"))
-    window = next((size for each in sizes if (size := count(each))), None)
-    offered = entry.get("supported_parameters")
-    tools = "tools" in offered if isinstance(offered, list) else not is_local
-    return _Facts(window=window, tools=tools, known=is_local)
-
-
-def _model(provider: str, name: str, facts: _Facts) -> Model:
-    window = facts.window or AdapterCapabilities().max_context_tokens
-    return Model(
-        id=f"{provider}:{name}",
-        wire_name=name,
-        capabilities=AdapterCapabilities(
-            supports_tools=facts.tools,
-            supports_images=facts.images,
-            supports_thinking=facts.thinking,
-            max_context_tokens=window,
-            max_output_tokens=max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT)),
-            accepted_image_media_types=IMAGE_TYPES if facts.images else (),
-        ),
-        known=facts.known,
-    )

@@ -98,7 +98,11 @@ class Catalogue:
                 rows.setdefault(name, {}).update(row)
         prices, version = _prices(paths)
         models = (_model(name, row, defaults, prices) for name, row in rows.items())
-        return cls(models, version, prices, rows)
+        whole = {
+            name: {**defaults.get(ModelId.parse(name).provider, {}), **row}
+            for name, row in rows.items()
+        }
+        return cls(models, version, prices, whole)
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; one that nobody described is not `known`.
@@ -119,20 +123,24 @@ class Catalogue:
     def learn(self, models: Iterable[Model], at: datetime | None = None) -> None:
         """Take in what servers say of their models; what the tables say holds, key by key.
 
-        Of a model that is described already, a guess (`known` is false) changes nothing. `at` is
+        A model that is described already is not made worse by a guess (`known` is false). `at` is
         when they said it; None: now.
         """
         at = at or datetime.now(UTC)
         for model in models:
-            if not model.known and model.id in self._models:
+            earlier = self._models.get(model.id)
+            if earlier is not None and earlier.known and not model.known:
                 continue
             self._told[model.id] = at
             row = self._rows.get(model.id, {})
+            price = _price(model.id, self._prices)
+            told_price = f"{model.provider} {at:%Y-%m-%d}" if model.price and not price else ""
             said = {name: row[name] for name in row if name in _CAPABILITIES}
             self._models[model.id] = replace(
                 model,
                 capabilities=replace(model.capabilities, **said),
-                price=_price(model.id, self._prices),
+                price=price or model.price,
+                price_as_of=told_price,
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
             )
 

@@ -1,0 +1,180 @@
+"""Lists of models as vendors answer them: the shapes are those of their published interfaces."""
+
+from decimal import Decimal
+
+import pytest
+from msgspec.structs import replace
+
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.catalogue.listings import MOST_MODELS, hosted
+from yourtool.providers.magic import IMAGE_TYPES
+
+YES, NO = {"supported": True}, {"supported": False}
+CLAUDE = {
+    "type": "model",
+    "id": "claude-next",
+    "display_name": "Claude Next",
+    "lifecycle": "active",
+    "max_input_tokens": 1_000_000,
+    "max_tokens": 128_000,
+    "capabilities": {
+        "image_input": YES,
+        "pdf_input": NO,
+        "structured_outputs": YES,
+        "thinking": {"supported": True, "types": {"adaptive": YES, "enabled": NO, "disabled": YES}},
+        "effort": {"supported": True, "low": YES, "medium": YES, "high": YES, "max": YES},
+    },
+}
+BY_BUDGET = {"supported": True, "types": {"adaptive": NO, "enabled": YES, "disabled": YES}}
+LLAMA = {
+    "id": "meta/llama-5",
+    "context_length": 131_072,
+    "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
+    "pricing": {
+        "prompt": "0.0000006",
+        "completion": "0.0000024",
+        "image": "0",
+        "input_cache_read": "0.00000006",
+    },
+    "top_provider": {"context_length": 131_072, "max_completion_tokens": 16_384},
+    "supported_parameters": ["tools", "reasoning", "temperature", "max_tokens"],
+}
+
+
+def claude(**changes):
+    able = {**CLAUDE["capabilities"], **changes}
+    [model] = hosted("anthropic", {"data": [{**CLAUDE, "capabilities": able}]})
+    return model
+
+
+def llama(**changes):
+    [model] = hosted("openrouter", {"data": [{**LLAMA, **changes}]})
+    return model
+
+
+def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes_r_adp_14_r_ease_03():
+    model = claude()
+    assert (model.id, model.known, model.price) == ("anthropic:claude-next", True, None)
+    assert model.capabilities == AdapterCapabilities(
+        supports_thinking=True,
+        supports_images=True,
+        supports_tools=True,
+        supports_structured_output=True,
+        supports_prompt_caching=True,
+        max_context_tokens=1_000_000,
+        max_output_tokens=128_000,
+        accepted_image_media_types=IMAGE_TYPES,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "form", "levels"),
+    [
+        ({}, "adaptive", ("off", "low", "medium", "high", "max")),
+        (
+            {"thinking": BY_BUDGET},
+            "budget",
+            ("off", "minimal", "low", "medium", "high", "xhigh", "max"),
+        ),
+        ({"thinking": {"supported": False, "types": {"disabled": YES}}}, None, ()),
+        ({"thinking": None, "effort": "much"}, None, ()),
+    ],
+)
+def test_the_levels_of_thinking_are_those_the_list_names_r_adp_17(changes, form, levels):
+    model = claude(**changes)
+    assert (model.thinking, model.thinking_levels) == (form, levels)
+    assert model.capabilities.supports_thinking is (form is not None)
+
+
+def test_openrouter_s_list_tells_limits_abilities_and_prices_r_adp_14():
+    model = llama()
+    assert (model.known, model.accepts_temperature) == (True, True)
+    assert model.capabilities == AdapterCapabilities(
+        supports_thinking=True,
+        supports_images=True,
+        supports_prompt_caching=True,
+        max_context_tokens=131_072,
+        max_output_tokens=16_384,
+        accepted_image_media_types=IMAGE_TYPES,
+    )
+    price = model.price
+    assert price is not None
+    assert (price.input_per_mtok_usd, price.output_per_mtok_usd) == (Decimal("0.6"), Decimal("2.4"))
+    assert price.cached_read_per_mtok_usd == Decimal("0.06")
+    assert price.cache_write_per_mtok_usd is None
+
+
+def test_a_model_without_tools_or_a_price_of_its_cache_says_so_r_oll_05():
+    model = llama(supported_parameters=["max_tokens"], pricing={"prompt": "0", "completion": "0"})
+    assert not model.capabilities.supports_tools
+    assert not model.capabilities.supports_prompt_caching
+    assert not model.accepts_temperature
+    assert model.price is not None
+    assert model.price.input_per_mtok_usd == 0
+
+
+@pytest.mark.parametrize(
+    "pricing",
+    [
+        None,
+        {},
+        {"prompt": "0.1"},
+        {"prompt": "-1", "completion": "-1"},
+        {"prompt": "NaN", "completion": "0"},
+        {"prompt": "Infinity", "completion": "0"},
+        {"prompt": "1e999999999", "completion": "0"},
+        {"prompt": "1e-999999999", "completion": "0"},
+        {"prompt": 0, "completion": 0},
+        {"prompt": "free", "completion": "free"},
+    ],
+)
+def test_what_is_no_price_is_unpriced_and_never_free_r_cst_01(pricing):
+    assert llama(pricing=pricing).price is None
+
+
+def test_google_s_list_tells_both_limits_and_nothing_of_what_a_model_sees():
+    answer = {
+        "models": [
+            {
+                "name": "models/gemini-x",
+                "inputTokenLimit": 1_048_576,
+                "outputTokenLimit": 65_536,
+                "supportedGenerationMethods": ["generateContent", "countTokens"],
+            }
+        ]
+    }
+    [model] = hosted("google", answer)
+    can = model.capabilities
+    assert (can.max_context_tokens, can.max_output_tokens) == (1_048_576, 65_536)
+    assert (can.supports_images, model.known) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"name": "models/embedder", "supportedGenerationMethods": ["embedContent"]},
+        {**CLAUDE, "lifecycle": "retired"},
+        {**LLAMA, "architecture": {"output_modalities": ["image"]}},
+        {**LLAMA, "id": "a\x1b[2J"},
+        {"id": 7},
+        "a model",
+    ],
+)
+def test_what_nobody_can_talk_to_is_no_model(entry):
+    assert hosted("p", {"data": [entry]}) == ()
+
+
+def test_several_hundred_models_are_all_listed_and_an_endless_list_is_cut():
+    def answer(length):
+        return {"data": [{"id": f"m{number}"} for number in range(length)]}
+
+    assert len(hosted("openrouter", answer(600))) == 600
+    assert len(hosted("openrouter", answer(10_000))) == MOST_MODELS
+
+
+@pytest.mark.parametrize("junk", [None, [], 7, "x", {"a": {}}, True, [[]]])
+@pytest.mark.parametrize("key", [*LLAMA, *CLAUDE, "inputTokenLimit", "supportedGenerationMethods"])
+def test_a_value_of_any_shape_costs_no_other_model_anything(key, junk):
+    whole = {**LLAMA, **CLAUDE} if key in CLAUDE else dict(LLAMA)
+    models = hosted("p", {"data": [{**whole, key: junk}, LLAMA]})
+    assert models[-1] == replace(llama(), id="p:meta/llama-5")
