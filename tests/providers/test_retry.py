@@ -2,7 +2,7 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.providers.fakes import events_of, request
@@ -99,6 +99,35 @@ async def test_the_wait_doubles_up_to_its_cap_r_adp_08():
     _, wrapped = retrying([fails(NetworkError("x"))] * 9, clock, max_retries=7)
     await events_of(wrapped, request())
     assert clock.naps == [1, 2, 4, 8, 16, 30, 30]
+
+
+async def test_all_waits_of_a_request_together_stay_within_two_minutes_r_adp_08():
+    """`security.md` R8."""
+    clock = Clock()
+    asked = [fails(asked_to_wait(seconds)) for seconds in (50, 50, 40, 1)]
+    adapter, wrapped = retrying(asked, clock, max_retries=10)
+    _, error = await events_of(wrapped, request())
+    assert isinstance(error, RateLimitError)
+    assert (clock.naps, len(adapter.requests)) == ([50, 50], 3)
+
+
+@given(
+    st.lists(st.none() | st.floats(0, allow_nan=False), min_size=12, max_size=12),
+    st.integers(0, 10),
+    st.floats(-1, 1),
+)
+@settings(max_examples=200)
+def test_attempts_and_waits_are_bounded_whatever_a_provider_asks_r_adp_08(asked, retries, jitter):
+    clock = Clock()
+    errors = [ServerError("x") if each is None else asked_to_wait(each) for each in asked]
+    adapter, wrapped = retrying(
+        [fails(each) for each in errors], clock, jitter, max_retries=retries
+    )
+    _, error = asyncio.run(events_of(wrapped, request()))
+    assert error is not None
+    assert len(adapter.requests) == len(clock.naps) + 1 <= retries + 1
+    assert clock.now <= 120
+    assert all(nap >= min(each or 0, 60) for nap, each in zip(clock.naps, asked, strict=False))
 
 
 @given(st.integers(1, 12), st.floats(-1, 1))

@@ -1,7 +1,7 @@
 """An adapter around an adapter: sends a request again while nothing of the reply was shown.
 
-Attempts are 1 + `max_retries`. The wait doubles from one second with a quarter of jitter either
-way, and is at least what the provider asked for.
+Attempts are 1 + `max_retries` at most, and the waits together have a bound. The wait doubles from
+one second with a quarter of jitter either way, and is at least what the provider asked for.
 """
 
 import asyncio
@@ -41,6 +41,8 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     """Share of the delay, either way."""
     longest_retry_after: float = 60
     """A provider that asks for more is asked again after this."""
+    longest_waits: float = 120
+    """All waits of one request together; a wait that would go beyond is not begun."""
 
     def delay(self, failures: int, error: AdapterError, jitter: Callable[[], float]) -> float:
         """Return how long to wait after so many failures; `jitter` gives -1 to 1."""
@@ -80,7 +82,7 @@ class Retrying:
         Raises:
             AdapterError: the last attempt failed, or one that must not be repeated.
         """
-        failures = 0
+        failures, waited = 0, 0.0
         while True:
             started = self._clock()
             held: list[StreamEvent] = []
@@ -102,11 +104,13 @@ class Retrying:
             except AdapterError as error:
                 if delivered or not error.retryable or failures >= self._policy.max_retries:
                     raise
+                delay = self._policy.delay(failures + 1, error, self._jitter)
+                if waited + delay > self._policy.longest_waits:
+                    raise
                 failed = error
             else:
                 return
-            failures += 1
-            delay = self._policy.delay(failures, failed, self._jitter)
+            failures, waited = failures + 1, waited + delay
             latency = round((self._clock() - started) * 1000)
             yield _attempt_failed(failures - 1, failed, latency)
             yield RetryScheduled(

@@ -9,6 +9,7 @@ from tests.providers.exchanges import NAMES, expected, play
 from yourtool.errors import (
     AuthError,
     ContextOverflowError,
+    ErrorCode,
     InvalidRequestError,
     NetworkError,
     OtherAdapterError,
@@ -22,6 +23,15 @@ MANY = "Limit 3 tokens exceeded"
 LONG = "prompt is too long: 9 tokens > 8 maximum"
 SUM = "input length and `max_tokens` exceed context limit: 9 + 8 > 10, decrease input length"
 WINDOW = "This model's maximum context length is 5 tokens."
+FLAGGED = json.dumps(
+    {
+        "error": {
+            "code": 403,
+            "message": "Your chosen model requires moderation and your input was flagged",
+            "metadata": {"reasons": ["violence"], "flagged_input": "text", "provider_name": "p"},
+        }
+    }
+)
 GROQ = '{"error": {"message": "x", "code": "tool_use_failed", "status_code": 400}}'
 PER_DAY = [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]
 DAILY = json.dumps({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": PER_DAY}})
@@ -49,6 +59,8 @@ def openai(code, kind=None, message="no"):
         (429, openai("insufficient_quota", "insufficient_quota"), RateLimitError, False),
         (401, anthropic("authentication_error"), AuthError, False),
         (403, anthropic("permission_error"), AuthError, False),
+        (403, FLAGGED, InvalidRequestError, False),
+        (409, anthropic("conflict"), InvalidRequestError, True),
         (401, openai("invalid_api_key", "invalid_request_error"), AuthError, False),
         (400, openai("invalid_api_key"), AuthError, False),
         (401, '{"detail": "Invalid API Key"}', AuthError, False),
@@ -68,6 +80,7 @@ def openai(code, kind=None, message="no"):
         (404, anthropic("not_found_error"), InvalidRequestError, False),
         (404, openai("model_not_found"), InvalidRequestError, False),
         (402, openai(402), InvalidRequestError, False),
+        (402, anthropic("billing_error"), InvalidRequestError, False),
         (422, "malformed {", InvalidRequestError, False),
         (200, '{"error": {"code": 502, "message": "Provider returned error"}}', ServerError, True),
         (200, '{"error": {"code": "429", "message": "slow down"}}', RateLimitError, True),
@@ -200,6 +213,7 @@ async def test_recorded_errors_map_to_their_class_r_adp_07(name):
         ({"retry-after": "-3"}, 0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "nan"}, 0),
     ],
 )
 def test_how_long_to_wait_comes_in_three_forms(headers, seconds):
@@ -230,11 +244,44 @@ def test_a_date_to_wait_for_is_seconds_from_now():
     assert 90 < wait <= 100
 
 
+@pytest.mark.parametrize("zone", ["", " -0000", " UTC"])
+def test_a_date_without_a_zone_is_in_that_of_http(zone, monkeypatch):
+    date = formatdate(time.time() + 100, usegmt=True).removesuffix(" GMT")
+    with monkeypatch.context() as here:
+        here.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        wait = retry_after({"retry-after": date + zone})
+    time.tzset()
+    assert wait is not None
+    assert 90 < wait <= 100
+
+
 @pytest.mark.parametrize(("told", "retryable"), [("true", True), ("false", False)])
 def test_the_provider_may_say_whether_to_try_again(told, retryable):
     headers = {"x-should-retry": told}
     assert refusal("acme", 409, b"", headers).retryable is retryable
     assert refusal("acme", 529, b"", headers).retryable is retryable
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
+def test_no_header_makes_a_refusal_worth_repeating(status):
+    """`security.md` R8: these are never sent again."""
+    assert not refusal("acme", status, b"", {"x-should-retry": "true"}).retryable
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("60", "to slow down"), ("61", "to wait 2 min"), ("7201", "to wait 2 h"), ("inf", "1000 h")],
+)
+def test_a_long_wait_is_told_r_adp_08(asked, told):
+    error = refusal("acme", 429, b"Too many requests", {"retry-after": asked})
+    assert told in str(error)
+
+
+def test_what_moderation_flags_is_no_matter_of_the_key_r_adp_07_r_rte_05():
+    error = refusal("openrouter", 403, FLAGGED.encode())
+    assert error.code is ErrorCode.CONTENT_FILTER
+    assert "key" not in str(error)
 
 
 def test_a_key_that_the_provider_repeats_is_not_shown():

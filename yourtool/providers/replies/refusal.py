@@ -10,8 +10,10 @@ and an error may come under status 200, inside a stream or instead of it.
 import re
 import time
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from msgspec import Struct
@@ -44,6 +46,11 @@ _OVERFLOW = re.compile(
     r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length",
     re.IGNORECASE | re.DOTALL,
 )
+_FINAL = frozenset({400, 401, 403, 404, 413})
+"""Statuses that another attempt does not change, whatever a header says."""
+_LONG = 60
+"""Seconds; a wait that goes beyond is told."""
+_LONGEST_MINUTES = 60_000
 _NEVER_AGAIN = frozenset(
     {
         "insufficient_quota",
@@ -136,18 +143,23 @@ def refusal(
     report = _report(body)
     kind = _classify(status, report)
     code = _code(status, report)
+    told = retry_after(headers)
+    wait = report.retry_after if told is None else told
     plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
+    if kind is RateLimitError and code is None and wait is not None and wait > _LONG:
+        plea = f"asks to wait {_span(wait)}"
     number = status if status != HTTPStatus.OK else report.number
     shown = f" ({number})" if number else ""
     error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status)
     error.code = code or error.code
     if code is ErrorCode.BILLING or report.is_daily:
         error.retryable = False
-    elif kind is not ContextOverflowError and (advice := headers.get("x-should-retry")):
-        error.retryable = advice.strip().lower() == "true"
+    elif kind is not ContextOverflowError and number not in _FINAL:
+        advice = headers.get("x-should-retry", "").strip().lower()
+        usual = error.retryable or number == HTTPStatus.CONFLICT
+        error.retryable = advice == "true" if advice else usual
     if isinstance(error, RateLimitError | ServerError):
-        told = retry_after(headers)
-        error.retry_after = report.retry_after if told is None else told
+        error.retry_after = wait
     error.request_id = headers.get("request-id") or headers.get("x-request-id") or report.request_id
     return error
 
@@ -163,17 +175,28 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        when = parsedate_to_datetime(value)
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return max(0.0, when.timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _span(seconds: float) -> str:
+    minutes = ceil(min(seconds / 60, _LONGEST_MINUTES))
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
 
 
 def _classify(status: int, report: _Report) -> type[AdapterError]:
     number = status if status != HTTPStatus.OK else report.number
     words = report.words
     is_auth = words & _AUTH or _NOT_A_KEY in report.message.lower()
+    if number == 403 and words & _FILTERED:
+        return InvalidRequestError
     if number in (401, 403) or (is_auth and number < 500):
         return AuthError
+    if number == HTTPStatus.PAYMENT_REQUIRED:
+        return InvalidRequestError
     if number in (429, 529) or words & _RATE:
         return RateLimitError
     if number == 413 or words & _OVERFLOWED:
@@ -211,6 +234,8 @@ def _report(body: bytes) -> _Report:
     found = objects(fields.get("details"))
     values += [detail.get("reason") for detail in found]
     words = {value.lower() for value in values if isinstance(value, str)}
+    if "flagged_input" in mapping(fields.get("metadata")):  # OpenRouter's moderation
+        words.add("content_filter")
     numbers = [_status(value) for value in values]
     request_id = whole.get("request_id")
     message = _message(error, fields, whole, body)
