@@ -148,7 +148,7 @@ class Availability:
 _WORDS: dict[Trigger, str] = {
     "5_consecutive_failures": f"failed {STRIKES} times in a row",
     "auth_error": "refused the key (enter another with `/key`)",
-    "dns_error": "could not be reached twice within half a minute",
+    "dns_error": "could not be reached, or broke off, twice within half a minute",
     "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
 }
 

@@ -134,7 +134,7 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
             case LlmCallStarted() if arriving is None:
                 return f"waiting for {printable(fact.provider)}"
             case LlmCallFailed():
-                return "trying again"
+                return "waiting to try again"
             case LlmCallStarted() | LlmCallCompleted() | TurnStarted():
                 break
             case _:

@@ -66,7 +66,7 @@ from yourtool.tui.attached import counted
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import CommandCard, Status, ToolCard
 from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
-from yourtool.tui.widgets.summary import TurnSummary, advice, headline
+from yourtool.tui.widgets.summary import TurnSummary, advice, headline, outage, recovery
 
 _ENDINGS: dict[str, Status] = {
     ToolFailure.CANCELLED: "cancelled",
@@ -204,11 +204,10 @@ class Story:
                 self.remark("info", f"Forked here from {parent}, which stays as it is: /resume")
             case SessionImported(source_session_id=source):
                 self.remark("info", f"Imported up to here; it was {source}")
-            case ProviderUnavailable(provider=provider, trigger_reason=reason):
-                words = f"`{provider}` is left out for now: {reason.replace('_', ' ')}"
-                self.remark("warning", words)
+            case ProviderUnavailable():
+                self.remark("warning", outage(event))
             case ProviderRecovered():
-                self.remark("info", f"`{event.provider}` serves again")
+                self.remark("info", recovery(event))
             case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
                 pass
             case _:

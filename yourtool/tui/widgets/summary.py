@@ -1,11 +1,15 @@
 """What is said about a turn when it is over: figures, reasons, and what to do about a failure."""
 
+from collections.abc import Sequence
 from decimal import Decimal
+from http import HTTPStatus
 
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events import (
     LlmCallCompleted,
     LlmCallFailed,
+    ProviderRecovered,
+    ProviderUnavailable,
     RouteDecided,
     TurnCancelled,
     TurnCompleted,
@@ -19,7 +23,7 @@ _HEADS: dict[str, str] = {
     ErrorClass.RATE_LIMIT: "Too many requests",
     ErrorClass.AUTH: "Not authorised",
     ErrorClass.SERVER_ERROR: "The provider failed",
-    ErrorClass.NETWORK: "The provider was not reached",
+    ErrorClass.NETWORK: "The connection failed",
     ErrorClass.CONTEXT_OVERFLOW: "The conversation is too long for this model",
     ErrorClass.INVALID_REQUEST: "The provider refused the request",
 }
@@ -50,11 +54,38 @@ _STOPS: dict[StopReason, str] = {
 }
 
 
+_OUTAGES = {
+    "5_consecutive_failures": "it failed five times in a row",
+    "auth_error": "the key was refused",
+    "dns_error": "the connection failed twice within half a minute",
+    "multi_model_failures": "three of its models failed",
+}
+
+
+def outage(event: ProviderUnavailable) -> str:
+    """Return what is left out of routing now, one model or a provider with all of them, and why."""
+    return f"{_named(event, event.models_affected)} left out for now: " + _OUTAGES.get(
+        event.trigger_reason, event.trigger_reason
+    )
+
+
+def recovery(event: ProviderRecovered) -> str:
+    """Return what is in routing again."""
+    return f"{_named(event, event.models_recovered)} back in use"
+
+
+def _named(event: ProviderUnavailable | ProviderRecovered, models: Sequence[str]) -> str:
+    if event.scope == "provider_wide":
+        return f"All models of `{event.provider}` are"
+    return f"{', '.join(f'`{model}`' for model in models)} is"
+
+
 def headline(event: LlmCallFailed) -> str:
     """Return class, provider and status of a failure in one line."""
     what = _HEADS.get(event.error_class, "The request failed")
     what = _CODE_HEADS.get(event.error_code or "", what)
-    status = f", HTTP {event.provider_status}" if event.provider_status else ""
+    number = event.provider_status
+    status = f", HTTP {number}" if number and number != HTTPStatus.OK else ""
     return f"{what} · {event.error_class} · {event.provider}{status}"
 
 
