@@ -12,6 +12,8 @@ from yourtool.deltas import (
     MessageStart,
     Notice,
     RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
     TokenUsage,
     ToolOutputDelta,
     ToolUseEnd,
@@ -223,6 +225,29 @@ def test_r_tui_10_thinking_is_folded_and_redacted_thinking_is_named(session):
     assert hidden == ["Thinking kept hidden by the provider"]
     sealed = told(session.answered(ThinkingBlock("", signature="xx")))
     assert sealed == ["Thinking kept hidden by the provider"]
+
+
+@pytest.mark.parametrize(
+    "hidden", [RedactedThinkingBlock("xx"), ThinkingBlock("")], ids=["sealed", "silent"]
+)
+def test_r_tui_10_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_it(session, hidden):
+    call = ToolUseStart(
+        message_id="m", content_block_index=4, tool_use_id=SHELL.id, tool_name=SHELL.name
+    )
+    streamed = (
+        ThinkingDelta(message_id="m", content_block_index=1, text="so and so"),
+        TextDelta(message_id="m", content_block_index=2, text="I look."),
+        call,
+    )
+    content = (hidden, ThinkingBlock("so and so"), TextBlock("I look."), hidden, SHELL)
+    stored = session.answered(*content)
+    shown = told(*streamed, stored)
+    assert shown == told(stored)
+    assert [line for line in shown if "hough" in line or "hink" in line] == [
+        "Thinking kept hidden by the provider",
+        "Thought, 3 words",
+        "Thinking kept hidden by the provider",
+    ]
 
 
 async def test_r_tui_10_thinking_unfolds(session):

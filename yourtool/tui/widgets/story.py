@@ -91,6 +91,7 @@ class Story:
         self._cards: dict[str, ToolCard] = {}
         self._parts: list[Reply | Thinking] = []  # of the message that is arriving, in order
         self._open: dict[int, Reply | Thinking] = {}  # the same, by content block
+        self._reached = 0  # the content block after the last one that was told of
         self._failure: Failure | None = None
         self._summary = TurnSummary()
 
@@ -148,6 +149,7 @@ class Story:
             case MessageStart():
                 self._go_on()
             case ToolUseStart():
+                self._reach(event.content_block_index)
                 self._card(event.tool_use_id, event.tool_name)
             case ToolUseEnd():
                 self._card(event.tool_use_id).takes(event.final_input)
@@ -223,9 +225,21 @@ class Story:
         self.items.append(item)
         self.touched.add(item)
 
+    def _reach(self, index: int) -> None:
+        """Name what no event told of before a content block: reasoning that nobody can read."""
+        for at in range(self._reached, index):
+            self._hidden(at)
+        self._reached = max(self._reached, index + 1)
+
+    def _hidden(self, at: int) -> None:
+        if -1 - at not in self._open:
+            self._open[-1 - at] = hidden = Thinking(redacted=True)
+            self._add(hidden)
+
     def _reply(self, index: int) -> Reply:
         part = self._open.get(index)
         if not isinstance(part, Reply):
+            self._reach(index)
             part = self._open[index] = Reply(self.highlight)
             self._parts.append(part)
             self._add(part)
@@ -235,6 +249,7 @@ class Story:
     def _thinking(self, index: int) -> Thinking:
         part = self._open.get(index)
         if not isinstance(part, Thinking):
+            self._reach(index)
             part = self._open[index] = Thinking()
             self._parts.append(part)
             self._add(part)
@@ -290,7 +305,8 @@ class Story:
     def _content(self, content: Sequence[ContentBlock]) -> None:
         """Make what was streamed equal to the message; add what was not streamed."""
         replies = [part for part in self._parts if isinstance(part, Reply)]
-        thoughts = [part for part in self._parts if isinstance(part, Thinking)]
+        streamed = (part for at, part in self._open.items() if at >= 0)
+        thoughts = [part for part in streamed if isinstance(part, Thinking)]
         for at, block in enumerate(content):
             match block:
                 case TextBlock(text=text):
@@ -298,13 +314,13 @@ class Story:
                     part.finish(text)
                     self.touched.add(part)
                 case ThinkingBlock(text=text):
-                    thought = thoughts.pop(0) if thoughts else self._thinking(-1 - at)
+                    thought = self._open.get(-1 - at)
+                    if not isinstance(thought, Thinking):
+                        thought = thoughts.pop(0) if thoughts else self._thinking(-1 - at)
                     thought.finish(text)
                     self.touched.add(thought)
                 case RedactedThinkingBlock():
-                    if -1 - at not in self._open:
-                        self._open[-1 - at] = hidden = Thinking(redacted=True)
-                        self._add(hidden)
+                    self._hidden(at)
                 case ToolUseBlock():
                     self._card(block.id, block.name).takes(block.input)
                 case _:
@@ -318,7 +334,7 @@ class Story:
             elif part.streaming or cancelled:
                 part.finish(cancelled=cancelled)
             self.touched.add(part)
-        self._parts, self._open = [], {}
+        self._parts, self._open, self._reached = [], {}, 0
 
     def _retry(self, event: RetryScheduled) -> None:
         """Let the failure that came just before count down to the next attempt."""
