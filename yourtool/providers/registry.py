@@ -228,8 +228,9 @@ def dialect_of(row: ProviderRow) -> Any:
     """
     match row.api:
         case "messages":
+            is_own = _is_makers_own(row)
             return import_module("yourtool.providers.dialects.anthropic").Anthropic(
-                keeps_long=_is_makers_own(row)
+                keeps_long=is_own, signs=is_own
             )
         case "responses":
             return import_module("yourtool.providers.dialects.openai_responses").OpenAIResponses(

@@ -9,7 +9,9 @@ import json
 import pytest
 
 from tests.providers.exchanges import Playback, complete, events_of, model, request
+from tests.providers.histories import as_message, reply_metadata
 from tests.providers.rules import broken_rules
+from tests.strategies import Writer
 from yourtool.errors import (
     ContextOverflowError,
     InvalidRequestError,
@@ -18,12 +20,23 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
-from yourtool.messages import StopReason, TextBlock, ToolUseBlock
+from yourtool.messages import (
+    MessageMetadata,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.registry import dialect_of
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.rows import ProviderRow
 from yourtool.providers.wire import Patience, WireAdapter
 
 QUICK = Patience(first_event=0.5, content=0.5, last_word=0.01, linger=0.001)
@@ -323,3 +336,168 @@ async def test_a_web_page_in_place_of_a_reply_says_where_to_look(dialect):
     assert not error.retryable
     assert "Welcome" in str(error)
     assert "`base_url`" in str(error)
+
+
+def asked(target, *messages, **changes):
+    return request(target, messages, **changes)
+
+
+def user(text="?"):
+    return Writer().message(Role.USER, [TextBlock(text)])
+
+
+def result(use_id):
+    metadata = MessageMetadata(parent_tool_use_id=use_id)
+    return Writer().message(Role.TOOL, [ToolResultBlock(use_id, (TextBlock("5"),))], metadata)
+
+
+def body(dialect, target, *messages, **changes):
+    return json.loads(dialect.to_wire(asked(target, *view(messages, target), **changes)).body)
+
+
+async def turn(target, dialect, *lines):
+    """Return a whole turn as it is stored, and the ids that belong to it."""
+    begun = asked(target, user())
+    transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()])
+    speaker = WireAdapter(dialect, transport, target.provider, patience=QUICK)
+    events, error = await events_of(speaker, begun)
+    assert error is None
+    reply = as_message(complete(events), target, Writer())
+    return (user(), reply, *(result(call.id) for call in reply.tool_uses)), begun.tool_ids
+
+
+FOREIGN = (
+    user(),
+    Writer().message(
+        Role.ASSISTANT,
+        [ThinkingBlock("hm"), ToolUseBlock("tu_01ARZ3NDEKTSV4RRFFQ69G5FAV", "f", {})],
+        reply_metadata("openai:gpt-4o"),
+    ),
+    result("tu_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+    Writer().message(Role.ASSISTANT, [TextBlock("done")], reply_metadata("openai:gpt-4o")),
+    user(),
+)
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_reasoning_goes_back_under_the_name_it_came_by_r_swp_03(field):
+    """DeepSeek, Moonshot, Z.ai and others refuse to go on without it after a call."""
+    target = model("acme", "some-model")
+    lines = (delta(**{field: "h"}), delta(**{field: "m"}), call(0, "1", name="f", arguments="{}"))
+    history, ids = await turn(target, OpenAIChat(), *lines, *CHAT_END)
+    sent = body(OpenAIChat(), target, *history, tool_ids=ids)["messages"][1]
+    assert sent[field] == "hm"
+    assert not {"reasoning", "reasoning_content"} - {field} & sent.keys()
+    silent = body(OpenAIChat({"reasoning_content": False}), target, *history, tool_ids=ids)
+    assert field not in silent["messages"][1]
+    other = body(OpenAIChat(), model("acme", "other"), *history, tool_ids=ids)
+    assert field not in other["messages"][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "quirks", "is_blank"),
+    [
+        ("deepseek-v4-pro", {}, True),
+        ("deepseek-ai/DeepSeek-V4-Flash", {}, True),
+        ("kimi-k2.6", {}, True),
+        ("mimo-v2.5-pro", {}, True),
+        ("deepseek-v3", {}, False),
+        ("gpt-4o", {}, False),
+        ("deepseek-v4-pro", {"reasoning_content": False}, False),
+        ("house-model", {"reasoning_content": True}, True),
+    ],
+)
+def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none_r_swp_01(
+    name, quirks, is_blank
+):
+    """Else another model's turns are refused after a swap: `reasoning_content must be passed`."""
+    messages = body(OpenAIChat(quirks), model("acme", name), *FOREIGN)["messages"]
+    replies = [each for each in messages if each["role"] == "assistant"]
+    assert len(replies) == 2
+    assert [each.get("reasoning_content") for each in replies] == [" " if is_blank else None] * 2
+
+
+async def test_ids_go_back_to_the_model_that_gave_them_and_to_no_other_r_swp_03():
+    """LiteLLM keeps Google's signatures in them."""
+    target, ident = model("acme", "gemini-3-pro"), f"call_1__thought__{'ab+/' * 100}=="
+    history, ids = await turn(target, OpenAIChat(), call(0, ident, name="f"), *CHAT_END)
+    messages = body(OpenAIChat(), target, *history, tool_ids=ids)["messages"]
+    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == ident
+    messages = body(OpenAIChat(), model("acme", "gpt-4o"), *history, tool_ids=ids)["messages"]
+    minted = f"call_{history[1].tool_uses[0].id[3:]}"
+    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == minted
+
+
+async def test_kimi_sees_all_calls_under_ids_of_its_own_form_r_swp_01():
+    target = model("acme", "moonshotai/Kimi-K2-Instruct")
+    both = (call(0, "functions.g:7", name="g"), call(1, "functions.g:8", name="g"))
+    history, ids = await turn(target, OpenAIChat(), *both, *CHAT_END)
+    messages = body(OpenAIChat(), target, *FOREIGN, *history, tool_ids=ids)["messages"]
+    called = [call["id"] for each in messages for call in each.get("tool_calls", ())]
+    assert called == ["functions.f:0", "functions.g:1", "functions.g:2"]
+    assert [each["tool_call_id"] for each in messages if each["role"] == "tool"] == called
+
+
+async def test_what_google_puts_beside_a_call_goes_back_with_it_r_swp_03():
+    """Gemini 3 refuses a call without its signature, behind its own Chat Completions too."""
+    target, extra = model("acme", "gemini-3-pro"), {"google": {"thought_signature": "c2ln"}}
+    signed = {"index": 0, "id": "1", "function": {"name": "f"}, "extra_content": extra}
+    lines = (delta(tool_calls=[signed]), call(1, "2", name="g"), *CHAT_END)
+    history, ids = await turn(target, OpenAIChat(), *lines)
+    calls = body(OpenAIChat(), target, *history, tool_ids=ids)["messages"][1]["tool_calls"]
+    assert [each.get("extra_content") for each in calls] == [extra, None]
+    other = body(OpenAIChat(), model("acme", "gpt-4o"), *history, tool_ids=ids)
+    assert "extra_content" not in json.dumps(other)
+
+
+@pytest.mark.parametrize("insists", [True, False])
+def test_a_prompt_does_not_follow_results_directly_where_the_server_takes_no_such(insists):
+    """Mistral: `Unexpected role 'user' after role 'tool'`, after a turn that was stopped."""
+    stopped = (*FOREIGN[:3], user("go on"))
+    messages = body(
+        OpenAIChat({"reply_after_tools": insists}), model("acme", "devstral"), *stopped
+    )["messages"]
+    between = ["assistant"] if insists else []
+    assert [each["role"] for each in messages] == ["user", "assistant", "tool", *between, "user"]
+
+
+THOUGHT = (
+    data({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}}),
+    data(
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "thinking_delta", "thinking": "hm"},
+        }
+    ),
+    data(
+        {
+            "type": "content_block_start",
+            "index": 1,
+            "content_block": {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}},
+        }
+    ),
+)
+
+
+@pytest.mark.parametrize("signs", [True, False])
+async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none_r_swp_03(signs):
+    """Kimi, MiMo and local servers behind Anthropic's interface; its own refuses it (U36)."""
+    target = model("acme", "kimi-k2.6")
+    history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
+    dialect = Anthropic(signs=signs)
+    blocks = body(dialect, target, *history, tool_ids=ids)["messages"][1]["content"]
+    thought = {"type": "thinking", "thinking": "hm", "signature": ""}
+    assert (blocks[0] == thought) is not signs
+    assert blocks[-1]["type"] == "tool_use"
+    other = body(dialect, model("acme", "other"), *history, tool_ids=ids)
+    assert "hm" not in json.dumps(other)
+
+
+@pytest.mark.parametrize("home", ["https://api.anthropic.com", "https://api.kimi.com/coding"])
+async def test_only_the_makers_own_host_is_known_to_sign(home):
+    row = ProviderRow(name="acme", api="messages", base_url=home, label="acme")
+    target = model("acme", "kimi-k2.6")
+    history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
+    sent = body(dialect_of(row), target, *history, tool_ids=ids)
+    assert ("hm" in json.dumps(sent)) is not home.endswith("anthropic.com")

@@ -45,16 +45,18 @@ class Anthropic:
 
     api = API
 
-    def __init__(self, *, keeps_long: bool = False) -> None:
-        """`keeps_long`: the host takes the longer retention of caches."""
+    def __init__(self, *, keeps_long: bool = False, signs: bool = True) -> None:
+        """`keeps_long`: the host takes the longer retention of caches; `signs`: it takes only
+        reasoning that is signed, as the maker's own does."""
         self._keeps_long = keeps_long
+        self._signs = signs
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
         return WireRequest(
             path=_PATH,
             headers=_HEADERS,
-            body=canonical_json(body(request, keeps_long=self._keeps_long)),
+            body=canonical_json(body(request, keeps_long=self._keeps_long, signs=self._signs)),
         )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:

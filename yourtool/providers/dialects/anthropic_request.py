@@ -48,15 +48,18 @@ _UNMARKED = ("thinking", "redacted_thinking")
 _log = logging.getLogger(__name__)
 
 
-def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
-    """Return the request as the server takes it; `keeps_long`: it can cache for an hour."""
+def body(request: Request, *, keeps_long: bool = False, signs: bool = True) -> dict[str, Any]:
+    """Return the request as the server takes it.
+
+    `keeps_long`: it can cache for an hour; `signs`: it refuses reasoning without a signature.
+    """
     model = request.model
     if not keeps_long and request.cache.retention == "long":
         request = replace(request, cache=replace(request.cache, retention="short"))
     wire: dict[str, Any] = {
         "model": model.wire_name,
         "max_tokens": request.max_output_tokens,
-        "messages": _turns(request),
+        "messages": _turns(request, signs=signs),
         "stream": True,
     }
     if system := _system(request):
@@ -99,7 +102,7 @@ def _system(request: Request) -> list[dict[str, Any]]:
     return parts
 
 
-def _turns(request: Request) -> list[dict[str, Any]]:
+def _turns(request: Request, *, signs: bool) -> list[dict[str, Any]]:
     """Return the conversation with neighbours of one role joined."""
     turns: list[dict[str, Any]] = []
     for message in request.messages:
@@ -107,7 +110,7 @@ def _turns(request: Request) -> list[dict[str, Any]]:
             case Role.SYSTEM:
                 continue
             case Role.ASSISTANT:
-                role, blocks = "assistant", _said(message, request)
+                role, blocks = "assistant", _said(message, request, signs=signs)
             case _:
                 role, blocks = "user", _heard(message, request)
         if not blocks:
@@ -178,8 +181,11 @@ def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[s
     return [{"type": "document", "source": source, **named}]
 
 
-def _said(message: Message, request: Request) -> list[dict[str, Any]]:
-    """Return the blocks of the model's own message; reasoning never stands last."""
+def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, Any]]:
+    """Return the blocks of the model's own message; reasoning never stands last.
+
+    Servers that are like Anthropic's but sign nothing want their reasoning back all the same.
+    """
     model = request.model
     kept = Kept(message, request, API)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
@@ -195,8 +201,8 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
                 wire_id = request.tool_ids.wire(model.provider, block.id, _IDS)
                 call = {"id": wire_id, "name": tool_name(block.name), "input": block.input}
                 blocks.append(({"type": "tool_use", **call}, None))
-            case ThinkingBlock(words, signature) if signature:
-                wire = {"type": "thinking", "thinking": words, "signature": signature}
+            case ThinkingBlock(words, signature) if signature or (words and not signs):
+                wire = {"type": "thinking", "thinking": words, "signature": signature or ""}
                 blocks.append((wire, block))
             case ThinkingBlock():
                 dropped(block, message, model.provider, "reasoning without a signature")

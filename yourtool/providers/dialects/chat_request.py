@@ -14,6 +14,7 @@ from yourtool.messages import (
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
+    ToolUseBlock,
     canonical_json,
 )
 from yourtool.providers.base import OneTool, Request
@@ -25,16 +26,19 @@ from yourtool.providers.requests.stand_ins import (
     EMPTY,
     FAILED,
     NO_OUTPUT,
+    NOTED,
     RETURNED,
     SEE_BELOW,
     unsent,
 )
 from yourtool.providers.requests.thinking import asked
-from yourtool.providers.shapes import mapping
+from yourtool.providers.shapes import mapping, text
 from yourtool.providers.tool_ids import tool_name
 
 API = "chat"
 """The name of this wire format beside what is kept for it."""
+THOUGHTS = ("reasoning_content", "reasoning")
+"""Fields that hold what a model thought as one text, the first one's being taken."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
 _TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
@@ -42,6 +46,16 @@ _TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
 (https://openrouter.ai/docs/features/prompt-caching)."""
 _TOLD_IN_MESSAGES = ("anthropic/",)
 """Those that heed more than one mark; to the others only what stands still is worth marking."""
+_THINK_ALOUD = re.compile(
+    r"deepseek-(?:chat|reasoner|v[4-9])|kimi-k(?:2[.-](?:[5-9]|thinking)|[3-9])|mimo", re.IGNORECASE
+)
+"""Models that refuse a conversation with tools in which a reply of theirs, or of the model before
+them, has no reasoning, be it a blank (https://api-docs.deepseek.com/guides/thinking_mode)."""
+_THOUGHT = "reasoning_content"
+_NO_THOUGHT = " "
+_COUNT_CALLS = re.compile(r"kimi", re.IGNORECASE)
+"""Models that fall silent where calls have other ids than those that they learned
+(https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md)."""
 _CACHE = {"type": "ephemeral"}
 _REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Kinds of entries and the field that holds their words."""
@@ -63,6 +77,11 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
     """Where it takes the thinking level: a word of its own, OpenRouter's object, nowhere."""
     reasoning_details: bool = False
     """Takes a model's reasoning back, as OpenRouter does."""
+    reasoning_content: bool | None = None
+    """Wants every reply back with its reasoning, as DeepSeek does. Not set: it gets back what came
+    under a name of its own, and models that are known to insist get a blank for the rest."""
+    reply_after_tools: bool = False
+    """Takes no prompt directly after the results of tools, as many models of Mistral do not."""
     cache_breakpoints: bool = False
     """Must be told where a cached prefix ends, for the models of some makers."""
 
@@ -115,25 +134,57 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
 def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
+    ids = _ids(request, quirks)
     if system := _system(request, quirks):
         messages.append({"role": quirks.system_role, "content": system})
     for message in request.messages:
         if message.role is not Role.TOOL and pictures:
-            messages.append(_shown(pictures))
+            messages += _after_tools([_shown(pictures)], messages, quirks)
             pictures = []
         match message.role:
             case Role.USER:
-                messages += _marked(_user(message, request, quirks), message, request, quirks)
+                asked = _marked(_user(message, request, quirks), message, request, quirks)
+                messages += _after_tools(asked, messages, quirks)
             case Role.ASSISTANT:
-                messages += _assistant(message, request, quirks)
+                messages += _assistant(message, request, quirks, ids)
             case Role.TOOL:
-                answers = _answers(message, request, quirks, pictures)
+                answers = _answers(message, request, quirks, ids, pictures)
                 messages += _marked(answers, message, request, quirks)
             case Role.SYSTEM:
                 pass
     if pictures:
-        messages.append(_shown(pictures))
+        messages += _after_tools([_shown(pictures)], messages, quirks)
     return messages
+
+
+def _after_tools(
+    asked: list[dict[str, Any]], messages: list[dict[str, Any]], quirks: Quirks
+) -> list[dict[str, Any]]:
+    """Return a prompt, with a reply before it where none may follow the results of tools."""
+    if quirks.reply_after_tools and messages and messages[-1]["role"] == "tool":
+        return [{"role": "assistant", "content": NOTED}, *asked]
+    return asked
+
+
+def _ids(request: Request, quirks: Quirks) -> dict[str, str]:
+    """Return under which id each call is sent.
+
+    A model gets its own ids back whatever they look like: some servers keep signatures in them.
+    """
+    model, ids = request.model, dict[str, str]()
+    accepted = _SHORT_IDS if quirks.short_tool_ids else _IDS
+    counts = _COUNT_CALLS.search(model.wire_name) and not quirks.short_tool_ids
+    for message in request.messages:
+        is_its_own = message.metadata.model == model.id and not quirks.short_tool_ids
+        for call in message.tool_uses:
+            known = request.tool_ids.known_wire(model.provider, call.id)
+            if counts:
+                ids[call.id] = f"functions.{tool_name(call.name)}:{len(ids)}"
+            elif known is not None and is_its_own:
+                ids[call.id] = known
+            else:
+                ids[call.id] = request.tool_ids.wire(model.provider, call.id, accepted)
+    return ids
 
 
 def _system(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
@@ -194,37 +245,66 @@ def _user(message: Message, request: Request, quirks: Quirks) -> list[dict[str, 
     return [{"role": "user", "content": parts}]
 
 
-def _assistant(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+def _assistant(
+    message: Message, request: Request, quirks: Quirks, ids: dict[str, str]
+) -> list[dict[str, Any]]:
+    kept = Kept(message, request, API)
     wire: dict[str, Any] = {"role": "assistant"}
     if message.text.strip():
         wire["content"] = message.text
     calls = [
-        {
-            "id": _wire_id(block.id, request, quirks),
-            "type": "function",
-            "function": {
-                "name": tool_name(block.name),
-                "arguments": canonical_json(block.input).decode(),
-            },
-        }
-        for block in message.tool_uses
+        _call(block, ids[block.id], kept.notes(place))
+        for place, block in enumerate(message.content)
+        if isinstance(block, ToolUseBlock)
     ]
     if calls:
         wire.setdefault("content", None)
         wire["tool_calls"] = calls
-    if quirks.reasoning_details and "content" in wire:
-        if details := _reasoning(message, request):
+    is_said = "content" in wire
+    if quirks.reasoning_details and is_said:
+        if details := _reasoning(message, kept):
             wire["reasoning_details"] = details
         return [wire]
+    thought = _thought(message, request, quirks, kept) if is_said else {}
     for block in message.content:
-        if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+        is_sent = isinstance(block, ThinkingBlock) and thought
+        if isinstance(block, ThinkingBlock | RedactedThinkingBlock) and not is_sent:
             dropped(block, message, request.model.provider, "there is no place for it")
-    return [wire] if "content" in wire else []
+    return [{**wire, **thought}] if is_said else []
 
 
-def _reasoning(message: Message, request: Request) -> list[dict[str, Any]]:
+def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a call, with what Google's own interface of this kind put beside it
+    (https://ai.google.dev/gemini-api/docs/thought-signatures)."""
+    arguments = canonical_json(call.input).decode()
+    wire: dict[str, Any] = {
+        "id": wire_id,
+        "type": "function",
+        "function": {"name": tool_name(call.name), "arguments": arguments},
+    }
+    for note in notes:
+        if extra := mapping(note.get("extra_content")):
+            wire["extra_content"] = extra
+    return wire
+
+
+def _thought(message: Message, request: Request, quirks: Quirks, kept: Kept) -> dict[str, str]:
+    """Return what the model thought under the name it came by, or a blank for one that insists."""
+    notes = [note for place in range(len(message.content)) for note in kept.notes(place)]
+    field = next((name for note in notes if (name := text(note.get("field"))) in THOUGHTS), "")
+    insists = quirks.reasoning_content
+    if insists is None:
+        insists = bool(_THINK_ALOUD.search(request.model.wire_name))
+    elif not insists:
+        return {}
+    words = "".join(block.text for block in message.content if isinstance(block, ThinkingBlock))
+    if words.strip() and (field or insists):
+        return {field or _THOUGHT: words}
+    return {_THOUGHT: _NO_THOUGHT} if insists else {}
+
+
+def _reasoning(message: Message, kept: Kept) -> list[dict[str, Any]]:
     """Return what the model thought as the entries that it came in, in their order."""
-    kept = Kept(message, request, API)
     details: list[dict[str, Any]] = []
     for place, block in enumerate(message.content):
         if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
@@ -243,10 +323,18 @@ def _reasoning(message: Message, request: Request) -> list[dict[str, Any]]:
 
 
 def _answers(
-    message: Message, request: Request, quirks: Quirks, pictures: list[dict[str, Any]]
+    message: Message,
+    request: Request,
+    quirks: Quirks,
+    ids: dict[str, str],
+    pictures: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     return [
-        _answer(block, message, request, quirks, pictures)
+        {
+            "role": "tool",
+            "tool_call_id": ids.get(block.tool_use_id, block.tool_use_id),
+            "content": _answer(block, message, request, quirks, pictures),
+        }
         for block in message.content
         if isinstance(block, ToolResultBlock)
     ]
@@ -258,8 +346,8 @@ def _answer(
     request: Request,
     quirks: Quirks,
     pictures: list[dict[str, Any]],
-) -> dict[str, Any]:
-    """Return a tool message; that it is an error is said in its words."""
+) -> str | list[dict[str, Any]]:
+    """Return what a tool said; that it is an error is said in its words."""
     texts = [part.text for part in result.content if isinstance(part, TextBlock)]
     own: list[dict[str, Any]] = []
     for part in result.content:
@@ -273,17 +361,6 @@ def _answer(
     said = said or ("" if own else NO_OUTPUT)
     if result.is_error:
         said = f"{FAILED}{said}"
-    content: Any = said
-    if own:
-        content = [{"type": "text", "text": said}] if said else []
-        content += own
-    return {
-        "role": "tool",
-        "tool_call_id": _wire_id(result.tool_use_id, request, quirks),
-        "content": content,
-    }
-
-
-def _wire_id(canonical: str, request: Request, quirks: Quirks) -> str:
-    accepted = _SHORT_IDS if quirks.short_tool_ids else _IDS
-    return request.tool_ids.wire(request.model.provider, canonical, accepted)
+    if not own:
+        return said
+    return [*([{"type": "text", "text": said}] if said else []), *own]

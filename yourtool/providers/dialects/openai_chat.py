@@ -15,7 +15,7 @@ from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.chat_request import API, Quirks, body
+from yourtool.providers.dialects.chat_request import API, THOUGHTS, Quirks, body
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.replies.arguments import written
 from yourtool.providers.replies.blocks import GrowingCall
@@ -173,8 +173,10 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
 def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     details = objects(delta.get("reasoning_details"))
     if not any(entry.get("type") in _THOUGHTS for entry in details):
-        words = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
-        yield from reply.thinking(words)
+        name = next((name for name in THOUGHTS if text(delta.get(name))), "")
+        yield from reply.thinking(text(delta.get(name)))
+        if name and not reply.scratch.get("field"):
+            reply.scratch["field"] = reply.remark(None, {"field": name})
     for entry in details:
         kind = entry.get("type")
         if kind in _THOUGHTS:
