@@ -1,7 +1,8 @@
 """Conversations drawn by a seed: much faster than by strategies, and as odd."""
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.providers.histories import image, reply_metadata
@@ -24,6 +25,9 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 
+SEALED = ("c2ln", "b3Bh", "c2VhbGVk", "bGFzdA==", "srvtoolu_1", "lsh_1", "ws_1")
+"""What only the model that said it can read."""
+
 _WORDS = ("", " ", "\n", "hello", "日本語", "\u2028", "x" * 70, "a\x00b", "{}", '"', "🙂", "٣")
 _NAMES = ("read_file", "f", "9lives", "über", "a.b:c", "x" * 80)
 _PICTURES = (
@@ -42,6 +46,7 @@ _FILES = (
     AudioBlock(ImageSource("base64", "ZkxhQwAAACI="), "audio/flac"),
     AudioBlock(ImageSource("url", "https://example.org/a.wav"), "audio/wav"),
 )
+_MARK = re.compile(r"#[0-9a-f]{10}")
 _STATUSES = (MessageStatus.COMPLETE,) * 4 + tuple(MessageStatus)
 
 
@@ -62,27 +67,98 @@ def legal(seed: int, models: Sequence[str]) -> tuple[Message, ...]:
 
 
 def damaged(seed: int, history: Sequence[Message]) -> list[Message]:
-    """Return the conversation, or what is left of it after an accident."""
-    draw, kept = random.Random(seed), list(history)
-    match draw.randint(0, 5):
-        case 0:
-            kept = kept[: draw.randint(1, len(kept))]
-        case 1:
-            draw.shuffle(kept)
-        case 2:
-            kept += draw.choices(kept, k=draw.randint(1, 4))
-        case 3:
-            del kept[draw.randrange(len(kept))]
-        case 4:
-            kept = [message for message in kept if message.role is not Role.TOOL]
-        case _:
-            pass
-    return kept
+    """Return what is left of the conversation after at most two accidents, such as a crash."""
+    draw, left = random.Random(f"accidents of {seed}"), list(history)
+    for accident in draw.choices(ACCIDENTS, k=draw.randint(0, 2)):
+        left = accident(draw, left)
+    return left
+
+
+def _cut(draw: random.Random, messages: list[Message]) -> list[Message]:
+    return messages[: draw.randint(1, len(messages))]
+
+
+def _shuffled(draw: random.Random, messages: list[Message]) -> list[Message]:
+    return draw.sample(messages, len(messages))
+
+
+def _exchanged(draw: random.Random, messages: list[Message]) -> list[Message]:
+    """Two neighbours have changed places."""
+    at = draw.randrange(len(messages))
+    return [*messages[:at], *reversed(messages[at : at + 2]), *messages[at + 2 :]]
+
+
+def _repeated(draw: random.Random, messages: list[Message]) -> list[Message]:
+    """Some stand there twice, at the end or where they were."""
+    again = draw.choices(messages, k=draw.randint(1, 4))
+    if draw.random() < 0.5:
+        return messages + again
+    return [copy for message in messages for copy in [message] * (1 + again.count(message))]
+
+
+def _lost(draw: random.Random, messages: list[Message]) -> list[Message]:
+    at = draw.randrange(len(messages))
+    return messages[:at] + messages[at + 1 :] or messages
+
+
+def _unanswered(draw: random.Random, messages: list[Message]) -> list[Message]:
+    return [message for message in messages if message.role is not Role.TOOL]
+
+
+ACCIDENTS = (_cut, _shuffled, _exchanged, _repeated, _lost, _unanswered)
+
+
+KINDS_OF_DAMAGE = ("prefix", "duplicates", "reordered", "lost", "whole")
+
+
+def kinds_of_damage(history: Sequence[Message], left: Sequence[Message]) -> set[str]:
+    """Say how what is left differs from the conversation."""
+    before, after = ([message.id for message in each] for each in (history, left))
+    kept = dict.fromkeys(after)
+    found = (
+        after == before[: len(after)] and len(after) < len(before),
+        len(kept) < len(after),
+        list(kept) != [one for one in before if one in kept],
+        len(kept) < len(before),
+        after == before,
+    )
+    return {kind for kind, is_found in zip(KINDS_OF_DAMAGE, found, strict=True) if is_found}
+
+
+def wire_ids(messages: Sequence[Message]) -> Iterator[tuple[str, str, str]]:
+    """Yield names that providers gave the calls, for a `ToolIdMap`: some twice, and some none."""
+    for message in messages:
+        for call in message.tool_uses:
+            draw = random.Random(call.id)
+            wire = draw.choice(("", "call_0", f"call_{call.id[-5:]}", "functions.read_file:0"))
+            if wire and message.metadata.provider:
+                yield call.id, message.metadata.provider, wire
+
+
+def marks(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield what marks each text that whoever goes on with the messages has to see."""
+    calls = {call.id for message in messages for call in message.tool_uses}
+    for message in messages:
+        if message.metadata.status is not MessageStatus.COMPLETE:
+            continue
+        for block in message.content:
+            parts = (block,)
+            if isinstance(block, ToolResultBlock):
+                parts = block.content if block.tool_use_id in calls else ()
+            for part in parts:
+                if isinstance(part, TextBlock):
+                    yield from _MARK.findall(part.text)
+
+
+def _text(draw: random.Random) -> TextBlock:
+    """A text that can be told from all others, unless it is blank."""
+    words = draw.choice(_WORDS)
+    return TextBlock(f"{words}#{draw.getrandbits(40):010x}" if words.strip() else words)
 
 
 def _asked(draw: random.Random) -> list[ContentBlock]:
     return [
-        draw.choice(_PICTURES + _FILES) if draw.random() < 0.3 else TextBlock(draw.choice(_WORDS))
+        draw.choice(_PICTURES + _FILES) if draw.random() < 0.3 else _text(draw)
         for _ in range(draw.randint(1, 3))
     ]
 
@@ -93,12 +169,12 @@ def _said(draw: random.Random, writer: Writer) -> list[ContentBlock]:
     for kind in kinds:
         match kind:
             case "text":
-                blocks.append(TextBlock(draw.choice(_WORDS)))
+                blocks.append(_text(draw))
             case "thought":
-                signature = draw.choice((None, "", "c2ln"))
+                signature = draw.choice((None, "", SEALED[0]))
                 blocks.append(ThinkingBlock(draw.choice(_WORDS), signature))
             case "sealed":
-                blocks.append(RedactedThinkingBlock(draw.choice(("", "b3Bh"))))
+                blocks.append(RedactedThinkingBlock(draw.choice(("", SEALED[1]))))
             case _:
                 call = ToolUseBlock(writer.tool_use_id(), draw.choice(_NAMES), _arguments(draw))
                 blocks.append(call)
@@ -112,7 +188,7 @@ def _arguments(draw: random.Random) -> dict[str, Any]:
 
 def _result(draw: random.Random, call: ToolUseBlock) -> ToolResultBlock:
     parts = tuple(
-        draw.choice(_PICTURES) if draw.random() < 0.3 else TextBlock(draw.choice(_WORDS))
+        draw.choice(_PICTURES) if draw.random() < 0.3 else _text(draw)
         for _ in range(draw.randint(0, 3))
     )
     return ToolResultBlock(call.id, parts, is_error=draw.random() < 0.3)
