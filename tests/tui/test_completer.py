@@ -74,6 +74,15 @@ def test_a_name_that_begins_with_the_query_comes_first():
     assert best("app", ["x/mapper.py", "a/p/p.py", "src/app.py"])[0] == "src/app.py"
 
 
+def test_an_alias_is_first_of_all_the_model_that_has_it_r_rte_07():
+    completer = Completer()
+    completer.values = {"model": [("a:sonnet-5", ""), ("a:sonnet-4-6", "sonnet, s"), ("b:x", "")]}
+    for typed in ("/model sonnet", "@sonnet"):
+        offers = completer.offers(typed)
+        assert offers is not None
+        assert [each.label for each in offers.candidates] == ["a:sonnet-4-6", "a:sonnet-5"]
+
+
 def test_the_shortest_id_of_a_model_by_that_name_is_the_closest():
     names = ["openrouter:openai/gpt-5", "openai:gpt-5-mini", "openai:gpt-5", "ollama:qwen3:8b"]
     assert best("gpt-5", names)[0] == "openai:gpt-5"

@@ -73,7 +73,7 @@ class Completer:
         described = dict(self.values.get(kind, ()))
         if kind == "file":
             described = dict.fromkeys(self.files, "file")
-        found = best(query, described)
+        found = _models(query, described) if kind == "model" else best(query, described)
         if found == [query]:
             return None
         candidates = tuple(Candidate(each, each, described[each]) for each in found)
@@ -81,9 +81,15 @@ class Completer:
 
     def _mentions(self, start: int, query: str, *, first: bool) -> Offers | None:
         models = dict(self.values.get("model", ())) if first else {}
-        candidates = [Candidate(f"@{each} ", each, models[each]) for each in best(query, models)]
+        candidates = [Candidate(f"@{each} ", each, models[each]) for each in _models(query, models)]
         candidates += [Candidate(f"@{each} ", each, "file") for each in best(query, self.files)]
         return Offers(start, tuple(candidates[:MAX_OFFERS])) if candidates else None
+
+
+def _models(query: str, aliases: Mapping[str, str]) -> list[str]:
+    """Return the ids that fit, first of all the one whose alias this is: so `/model` takes it."""
+    owners = [name for name, known in aliases.items() if query and query in known.split(", ")]
+    return list(dict.fromkeys([*owners, *best(query, aliases)]))
 
 
 def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]:
