@@ -110,6 +110,7 @@ def heard_in(printed, code):
         refused = [event for event in events if event["type"] == "tool.failed"]
         heard |= {"refused": len(refused), "ids": list(ended["provider_tool_ids"].values())}
         assert ended["message"]["content"] == (reply["final_content"] or [NOTHING])
+        assert result["usage"] == {each: reply["usage"][each] for each in COUNTERS}
     elif reply is not None:
         kept = (last["llm.call_failed"]["message"] or {"content": []})["content"]
         assert kept == [each for each in reply["final_content"] if each["type"] != "tool_use"]
