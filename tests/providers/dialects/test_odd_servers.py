@@ -501,3 +501,33 @@ async def test_only_the_makers_own_host_is_known_to_sign(home):
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
     sent = body(dialect_of(row), target, *history, tool_ids=ids)
     assert ("hm" in json.dumps(sent)) is not home.endswith("anthropic.com")
+
+
+async def test_items_that_share_a_place_are_told_apart():
+    """Gateways that write Chat Completions as Responses and number every item 0."""
+
+    def about(kind, **fields):
+        return data({"type": f"response.{kind}", "output_index": 0, **fields})
+
+    def item(name, arguments=""):
+        called = {"call_id": f"call_{name}", "name": name, "arguments": arguments}
+        return {"item": {"type": "function_call", **called}}
+
+    lines = [
+        about("output_item.added", item={"type": "reasoning"}),
+        about("reasoning_summary_text.delta", delta="hm"),
+        about("output_item.done", item={"type": "reasoning", "summary": [{"text": "hm"}]}),
+    ]
+    for name in "fg":
+        lines += [
+            about("output_item.added", **item(name)),
+            about("function_call_arguments.delta", delta=f'{{"{name}":1}}'),
+            about("output_item.done", **item(name, f'{{"{name}":1}}')),
+        ]
+    output = [{"type": "reasoning", "summary": [{"text": "hm"}]}]
+    output += [item(name, f'{{"{name}":1}}')["item"] for name in "fg"]
+    lines.append(about("completed", response={"status": "completed", "output": output}))
+    whole = await said(OpenAIResponses(), *lines)
+    assert whole.final_content[0] == ThinkingBlock("hm")
+    assert calls_of(whole) == [("f", {"f": 1}), ("g", {"g": 1})]
+    assert len(whole.final_content) == 3

@@ -36,9 +36,9 @@ _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _UNSENT = ("id", "status")
 """Fields of a reasoning item that would name it as stored."""
 _BETWEEN = "\n\n"
-_TOLD, _PART, _SEALED = "told", "part", "sealed"
-"""Kept between events: how many items began, the part of each that is being thought, and the
-reasoning items as they go back."""
+_TOLD, _PLACES, _PART, _SEALED = "told", "places", "part", "sealed"
+"""Kept between events: how many items began, the places of those that are told about, the part of
+each that is being thought, and the reasoning items as they go back."""
 
 
 class OpenAIResponses:
@@ -120,13 +120,18 @@ def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable
 
 
 def _place(chunk: dict[str, Any], reply: Reply, *, begins: bool = False) -> int:
-    """Return the item's place in the output; where the server does not say, they come in order."""
+    """Return the item's place in the output.
+
+    Items come in order where the server does not say, or says the same of several.
+    """
     told: int = reply.scratch.get(_TOLD, 0)
-    place = count(chunk.get("output_index"))
+    places: dict[int | None, int] = reply.scratch.setdefault(_PLACES, {})
+    named = count(chunk.get("output_index"))
     if begins:
         reply.scratch[_TOLD] = told + 1
-        return told if place is None else place
-    return max(0, told - 1) if place is None else place
+        places[named] = place = max(told, named or 0)
+        return place
+    return max(0, told - 1) if named is None else places.get(named, named)
 
 
 def _begun(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
