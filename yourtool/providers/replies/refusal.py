@@ -43,7 +43,8 @@ _OVERFLOW = re.compile(
     r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
     r"|context (?:length|window|size|limit)|context_length"
     r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
-    r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length",
+    r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length"
+    r"|maximum model length|must have less than \d{1,9} tokens|range of input length",
     re.IGNORECASE | re.DOTALL,
 )
 _FINAL = frozenset({400, 401, 403, 404, 413})
