@@ -48,6 +48,13 @@ def test_five_failures_over_more_than_two_minutes_take_nothing_out_r_rte_05(avai
     assert availability.reason("a:1") is None
 
 
+@pytest.mark.parametrize(("seconds", "out"), [(120, 1), (120.5, 0)])
+def test_two_minutes_are_counted_to_the_fifth_failure_r_rte_05(availability, clock, seconds, out):
+    fail(availability, "a:1")
+    clock.now += seconds
+    assert len(fail(availability, "a:1", 4)) == out
+
+
 def test_a_success_between_failures_starts_the_count_again_r_rte_05(availability):
     fail(availability, "a:1", 4)
     assert availability.succeeded("a:1") == ()
@@ -166,3 +173,14 @@ def test_a_new_key_makes_a_fresh_start(availability):
     availability.reset("a")
     assert availability.reason("a:1") is None
     assert availability.succeeded("a:1") == ()
+
+
+@pytest.mark.parametrize("error", [ErrorClass.SERVER_ERROR, ErrorClass.AUTH])
+def test_a_failure_after_five_quiet_minutes_is_the_first_of_a_new_row_r_rte_05(
+    availability, clock, error
+):
+    fail(availability, "a:1", 5, error)
+    clock.now += 300
+    assert fail(availability, "a:1") == []
+    assert availability.reason("a:1") is None
+    assert len(fail(availability, "a:1", 4)) == 1
