@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from tests.providers.histories import image, reply_metadata
 from tests.providers.leftovers import leftovers
 from tests.strategies import Writer
@@ -105,7 +107,18 @@ def _unanswered(draw: random.Random, messages: list[Message]) -> list[Message]:
     return [message for message in messages if message.role is not Role.TOOL]
 
 
-ACCIDENTS = (_cut, _shuffled, _exchanged, _repeated, _lost, _unanswered)
+def _answered_again(draw: random.Random, messages: list[Message]) -> list[Message]:
+    """A call has a second result, which says something else."""
+    answers = [message for message in messages if message.role is Role.TOOL]
+    if not answers:
+        return messages
+    first = draw.choice(answers)
+    result = ToolResultBlock(first.metadata.parent_tool_use_id or "", (_text(draw),))
+    again = replace(first, id=f"{draw.getrandbits(80):026d}", content=(result,))
+    return [*messages, again]
+
+
+ACCIDENTS = (_cut, _shuffled, _exchanged, _repeated, _lost, _unanswered, _answered_again)
 
 
 KINDS_OF_DAMAGE = ("prefix", "duplicates", "reordered", "lost", "whole")
@@ -137,14 +150,15 @@ def wire_ids(messages: Sequence[Message]) -> Iterator[tuple[str, str, str]]:
 
 def marks(messages: Sequence[Message]) -> Iterator[str]:
     """Yield what marks each text that whoever goes on with the messages has to see."""
-    calls = {call.id for message in messages for call in message.tool_uses}
+    open_calls = {call.id for message in messages for call in message.tool_uses}
     for message in messages:
         if message.metadata.status is not MessageStatus.COMPLETE:
             continue
         for block in message.content:
             parts = (block,)
             if isinstance(block, ToolResultBlock):
-                parts = block.content if block.tool_use_id in calls else ()
+                parts = block.content if block.tool_use_id in open_calls else ()
+                open_calls.discard(block.tool_use_id)
             for part in parts:
                 if isinstance(part, TextBlock):
                     yield from _MARK.findall(part.text)
