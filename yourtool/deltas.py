@@ -139,6 +139,8 @@ class AttemptFailed(Delta, frozen=True, kw_only=True, tag="attempt_failed"):
     retryable: bool
     status: int | None
     latency_ms: int
+    code: str | None = None
+    """An `ErrorCode`, where more is known than the class."""
 
 
 class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta"):

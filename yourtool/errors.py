@@ -67,6 +67,8 @@ class ErrorCode(StrEnum):
     BILLING = "billing"
     """No credit or quota is left: waiting does not help."""
     OVERFLOW = "overflow"
+    STALLED = "stalled"
+    """The provider was silent for longer than is borne."""
     CONTENT_FILTER = "content_filter"
     """The provider will not process what the prompt holds."""
 

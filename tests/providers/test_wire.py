@@ -29,7 +29,13 @@ from yourtool.deltas import (
     ToolUseStart,
     UsageUpdate,
 )
-from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, ServerError
+from yourtool.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    NetworkError,
+    RateLimitError,
+    ServerError,
+)
 from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
@@ -158,7 +164,8 @@ async def test_silence_before_the_first_event_is_a_network_error():
     events, error = await events_of(speaker, asking(CHAT_TEXT))
     assert events == []
     assert isinstance(error, NetworkError)
-    assert str(error) == "`openai` sent nothing for 0.02 seconds"
+    assert str(error) == "`openai` sent nothing of a reply for 0.02 seconds"
+    assert error.code is ErrorCode.STALLED
 
 
 @pytest.mark.parametrize(

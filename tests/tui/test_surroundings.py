@@ -35,7 +35,7 @@ from yourtool.tui.screens.choices import (
 )
 from yourtool.tui.screens.verbs import VERBS
 from yourtool.tui.widgets.consent import Consent
-from yourtool.tui.widgets.items import Reply, Thinking
+from yourtool.tui.widgets.items import Failure, Reply, Thinking
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import Status, branch, doing, duration, fitting, parts
 
@@ -154,6 +154,17 @@ ALLOWED = ToolConfirmationResolved(
 )
 
 
+def test_a_reply_that_does_not_go_on_is_said_to_be_silent_r_tui_18():
+    status = Status(activity="writing", seconds=75, silent=32)
+    assert parts(status, narrow=False)[0].text == "writing 1m 15s, silent for 32s"
+
+
+def waits(seconds):
+    failure = Failure("head", "cause", "advice", clock=lambda: 5.0)
+    failure.wait(seconds, "2 of 3")
+    return failure
+
+
 @pytest.mark.parametrize(
     ("facts", "arriving", "words"),
     [
@@ -162,7 +173,9 @@ ALLOWED = ToolConfirmationResolved(
         ([started("go"), sent("ev\x1bil")], None, "waiting for ev␛il"),
         ([started("go"), sent()], Thinking(), "thinking"),
         ([started("go"), sent()], Reply(), "writing"),
-        ([started("go"), sent(), failed()], None, "trying again"),
+        ([started("go"), sent(), failed()], None, "waiting to try again"),
+        ([started("go"), sent(), failed()], waits(10), "waiting to try again"),
+        ([started("go"), sent(), failed()], waits(0), "waiting for anthropic"),
         ([started("go"), sent(), replied("x"), ASKED], None, "waiting for you"),
         ([started("go"), sent(), replied("x"), ASKED, ALLOWED, called(1)], None, "running shell"),
         ([started("go"), sent(), replied("x"), called(1), called(2)], None, "running 2 tools"),

@@ -30,6 +30,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.tui.sanitise import Sanitise
+from yourtool.tui.widgets import transcript
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Footer, Reply
@@ -457,13 +458,14 @@ def test_waiting_for_another_attempt_counts_down_and_offers_no_retry_of_its_own(
     for event in (session.started(), session.call_failed(), WAITING):
         story.take(event)
     [failure] = story.ticking
+    assert story.arriving is failure
     shown = []
     for moment[0] in (10.0, 12.5, 14.0):
         failure.changed()
         failure.lay_out(60)
         shown.append(failure.rows[-1].text)
     again = "(2 of 3); Esc stops."
-    assert shown == [f"Trying again {when} {again}" for when in ("in 4 s", "in 2 s", "now")]
+    assert shown == [f"Trying again {when}{again}" for when in ("in 4 s ", "in 2 s ", "")]
     assert not story.failed
     story.take(MessageStart(message_id="m", model="acme:big"))
     assert story.ticking == []
@@ -622,3 +624,15 @@ def test_notices_have_a_level_and_footers_wrap_between_figures():
     footer = Footer(["anthropic:claude", "1,234 in, 567 out", "$0.01"])
     footer.lay_out(30)
     assert [line.text for line in footer.rows] == ["anthropic:claude", "1,234 in, 567 out · $0.01"]
+
+
+async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent_r_tui_18(session, monkeypatch):
+    monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
+    stage = Stage()
+    async with stage.run_test() as pilot:
+        await play(stage, pilot, session.started())
+        assert stage.transcript.silent is None
+        await play(stage, pilot, TextDelta(message_id="m", content_block_index=0, text="So "))
+        assert stage.transcript.silent == 0
+        monkeypatch.setattr(transcript, "LONG_SILENCE", 10)
+        assert stage.transcript.silent is None

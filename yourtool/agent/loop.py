@@ -263,6 +263,7 @@ def _attempt(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
         provider=turn.model.provider,
         error_class=attempt.error_class,
         error_message_redacted=attempt.message,
+        error_code=attempt.code,
         provider_status=attempt.status,
         retryable=attempt.retryable,
         retry_count=attempt.attempt,

@@ -146,6 +146,7 @@ def _attempt_failed(attempt: int, error: AdapterError, latency_ms: int) -> Attem
         retryable=error.retryable,
         status=error.status,
         latency_ms=latency_ms,
+        code=error.code,
     )
 
 

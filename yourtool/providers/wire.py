@@ -28,6 +28,7 @@ from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
 from yourtool.errors import (
     AdapterError,
+    ErrorCode,
     InvalidRequestError,
     NetworkError,
     OtherAdapterError,
@@ -273,8 +274,10 @@ class _Wait:
         except _BROKEN as error:
             self._interrupt.check()
             if timer.expired():
-                silence = f"`{self._provider}` sent nothing for {self._limit:g} seconds"
-                raise NetworkError(silence) from error
+                silence = f"`{self._provider}` sent nothing of a reply for {self._limit:g} seconds"
+                stalled = NetworkError(silence)
+                stalled.code = ErrorCode.STALLED
+                raise stalled from error
             reason = str(error) or type(error).__name__
             raise NetworkError(f"the connection to `{self._provider}` broke: {reason}") from error
         finally:

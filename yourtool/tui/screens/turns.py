@@ -313,6 +313,7 @@ class TurnScreen(Screen[None]):
             cost=cost,
             activity=activity if self.playing else "",
             seconds=int(self.clock() - self._began) if self.playing else None,
+            silent=self.transcript.silent,
             queued=len(self.queue),
             branch=self._branch,
             directory=str(runtime.options.workspace),

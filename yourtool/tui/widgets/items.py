@@ -302,6 +302,11 @@ class Failure(Item):
         """Whether the request is about to be sent again without anybody asking for it."""
         return bool(self._attempts) and not self.settled
 
+    @property
+    def under_way(self) -> bool:
+        """Whether the wait is over, and nothing came of the next attempt yet."""
+        return self.waiting and self._clock() >= self._until
+
     def wait(self, seconds: float, attempts: str) -> None:
         """The request is sent again after some time; `attempts` is such as `2 of 3`."""
         self._until, self._attempts = self._clock() + seconds, attempts
@@ -334,9 +339,10 @@ class Failure(Item):
     def _way_out(self) -> str:
         if not self.waiting:
             return self._advice
+        if self.under_way:
+            return f"Trying again ({self._attempts}); Esc stops."
         left = math.ceil(self._until - self._clock())
-        when = f"in {left} s" if left > 0 else "now"
-        return f"Trying again {when} ({self._attempts}); Esc stops."
+        return f"Trying again in {left} s ({self._attempts}); Esc stops."
 
 
 class Footer(Item):

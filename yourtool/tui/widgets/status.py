@@ -23,7 +23,7 @@ from yourtool.events import (
 )
 from yourtool.text import printable
 from yourtool.tui.widgets.card import CommandCard
-from yourtool.tui.widgets.items import Item, Thinking
+from yourtool.tui.widgets.items import Failure, Item, Thinking
 
 NARROW = 60
 _GAP = "  "
@@ -41,6 +41,8 @@ class Status(Struct, frozen=True, kw_only=True):
     activity: str = ""
     seconds: int | None = None
     """How long the turn has run."""
+    silent: int | None = None
+    """For how many seconds a reply that has begun does not go on, where that is long."""
     queued: int = 0
     branch: str = ""
     urgent: str = ""
@@ -84,6 +86,8 @@ def parts(status: Status, *, narrow: bool) -> list[Part]:
         found.append(Part(0, status.urgent, "$text-accent"))
     if status.activity:
         clock = "" if status.seconds is None else f" {duration(status.seconds)}"
+        if status.silent is not None:
+            clock += f", silent for {duration(status.silent)}"
         found.append(Part(0, f"{status.activity}{clock}", "$warning"))
     if name:
         swap = f" → {_short(status.pending)}" if status.pending else ""
@@ -112,7 +116,7 @@ def fitting(found: list[Part], width: int) -> list[Part]:
 
 def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
     """Return what a running turn does or waits for; `arriving` is the part of a reply that
-    grows, or the user's command.
+    grows, the user's command, or a failure that is followed by another attempt.
 
     Only the facts since the last request are looked at.
     """
@@ -132,6 +136,8 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
             case ToolConfirmationRequested() if fact.confirmation_request_id not in settled:
                 asked = True
             case LlmCallStarted() if arriving is None:
+                return f"waiting for {printable(fact.provider)}"
+            case LlmCallFailed() if isinstance(arriving, Failure) and arriving.under_way:
                 return f"waiting for {printable(fact.provider)}"
             case LlmCallFailed():
                 return "waiting to try again"

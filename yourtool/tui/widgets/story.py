@@ -105,13 +105,14 @@ class Story:
 
     @property
     def arriving(self) -> Item | None:
-        """The part of a reply that grows, or the user's command that runs, if one has begun."""
+        """The part of a reply that grows, the user's command that runs, or a failure that waits."""
         calls = [
             card
             for card in self._cards.values()
             if card.status == "queued" or (isinstance(card, CommandCard) and card.open)
         ]
-        return next(reversed(calls or self._parts), None)
+        waiting = [self._failure] if self._failure is not None and self._failure.waiting else []
+        return next(reversed(calls or self._parts or waiting), None)
 
     @property
     def failed(self) -> bool:

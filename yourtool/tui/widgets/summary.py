@@ -30,6 +30,7 @@ _HEADS: dict[str, str] = {
 
 _CODE_HEADS: dict[str, str] = {
     ErrorCode.BILLING: "No credit or quota is left",
+    ErrorCode.STALLED: "The provider fell silent",
     ErrorCode.CONTENT_FILTER: "The provider will not process this prompt",
 }
 
@@ -44,6 +45,8 @@ _ADVICE: dict[str, str] = {
 
 _CODE_ADVICE: dict[str, str] = {
     ErrorCode.BILLING: "Add credit at the provider, or take another one with `/model`.",
+    ErrorCode.STALLED: "A slow server may need more than `limits.first_event_seconds` or"
+    " `limits.content_seconds` in `config.toml` allow.",
     ErrorCode.CONTENT_FILTER: "Put it in other words, or take another model with `/model`.",
 }
 

@@ -25,6 +25,8 @@ from yourtool.tui.widgets.view import ItemView
 
 FLUSHES = 12
 """Updates of the screen per second while something arrives."""
+LONG_SILENCE = 10
+"""Seconds without anything new after which a reply is said to be silent."""
 _SLICE_SECONDS = 0.008
 _NOWHERE = 1 << 60
 _ENDS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
@@ -134,6 +136,13 @@ class Transcript(ItemView):
     def arriving(self) -> Item | None:
         """The part of a reply that grows, if one has begun."""
         return self._story.arriving
+
+    @property
+    def silent(self) -> int | None:
+        """For how many seconds a reply that has begun does not go on; None: for few."""
+        seconds = int(time.monotonic() - self._flushed_at)
+        begun = isinstance(self._story.arriving, Reply | Thinking)
+        return seconds if begun and seconds >= LONG_SILENCE else None
 
     def last_reply_source(self) -> str:
         """Return the Markdown of the last reply."""
