@@ -84,7 +84,8 @@ def told_by(name):
     if error is None:
         told |= {"refused": len(calls), "ids": [call["id"] for call in calls if call["id"]]}
     if name in SAID or calls:
-        counted = right["usage"]["uncached"]
+        counted = right["usage"]["uncached"] or {"input_tokens": None}
+        is_counted = counted["input_tokens"] is not None
         told |= {
             "stop": (stop, right["stop_reason"] or None),
             "text": right["text"] + (right["refusal"] or ""),
@@ -93,7 +94,7 @@ def told_by(name):
             "calls": [(call["name"], call["input"] or {}) for call in calls],
             "unusable": [call["input"] is None for call in calls],
             "response": right["response_id"] or None,
-            "usage": counted and {each: counted[each] or 0 for each in COUNTERS},
+            "usage": {each: counted[each] or 0 for each in COUNTERS} if is_counted else None,
         }
     return told
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.providers.exchanges import complete, model, request
 from tests.providers.rules import broken_rules
+from tests.strategies import Writer
 from yourtool.deltas import (
     MessageStart,
     StreamError,
@@ -20,6 +21,7 @@ from yourtool.deltas import (
 from yourtool.errors import NetworkError
 from yourtool.messages import (
     RedactedThinkingBlock,
+    Role,
     StopReason,
     TextBlock,
     ThinkingBlock,
@@ -270,3 +272,16 @@ def test_a_broken_reply_ends_with_its_error():
     assert events[-1] == StreamError(
         message_id="01M", error_class="network", message="gone", retryable=True, status=None
     )
+
+
+@pytest.mark.parametrize("output", [0, 90])
+def test_a_prompt_that_is_told_to_have_no_tokens_was_not_counted_r_adp_13(output):
+    """Proxies fill in zeros, and Gemini sometimes counts the answer alone."""
+    asked = [Writer().message(Role.USER, [TextBlock("Some words of a question.")])]
+    reply = Reply(request(model("openai"), asked))
+    reply.text("Some words of an answer.", 0)
+    reply.usage(TokenUsage(input_tokens=0, output_tokens=output))
+    usage = complete([*reply.finish()]).usage
+    assert usage.estimated
+    assert usage.input_tokens > 0
+    assert usage.output_tokens == (output or 5)

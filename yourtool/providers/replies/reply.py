@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from yourtool.deltas import (
     MessageComplete,
     MessageStart,
@@ -34,7 +36,7 @@ from yourtool.providers.replies.blocks import (
     GrowingThinking,
 )
 from yourtool.providers.replies.receipt import receipt_of
-from yourtool.text import storable
+from yourtool.text import storable, storable_json
 
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G", GrowingText, GrowingThinking)
@@ -114,7 +116,7 @@ class Reply:
         if not isinstance(block, GrowingCall):
             block = self._add(GrowingCall(key))
             self.activity += 1
-        block.wire_id = block.wire_id or wire_id
+        block.wire_id = block.wire_id or storable(wire_id or "")
         block.name = block.name or storable(name or "")
         return self._show(block)
 
@@ -141,7 +143,7 @@ class Reply:
         block, said = self._by_key.get(key), storable(text)
         if block is None or not said or (isinstance(block, GrowingCall) and block.ended):
             return []
-        told = "".join(block.parts)
+        told, block.half = "".join(block.parts), ""
         if not said.startswith(told):
             block.restate(said)
         elif len(said) > len(told):
@@ -165,19 +167,19 @@ class Reply:
 
     def server(self, key: Hashable, raw: dict[str, Any]) -> None:
         """Keep a block that only this provider can read, for when the message is sent back."""
-        self._add(GrowingServer(key, raw))
+        self._add(GrowingServer(key, storable_json(raw)))
         self.activity += 1
 
     def grow_server(self, key: Hashable, field: str, text: str) -> None:
         """Take more of a field of such a block."""
         block = self._by_key.get(key)
         if isinstance(block, GrowingServer):
-            block.parts += (field, text)
+            block.parts += (field, storable(text))
             self.activity += 1
 
     def annotate(self, key: Hashable, note: Any) -> None:
         """Keep a note, such as a citation, beside the text under `key`."""
-        self._words(GrowingText, key).notes.append(note)
+        self._words(GrowingText, key).notes.append(storable_json(note))
         self.activity += 1
 
     def remark(self, key: Hashable, note: dict[str, Any]) -> bool:
@@ -260,7 +262,7 @@ class Reply:
         return block if isinstance(block, kind) else self._add(kind(key))
 
     def _grow(self, block: Growing, text: str) -> list[StreamEvent]:
-        block.parts.append(storable(text))
+        block.take(text)
         self.activity += 1
         return self._show(block)
 
@@ -333,7 +335,7 @@ class Reply:
         return MessageComplete(
             message_id=self._message_id,
             stop_reason=reason,
-            stop_detail=detail,
+            stop_detail=None if detail is None else storable(detail),
             final_content=tuple(block.content() for block in self._blocks if block.index >= 0),
             usage=self._final_usage(),
             latency_ms=round((self._clock() - self._began_at) * 1000),
@@ -363,23 +365,26 @@ class Reply:
             elif block.index >= 0:
                 place = block.index + 1
                 if block.notes:
-                    notes[str(block.index)] = block.notes
+                    notes[str(block.index)] = block.kept_notes
         if not kept and not notes and not self.about:
             return None
         scope = scope_of(self._request, self._api)
-        about = {"about": self.about} if self.about else {}
+        about = {"about": storable_json(self.about)} if self.about else {}
         return {"scope": scope, "blocks": kept, "notes": notes, **about}
 
     def _final_usage(self) -> TokenUsage:
-        if self._usage is not None:
-            return self._usage
-        if not self._blocks and self.stop_reason is None:
+        """Return what was used; what was not told, or told as nothing, is estimated."""
+        told = self._usage
+        if told is not None and told.prompt_tokens:
+            return told
+        if told is None and not self._blocks and self.stop_reason is None:
             return TokenUsage(input_tokens=0, output_tokens=0)
         model = self._request.model.id
         _log.warning("`%s` did not say how many tokens it used; they are estimated", model)
         said = sum(estimate_text("".join(block.parts), model) for block in self._blocks)
-        return TokenUsage(
+        return replace(
+            told or TokenUsage(input_tokens=0, output_tokens=0),
             input_tokens=estimate_tokens(self._request.messages, self._request.tools, model),
-            output_tokens=max(1, round(said)),
+            output_tokens=(told and told.output_tokens) or max(1, round(said)),
             estimated=True,
         )
