@@ -94,14 +94,53 @@ def test_results_stand_behind_their_call_in_the_order_of_the_calls():
     assert view([called, more, second, first], SONNET)[1:] == (called, first, second, more)
 
 
-def test_results_without_a_call_and_second_results_are_left_out():
+def test_results_without_a_call_and_second_results_are_left_out_with_a_warning_r_adp_05(caplog):
     writer = Writer()
     use = writer.tool_use_id()
     called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
-    assert view([called, first, answer(writer, use), answer(writer, "tu_x")], SONNET)[1:] == (
-        called,
-        first,
-    )
+    second, stray = answer(writer, use), answer(writer, "tu_x")
+    assert view([called, first, second, stray], SONNET)[1:] == (called, first)
+    assert [(each.message_id, each.reason) for each in caplog.records] == [
+        (second.id, "its call is answered already"),
+        (stray.id, "no call stands before it"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("role", "block"),
+    [
+        (Role.USER, ToolUseBlock("tu_x", "f", {})),
+        (Role.ASSISTANT, ToolResultBlock("tu_x", (TextBlock("x"),))),
+        (Role.SYSTEM, ThinkingBlock("x")),
+        (Role.TOOL, ThinkingBlock("x")),
+    ],
+)
+def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning_r_adp_05(
+    role, block, caplog
+):
+    writer = Writer()
+    history = [
+        ask(writer),
+        writer.message(role, [TextBlock("a"), block], reply_metadata(SONNET.id)),
+    ]
+    shown = view(history, SONNET)
+    assert all(each != block for message in shown for each in message.content)
+    reasons = [record.reason for record in caplog.records if record.message_id == history[1].id]
+    assert reasons[-1] == "it does not belong in a message of this role"
+    assert len(reasons) == (2 if role is Role.TOOL else 1)  # a tool says no text either
+
+
+def test_leftovers_are_not_placed_by_positions_that_have_changed_d4():
+    """A signature would go to another block than it was given for."""
+    writer = Writer()
+    use = writer.tool_use_id()
+    raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
+    twice = say(writer, ToolUseBlock(use, "f", {}), TextBlock("b"), provider_raw=raw)
+    once = say(writer, ToolUseBlock(use, "f", {}), provider_raw=raw)
+    shown = view([ask(writer), once, answer(writer, use), twice], SONNET)
+    assert shown[1].metadata.provider_raw == raw
+    assert shown[3].content == (TextBlock("b"),)
+    assert shown[3].metadata.provider_raw is None
 
 
 @pytest.mark.parametrize(

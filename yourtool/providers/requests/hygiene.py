@@ -40,6 +40,7 @@ _SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
 _OPENING = TextBlock("(The conversation begins with your reply.)")
 _FIRST_ID = "0" * 26
 _MADE_HERE = "hygiene"
+_MISPLACED = "it does not belong in a message of this role"
 _NO_ANSWER = "This call has no result: it was interrupted before it finished."
 
 
@@ -50,7 +51,7 @@ def view(
 
     `thinking_on_swap`: whether another model's reasoning is left out, or goes on as plain text.
     """
-    results = _results(messages)
+    results = _results(messages, model)
     seen: set[str] = set()
     turns: list[list[Message]] = []
     for message in messages:
@@ -65,6 +66,9 @@ def view(
             continue
         answers = (results.get(call.id) or _closing(kept, call) for call in kept.tool_uses)
         turns.append([kept, *answers])
+    for call_id, answer in results.items():
+        if call_id not in seen:
+            dropped(answer.content[0], answer, model.provider, "no call stands before it")
     while turns and _is_loose(turns[-1]):
         for block in turns[-1][0].content:
             dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
@@ -116,18 +120,21 @@ def _aloud(message: Message, model: Model) -> Message:
     return message if content == message.content else replace(message, content=content)
 
 
-def _results(messages: Sequence[Message]) -> dict[str, Message]:
+def _results(messages: Sequence[Message], model: Model) -> dict[str, Message]:
     """Return the first result of each call, alone in its message."""
     results: dict[str, Message] = {}
     for message in messages:
         if message.role is not Role.TOOL or message.metadata.audience is Audience.USER:
             continue
         for block in message.content:
-            if isinstance(block, ToolResultBlock) and block.tool_use_id not in results:
-                whole = message.content == (block,)
-                results[block.tool_use_id] = (
-                    message if whole else replace(message, content=(block,))
-                )
+            if not isinstance(block, ToolResultBlock):
+                dropped(block, message, model.provider, _MISPLACED)
+            elif block.tool_use_id in results:
+                dropped(block, message, model.provider, "its call is answered already")
+            else:
+                alone = message.content == (block,)
+                answer = message if alone else replace(message, content=(block,))
+                results[block.tool_use_id] = answer
     return results
 
 
@@ -141,12 +148,12 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
         metadata, raw = replace(metadata, provider_raw=None), None
     if message.role is Role.ASSISTANT:
         # What only the provider can read is placed by position: blank text holds positions too.
-        said = _said(message, model, seen)
-        content = tuple(said if raw is not None else filter(_is_visible, said))
+        said = tuple(_said(message, model, seen))
+        if len(said) != len(message.content):
+            metadata, raw = replace(metadata, provider_raw=None), None
+        content = said if raw is not None else tuple(filter(_is_visible, said))
     else:
-        kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
-        heard = (block for block in message.content if isinstance(block, kinds))
-        content = tuple(filter(_is_visible, heard))
+        content = tuple(filter(_is_visible, _heard(message, model)))
         if message.role is Role.USER and not content:
             content = (TextBlock(EMPTY),)
     if not content and raw is None:
@@ -154,6 +161,16 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
     if content == message.content and metadata is message.metadata:
         return message
     return replace(message, content=content, metadata=metadata)
+
+
+def _heard(message: Message, model: Model) -> Iterator[ContentBlock]:
+    """Yield what a user's or a system message may hold."""
+    kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
+    for block in message.content:
+        if isinstance(block, kinds):
+            yield block
+        else:
+            dropped(block, message, model.provider, _MISPLACED)
 
 
 def _is_visible(block: ContentBlock) -> bool:
@@ -181,7 +198,7 @@ def _said(message: Message, model: Model, seen: set[str]) -> Iterator[ContentBlo
                 else:
                     yield block
             case _:
-                pass
+                dropped(block, message, model.provider, _MISPLACED)
 
 
 def _closing(message: Message, call: ToolUseBlock) -> Message:
