@@ -627,12 +627,14 @@ def test_notices_have_a_level_and_footers_wrap_between_figures():
 
 
 async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent_r_tui_18(session, monkeypatch):
-    monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
     stage = Stage()
-    async with stage.run_test() as pilot:
-        await play(stage, pilot, session.started())
-        assert stage.transcript.silent is None
-        await play(stage, pilot, TextDelta(message_id="m", content_block_index=0, text="So "))
-        assert stage.transcript.silent == 0
+    async with stage.run_test():
+        view = stage.transcript
+        view.show(session.started())
+        monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
+        assert view.silent is None
         monkeypatch.setattr(transcript, "LONG_SILENCE", 10)
-        assert stage.transcript.silent is None
+        view.show(TextDelta(message_id="m", content_block_index=0, text="So "))
+        assert view.silent is None
+        monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
+        assert view.silent == 0

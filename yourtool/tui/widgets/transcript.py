@@ -51,6 +51,7 @@ class Transcript(ItemView):
         super().__init__(id=id, classes=classes)
         self._story = Story(retry_key=_shown_key("chat.retry"))
         self._items = self._story.items
+        self._told_at = 0.0  # when an event changed something for the last time
         self._flushed_at = 0.0
         self._flush_comes = False
         self._flush_timer: Timer | None = None
@@ -85,6 +86,7 @@ class Transcript(ItemView):
         """Tell what an event changes; the screen follows within a twelfth of a second."""
         self._story.take(event)
         if self._story.touched:
+            self._told_at = time.monotonic()
             self._schedule(at_once=isinstance(event, _ENDS))
 
     def replay(self, facts: Iterable[AnyFact]) -> None:
@@ -140,7 +142,7 @@ class Transcript(ItemView):
     @property
     def silent(self) -> int | None:
         """For how many seconds a reply that has begun does not go on; None: for few."""
-        seconds = int(time.monotonic() - self._flushed_at)
+        seconds = int(time.monotonic() - self._told_at)
         begun = isinstance(self._story.arriving, Reply | Thinking)
         return seconds if begun and seconds >= LONG_SILENCE else None
 
