@@ -1,6 +1,8 @@
 """What each slash command does on the screen; the names are those of the command table."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TypeAlias
 
 from yourtool.config import Mode
@@ -32,6 +34,8 @@ from yourtool.tui.screens.turns import TurnScreen
 
 Verb: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
 
+_LOOK_AROUND = 1
+"""Seconds that the list of models waits for servers of this machine."""
 GO_ON = "Go on exactly where you stopped, without repeating anything."
 
 
@@ -70,8 +74,12 @@ async def swap(chat: TurnScreen, name: str) -> None:
 
 
 async def pick_model(chat: TurnScreen, _argument: str) -> None:
-    """`/models`"""
+    """`/models`; servers of this machine that have been started since are in the list."""
     runtime, session = opened(chat)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK_AROUND):
+            await runtime.find_local_servers()
+    chat.offer_models()
     catalogue = runtime.catalogue
     choices = model_choices(
         catalogue.all(),
