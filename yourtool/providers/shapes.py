@@ -14,8 +14,10 @@ DONE = b"[DONE]"
 _decoder = msgspec.json.Decoder()
 
 
-def decode(data: bytes) -> Any:
-    """Decode JSON; bytes that are not UTF-8 and escapes of half a character are replaced.
+def decode(data: bytes, *, halves: bool = False) -> Any:
+    """Decode JSON; bytes that are not UTF-8 are replaced, and so are escapes of half a character.
+
+    `halves`: the latter stay, for their other halves may follow.
 
     NaN and Infinity, which some servers write among log probabilities, are let through here:
     counters and arguments refuse them.
@@ -28,16 +30,18 @@ def decode(data: bytes) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError:  # msgspec's errors are
-        return _tolerated(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        return _tolerated(data.decode("utf-8", "replace").removeprefix("\ufeff"), halves)
     if data.count(b"[") + data.count(b"{") > DEEPEST:
         storable_json(value)  # only to see how deep it is
     return value
 
 
-def _tolerated(text: str) -> Any:
+def _tolerated(text: str, halves: bool) -> Any:
     """Decode what servers get away with."""
     try:
-        return storable_json(json.loads(text))
+        value = json.loads(text)
+        whole = storable_json(value)
+        return value if halves else whole
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -45,13 +49,15 @@ def _tolerated(text: str) -> Any:
 def decode_frame(data: bytes) -> dict[str, Any]:
     """Decode one event of a stream, which is an object; anything else, `DONE` too, is empty.
 
+    Half a character at the end of a text stays: servers cut texts anywhere.
+
     Raises:
         NetworkError: it is not JSON, so bytes were lost or the server is broken.
     """
     if data.strip() == DONE:
         return {}
     try:
-        return mapping(decode(data))
+        return mapping(decode(data, halves=True))
     except ValueError as error:
         raise NetworkError("the stream holds an event that is not JSON") from error
 

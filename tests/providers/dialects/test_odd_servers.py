@@ -4,14 +4,19 @@ Each case is named for what is odd about it; whose server it was stands beside i
 """
 
 import asyncio
+import itertools
 import json
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.providers.exchanges import Playback, complete, events_of, model, request
 from tests.providers.histories import as_message, reply_metadata
 from tests.providers.rules import broken_rules
 from tests.strategies import Writer
+from yourtool.deltas import MessageComplete
 from yourtool.errors import (
     ContextOverflowError,
     InvalidRequestError,
@@ -417,17 +422,6 @@ def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none_r_s
     assert [each.get("reasoning_content") for each in replies] == [" " if is_blank else None] * 2
 
 
-async def test_ids_go_back_to_the_model_that_gave_them_and_to_no_other_r_swp_03():
-    """LiteLLM keeps Google's signatures in them."""
-    target, ident = model("acme", "gemini-3-pro"), f"call_1__thought__{'ab+/' * 100}=="
-    history, ids = await turn(target, OpenAIChat(), call(0, ident, name="f"), *CHAT_END)
-    messages = body(OpenAIChat(), target, *history, tool_ids=ids)["messages"]
-    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == ident
-    messages = body(OpenAIChat(), model("acme", "gpt-4o"), *history, tool_ids=ids)["messages"]
-    minted = f"call_{history[1].tool_uses[0].id[3:]}"
-    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == minted
-
-
 async def test_kimi_sees_all_calls_under_ids_of_its_own_form_r_swp_01():
     target = model("acme", "moonshotai/Kimi-K2-Instruct")
     both = (call(0, "functions.g:7", name="g"), call(1, "functions.g:8", name="g"))
@@ -531,3 +525,50 @@ async def test_items_that_share_a_place_are_told_apart():
     assert whole.final_content[0] == ThinkingBlock("hm")
     assert calls_of(whole) == [("f", {"f": 1}), ("g", {"g": 1})]
     assert len(whole.final_content) == 3
+
+
+SPLIT = st.text(st.sampled_from(["a", "é", "語", "🦊", "🙂", "\ufeff"]), min_size=1, max_size=6)
+
+
+def cut_in_units(text, cuts):
+    """The text cut at places counted as JavaScript counts them, which may halve a character."""
+    units = [
+        text.encode("utf-16-le")[at : at + 2] for at in range(0, len(text.encode("utf-16-le")), 2)
+    ]
+    edges = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
+    return [
+        b"".join(units[a:b]).decode("utf-16-le", "surrogatepass")
+        for a, b in itertools.pairwise(edges)
+    ]
+
+
+@given(text=SPLIT, cuts=st.lists(st.integers(0, 12), max_size=5))
+async def test_characters_that_a_gateway_cut_in_two_are_whole_again(text, cuts):
+    """Gateways in JavaScript that cut words and arguments every so many units."""
+    pieces = cut_in_units(text, cuts)
+    whole = await said(OpenAIChat(), *(delta(content=piece) for piece in pieces), *CHAT_END)
+    assert whole.final_content == (TextBlock(text),)
+    pieces = cut_in_units(json.dumps({"a": text}, ensure_ascii=False), cuts)
+    lines = [call(0, "1", name="f"), *(call(0, arguments=piece) for piece in pieces)]
+    assert calls_of(await said(OpenAIChat(), *lines, *CHAT_END)) == [("f", {"a": text})]
+
+
+async def test_half_a_character_that_stays_alone_can_be_stored_wherever_it_is():
+    half = "a\ud83d"
+    signed = {"type": "reasoning.text", "text": half, "signature": half, "format": half}
+    lines = (
+        delta(reasoning_details=[signed]),
+        delta(tool_calls=[{"index": 0, "id": half, "function": {"name": half}}]),
+        delta("stop" + half),
+    )
+    whole = await said(OpenAIChat(), *lines, "data: [DONE]")
+    assert msgspec.json.decode(msgspec.json.encode(whole), type=MessageComplete) == whole
+    block = {"type": "server_tool_use", "id": half, "input": {half: [half]}}
+    cited = {"type": "text", "text": half, "citations": [{"title": half}]}
+    starts = [
+        data({"type": "content_block_start", "index": at, "content_block": each})
+        for at, each in enumerate((block, cited))
+    ]
+    whole = await said(Anthropic(), *starts, MESSAGE_ENDS, MESSAGE_STOPS)
+    assert msgspec.json.decode(msgspec.json.encode(whole), type=MessageComplete) == whole
+    assert whole.provider_raw["blocks"][0]["block"]["input"] == {"a�": ["a�"]}

@@ -167,21 +167,14 @@ def _after_tools(
 
 
 def _ids(request: Request, quirks: Quirks) -> dict[str, str]:
-    """Return under which id each call is sent.
-
-    A model gets its own ids back whatever they look like: some servers keep signatures in them.
-    """
+    """Return under which id each call is sent."""
     model, ids = request.model, dict[str, str]()
     accepted = _SHORT_IDS if quirks.short_tool_ids else _IDS
     counts = _COUNT_CALLS.search(model.wire_name) and not quirks.short_tool_ids
     for message in request.messages:
-        is_its_own = message.metadata.model == model.id and not quirks.short_tool_ids
         for call in message.tool_uses:
-            known = request.tool_ids.known_wire(model.provider, call.id)
             if counts:
                 ids[call.id] = f"functions.{tool_name(call.name)}:{len(ids)}"
-            elif known is not None and is_its_own:
-                ids[call.id] = known
             else:
                 ids[call.id] = request.tool_ids.wire(model.provider, call.id, accepted)
     return ids

@@ -24,6 +24,8 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.replies.arguments import parse_arguments
+from yourtool.providers.shapes import mapping
+from yourtool.text import storable, storable_json
 
 RAW_LIMIT = 2_000
 """Characters kept of arguments that are not a JSON object."""
@@ -40,6 +42,8 @@ class Growing:
         """Its place in the content; -1 until something was shown."""
         self.notes: list[Any] = []
         """What only the provider can read beside the text, such as citations."""
+        self.half = ""
+        """Half a character that the other half did not follow yet."""
         self._shown = 0
 
     @property
@@ -52,6 +56,31 @@ class Growing:
         """Whether blocks after it may be shown."""
         return True
 
+    @property
+    def kept_notes(self) -> list[Any]:
+        """The notes as they can be stored."""
+        return [
+            {name: storable_json(value) for name, value in mapping(note).items()} or note
+            for note in self.notes
+        ]
+
+    def take(self, text: str) -> None:
+        """Add a piece; half a character at its end waits for the other half."""
+        if self.half or not text.isascii():
+            text = f"{self.half}{text}".encode("utf-16-le", "surrogatepass").decode(
+                "utf-16-le", "surrogatepass"
+            )
+            self.half = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
+            text = text.removesuffix(self.half)
+        if text := storable(text):
+            self.parts.append(text)
+
+    def flush(self) -> None:
+        """Give up waiting for the other half of a character."""
+        if self.half:
+            self.parts.append(storable(self.half))
+            self.half = ""
+
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet."""
         new = self.parts[self._shown :] if self._shown else self.parts
@@ -60,7 +89,7 @@ class Growing:
 
     def restate(self, text: str) -> None:
         """Put `text` in the place of all pieces; if some were shown, nothing more is."""
-        self.parts, self._shown = [text], int(self.index >= 0)
+        self.parts, self._shown, self.half = [text], int(self.index >= 0), ""
 
     def content(self) -> ContentBlock:
         """Return the block as it is stored."""

@@ -279,12 +279,12 @@ class Reply:
         front = self._blocks[self._front]
         events = self._news(front)
         while self._front < len(self._blocks) - 1 and front.over:
-            events += self._end_call(front, None)
+            events += self._leave(front, None)
             self._front += 1
             front = self._blocks[self._front]
             events += self._news(front)
         if isinstance(front, GrowingCall) and front.closed:
-            events += self._end_call(front, None)
+            events += self._leave(front, None)
         return events
 
     def _news(self, block: Growing) -> list[StreamEvent]:
@@ -300,10 +300,12 @@ class Reply:
             block.use_id = self._request.tool_ids.canonical(provider, block.wire_id)
         return events + block.news(self._message_id)
 
-    def _end_call(self, block: Growing, unfinished: str | None) -> list[StreamEvent]:
-        if not isinstance(block, GrowingCall) or block.index < 0:
-            return []
-        return block.end(self._message_id, unfinished)
+    def _leave(self, block: Growing, unfinished: str | None) -> list[StreamEvent]:
+        block.flush()
+        events = self._news(block)
+        if isinstance(block, GrowingCall) and block.index >= 0:
+            events += block.end(self._message_id, unfinished)
+        return events
 
     def _start(self) -> list[StreamEvent]:
         if self._started:
@@ -323,7 +325,7 @@ class Reply:
             if isinstance(block, GrowingCall) and not block.name:
                 block.name = "unknown"
             yield from self._news(block)
-            yield from self._end_call(block, unfinished)
+            yield from self._leave(block, unfinished)
 
     def _complete(
         self,
