@@ -130,6 +130,25 @@ def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning_r_adp_05(
     assert len(reasons) == (2 if role is Role.TOOL else 1)  # a tool says no text either
 
 
+def test_results_that_came_in_one_message_each_stand_alone():
+    writer = Writer()
+    one, two = writer.tool_use_id(), writer.tool_use_id()
+    both = tuple(ToolResultBlock(use, (TextBlock("ok"),)) for use in (one, two))
+    calls = say(writer, ToolUseBlock(two, "f", {}), ToolUseBlock(one, "f", {}))
+    history = [ask(writer), calls, writer.message(Role.TOOL, both)]
+    shown = view(history, SONNET)
+    assert [message.content for message in shown[2:]] == [both[1:], both[:1]]
+
+
+def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it_d4():
+    writer = Writer()
+    raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
+    said = (TextBlock(""), TextBlock("b"))
+    history = [ask(writer), say(writer, *said, provider_raw=raw), ask(writer)]
+    assert view(history, SONNET)[1].content == said
+    assert view(history, GPT)[1].content == said[1:]
+
+
 def test_leftovers_are_not_placed_by_positions_that_have_changed_d4():
     """A signature would go to another block than it was given for."""
     writer = Writer()
