@@ -47,17 +47,17 @@ from yourtool.providers.wire import Patience, WireAdapter
 QUICK = Patience(first_event=0.5, content=0.5, last_word=0.01, linger=0.001)
 
 
-async def heard(dialect, *lines, pause=None):
+async def heard(dialect, *lines, pause=None, patience=QUICK):
     """Return the events that a body of these lines gives, and the error that ended it."""
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()], pause=pause)
-    speaker = WireAdapter(dialect, transport, "acme", patience=QUICK)
+    speaker = WireAdapter(dialect, transport, "acme", patience=patience)
     events, error = await events_of(speaker, request(model("acme")))
     assert broken_rules(events) == []
     return events, error
 
 
-async def said(dialect, *lines, pause=None):
-    events, error = await heard(dialect, *lines, pause=pause)
+async def said(dialect, *lines):
+    events, error = await heard(dialect, *lines)
     assert error is None
     return complete(events)
 
@@ -159,8 +159,11 @@ async def test_a_message_without_a_reason_for_its_end_is_not_whole():
 )
 async def test_silence_after_the_reason_for_the_end_is_borne_for_a_short_while_only(dialect, lines):
     """Proxies that hold the connection open, with pings or without."""
-    whole = await said(dialect(), *lines, pause=asyncio.Event().wait)
-    assert whole.final_content == (TextBlock("a"),)
+    patient = Patience(content=600, last_word=0.01)
+    async with asyncio.timeout(30):  # hangs if it is broken
+        events, error = await heard(dialect(), *lines, pause=asyncio.Event().wait, patience=patient)
+    assert error is None
+    assert complete(events).final_content == (TextBlock("a"),)
 
 
 @pytest.mark.parametrize("lines", [(), (delta(role="assistant", content=""),), (data({}),)])
@@ -572,3 +575,15 @@ async def test_half_a_character_that_stays_alone_can_be_stored_wherever_it_is():
     whole = await said(Anthropic(), *starts, MESSAGE_ENDS, MESSAGE_STOPS)
     assert msgspec.json.decode(msgspec.json.encode(whole), type=MessageComplete) == whole
     assert whole.provider_raw["blocks"][0]["block"]["input"] == {"a�": ["a�"]}
+
+
+async def test_where_words_are_from_is_kept_and_never_sent_back():
+    """OpenRouter's annotations, and what xAI and Perplexity put beside the choices."""
+    notes = [{"type": "url_citation", "url_citation": {"url": f"https://e.org/{n}"}} for n in "12"]
+    target, sites = model("acme", "some-model"), ["https://e.org/3"]
+    lines = [delta(content="a", annotations=[note]) for note in notes]
+    lines += [data({"choices": [], "citations": sites[:0]}), data({"citations": sites})]
+    whole = await said(OpenAIChat(), *lines, *CHAT_END)
+    assert whole.provider_raw["about"] == {"annotations": notes, "citations": sites}
+    history, _ = await turn(target, OpenAIChat(), *lines, *CHAT_END)
+    assert "e.org" not in json.dumps(body(OpenAIChat(), target, *history, user()))

@@ -45,6 +45,8 @@ _REJECTED = "function_call_filter"
 """Begins the reason where Google threw away a call that its model wrote badly."""
 _FAILED = ("error", "network_error")
 """What OpenRouter says a model's own host ended with, under an ordinary reason of its own."""
+_ABOUT = ("citations", "search_results")
+"""What xAI and Perplexity say of where the words are from, the last of each being the whole."""
 _THOUGHTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 
@@ -106,6 +108,7 @@ class OpenAIChat:
 
 def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("id")) or reply.response_id
+    reply.about |= {name: chunk[name] for name in _ABOUT if chunk.get(name)}
     for choice in objects(chunk.get("choices")):
         if choice.get("index"):  # further choices answer the same question again
             continue
@@ -166,6 +169,8 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     if said := text(delta.get("refusal")):
         reply.stop_reason = StopReason.REFUSAL
         yield from reply.text(said)
+    if cited := objects(delta.get("annotations")):
+        reply.about["annotations"] = [*reply.about.get("annotations", ()), *cited]
     for call in objects(delta.get("tool_calls")):
         yield from _call(call, reply)
 
