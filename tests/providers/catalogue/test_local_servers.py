@@ -111,7 +111,9 @@ async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_too
 async def test_lm_studio_tells_the_loaded_context_new_and_old_r_ease_03():
     new = {
         "key": "qwen", "type": "llm", "max_context_length": 32768,
-        "loaded_instances": [{"config": {"context_length": 4096}}],
+        "loaded_instances": [
+            {"config": {"context_length": 8192}}, {"config": {"context_length": 4096}}, {},
+        ],
         "capabilities": {"vision": False, "trained_for_tool_use": True},
     }  # fmt: skip
     idle = {"key": "idle", "type": "llm", "max_context_length": 8192, "loaded_instances": []}
@@ -124,12 +126,14 @@ async def test_lm_studio_tells_the_loaded_context_new_and_old_r_ease_03():
     ]
     old = [
         {"id": "see", "type": "vlm", "max_context_length": 4096, "capabilities": ["tool_use"]},
+        {"id": "in", "type": "llm", "max_context_length": 8192, "loaded_context_length": 2048},
         {"id": "e", "type": "embeddings", "max_context_length": 4096},
     ]
     with serve({"/api/v0/models": {"data": old}}) as server:
         [found] = await discover(places=[row("lm-studio", server)])
     assert [summary(model) for model in found.models] == [
-        ("lm-studio:see", 4096, True, True, False, True)
+        ("lm-studio:see", 4096, True, True, False, True),
+        ("lm-studio:in", 2048, False, False, False, True),
     ]
 
 
@@ -150,6 +154,7 @@ async def test_vllm_tells_its_context_and_nothing_of_tools_r_ease_03():
         {key: [] for key in ["/api/tags", "/props", "/api/v1/models", "/v1/models"]},
         {key: {"data": {}} for key in ["/api/tags", "/props", "/api/v0/models", "/v1/models"]},
         {key: {"models": 3, "data": [{"id": 4}]} for key in ["/api/tags", "/props", "/v1/models"]},
+        {"/v1/models": {"data": [{"id": "m", "owned_by": "somebody", "max_model_len": 4096}]}},
     ],
 )
 async def test_what_only_listens_on_a_port_is_no_model_server(kind, pages):

@@ -76,6 +76,14 @@ def test_a_kept_answer_makes_no_other_provider_known(name, url):
     assert name not in {row.name for row in known.providers()}
 
 
+def test_a_kept_answer_tells_nothing_of_another_provider_s_models():
+    catalogue, known = catalogue_of(), registry()
+    theirs = replace(QWEN, id="anthropic:qwen")
+    probed.learn([probed.answer_of(SERVER, (theirs, QWEN))], known, catalogue)
+    assert catalogue.get(QWEN.id).known
+    assert not catalogue.get(theirs.id).known
+
+
 def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
     file = tmp_path / "models.json"
     other = replace(SERVER, name="vllm")
