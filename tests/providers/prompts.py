@@ -1,14 +1,29 @@
-"""Recorded requests as canonical messages, with the provider's own count of their tokens."""
+"""Recorded requests as canonical messages, with the provider's own count of their tokens.
+
+Some counts are of more than the estimate is told of, and are left out: what a server puts before
+every prompt, what a maker's own tools bring and find, the form that an answer shall have, the words
+that switch thinking on (about 30 once, where one count shows them), and media that the recordings
+do not hold any more.
+"""
 
 import json
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from tests.providers.exchanges import NAMES, exchange, expected
 from tests.strategies import Writer
 from yourtool.effects import SideEffects, ToolDefinition
-from yourtool.messages import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages import (
+    ContentBlock,
+    Message,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 
 _REASONS = (
     (
@@ -25,15 +40,20 @@ _REASONS = (
         r"grammar|response_?[fF]ormat|esponseJsonSchema|json_schema",
     ),
     (
-        "reasoning is in it, which nobody else can read",
-        r"[sS]ignature|encrypted_content\":|reasoning_details",
+        "reasoning is in it, of which Google shows only a signature",
+        r"thoughtSignature",
     ),
-    ("a summary is made of it", r"context_management"),
+    ("a summary is made of it", r"context_management|compaction"),
     ("thinking that is switched on brings words", r"\"thinking\": {\"budget|adaptive|MAGIC"),
 )
-_TEMPLATED = ("openai-compat", "openrouter", "ollama")
-_MEASURED = ("claude", "gpt", "gemini")
-"""Models that are counted alike wherever they are asked."""
+_KINDS = {
+    "reasoning": "call",
+    "function_call": "call",
+    "function_call_output": "result",
+    "tool": "result",
+}
+_HIDDEN = r"grok|minimax|deepseek-v4-flash"
+"""Servers that put a prompt of their own before ours: up to 29,000 tokens of it were counted."""
 
 
 class Prompt(NamedTuple):
@@ -98,42 +118,65 @@ def _model(recorded: dict[str, Any]) -> str:
 def _left_out(recorded: dict[str, Any]) -> str:
     body, model = recorded["request"]["body"], _model(recorded)
     raw = json.dumps(body)
-    if recorded["provider"] in _TEMPLATED and not any(name in model for name in _MEASURED):
-        return "the server puts a template of its own around it"
-    if recorded["api"] == "chat" and "gpt-5" in model and body.get("tools"):
-        return "Chat Completions tells these models about parallel calls"
+    if re.search(_HIDDEN, model):
+        return "the server puts a prompt of its own before it"
+    if model == "ollama:llama3.1":
+        return "Ollama leaves out the beginning of this model's published template"
+    if recorded["api"] == "chat" and model.startswith("openai:gpt-5") and body.get("tools"):
+        return "Chat Completions, where nothing of ours asks these models, adds words for tools"
     return next((reason for reason, found in _REASONS if re.search(found, raw)), "")
 
 
 def _messages(body: dict[str, Any]) -> Iterator[Message]:
+    """Yield what was asked, calls that were made together and their results as one message each."""
     writer = Writer()
     system = body.get("system") or body.get("systemInstruction") or body.get("instructions")
     if system:
         yield writer.message(Role.SYSTEM, [TextBlock(_text(system))])
     turns = body.get("messages") or body.get("contents") or body.get("input") or ()
-    for turn in [{"content": turns}] if isinstance(turns, str) else turns:
-        blocks: list[Any] = []
-        parts = turn.get("content") or turn.get("parts") or ()
-        for part in [{"text": parts}] if isinstance(parts, str) else parts:
-            call = part.get("functionCall")
-            answer = part.get("functionResponse")
-            if call or part.get("type") == "tool_use":
-                arguments = (call or {}).get("args") or part.get("input") or {}
-                blocks.append(ToolUseBlock("tu_1", (call or part)["name"], arguments))
-            elif answer or part.get("type") == "tool_result":
-                said = answer["response"] if answer else part.get("content")
-                blocks.append(ToolResultBlock("tu_1", (TextBlock(_text(said)),)))
-            else:
-                blocks.append(TextBlock(_text(part)))
-        calls = [each["function"] for each in turn.get("tool_calls") or ()]
-        calls += [turn] if turn.get("type") == "function_call" else []
-        for function in calls:
-            said = function["arguments"] or "{}"
-            arguments = json.loads(said) if isinstance(said, str) else said
-            blocks.append(ToolUseBlock("tu_1", function["name"], arguments))
-        if turn.get("type") == "function_call_output":
-            blocks.append(ToolResultBlock("tu_1", (TextBlock(_text(turn["output"])),)))
-        yield writer.message(Role.USER, blocks)
+    turns = [{"content": turns}] if isinstance(turns, str) else turns
+    for kind, together in groupby(turns, _kind):
+        blocks = [tuple(_blocks(turn)) for turn in together]
+        if kind in ("call", "result"):
+            blocks = [sum(blocks, ())]
+        for each in blocks:
+            yield writer.message(Role.USER, each)
+
+
+def _kind(turn: dict[str, Any]) -> str:
+    kind = turn.get("type") or turn.get("role") or ""
+    return _KINDS.get(kind, kind)
+
+
+def _blocks(turn: dict[str, Any]) -> Iterator[ContentBlock]:
+    if sealed := re.search(r'"(?:encrypted_content|data)": "(gAAAA[^"]*)"', json.dumps(turn)):
+        yield ThinkingBlock("", sealed[1])
+    if _kind(turn) == "result":
+        said = turn.get("content") or turn.get("output")
+        yield ToolResultBlock("tu_1", (TextBlock(_text(said)),))
+        return
+    parts = turn.get("content") or turn.get("parts") or ()
+    for part in [{"text": parts}] if isinstance(parts, str) else parts:
+        yield _block(part)
+    calls = [each["function"] for each in turn.get("tool_calls") or ()]
+    for function in calls + ([turn] if turn.get("type") == "function_call" else []):
+        said = function["arguments"] or "{}"
+        arguments = json.loads(said) if isinstance(said, str) else said
+        yield ToolUseBlock("tu_1", function["name"], arguments)
+
+
+def _block(part: dict[str, Any]) -> ContentBlock:
+    call = part.get("functionCall")
+    answer = part.get("functionResponse")
+    if call or part.get("type") == "tool_use":
+        arguments = (call or {}).get("args") or part.get("input") or {}
+        return ToolUseBlock("tu_1", (call or part)["name"], arguments)
+    if answer or part.get("type") == "tool_result":
+        said = answer["response"] if answer else part.get("content")
+        return ToolResultBlock("tu_1", (TextBlock(_text(said)),))
+    if part.get("type") == "thinking":
+        return ThinkingBlock(part["thinking"])
+    return TextBlock(_text(part))
 
 
 def _text(value: Any) -> str:

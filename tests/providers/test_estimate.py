@@ -1,11 +1,10 @@
-import argparse
 import base64
 import hashlib
-import inspect
 import json
 import struct
+from collections import Counter
+from operator import mul
 from pathlib import Path
-from random import Random
 
 import pytest
 from msgspec import structs
@@ -32,18 +31,23 @@ from yourtool.providers.makers import maker_of
 
 FEW = 15
 """Tokens; a tenth of a short prompt is less than what makers put around it."""
-JAPANESE = (
-    "昨日は朝から雨が降っていたので、家で本を読みながらゆっくり過ごしました。夕方になると空が晴れて"
-    "きて、近くの公園まで散歩に出かけました。このプログラムはファイルを読み込み、その内容を画面に"
-    "表示します。エラーが発生した場合は、原因と対処方法を知らせてください。"
-)
-RUSSIAN = (
-    "Вчера с самого утра шёл дождь, поэтому я остался дома и спокойно читал книгу. К вечеру небо"
-    " прояснилось, и я вышел прогуляться в ближайший парк. Эта программа читает файл и показывает"
-    " его содержимое на экране. Если произойдёт ошибка, сообщите, пожалуйста, её причину."
-)
-UNEXPLAINED = {"openai-responses-1de45ab9", "openrouter-chat-825fdb47"}
-"""Counted by a quarter less, and by a sixth more, than their words would be."""
+CORPUS = Path(__file__).parent / "corpus"
+COUNTS = json.loads((CORPUS / "counts.json").read_text("utf-8"))
+COUNTED_BY = {
+    "o200k_base": "openai:gpt-5",
+    "claude-2": "anthropic:claude-sonnet-4-6",
+    "gemma-3": "google:gemini-2.5-flash",
+    "llama-3.1": "ollama:llama3.1",
+    "qwen-2.5": "ollama:qwen2.5-coder",
+    "deepseek-v3": "openrouter:deepseek/deepseek-chat",
+    "mistral-nemo": "openrouter:mistralai/mistral-nemo",
+}
+"""Vocabularies, and a model that is guessed by each; `corpus/README.md` says of whom they are."""
+UNEXPLAINED = {"openrouter-chat-825fdb47"}
+"""Counted as 53 more than its words, its call and its tool are; nothing says of what."""
+MISCOUNTED = {"openai:gpt-4o-2024-08-06", "openrouter:anthropic/claude-4.6-sonnet-20260217"}
+"""Replies that their makers' published vocabularies count as a fifth less, too."""
+AROUND = ("tools", "tool", "call")
 
 
 def user(*blocks):
@@ -63,9 +67,11 @@ def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker_r_adp_19():
         if not near(_guess(prompt), prompt.tokens)
     }
     assert off.keys() <= UNEXPLAINED
+    assert len(told) >= 70
     makers = [prompt.model.partition(":")[0] for prompt in told]
     assert min(makers.count(name) for name in ("anthropic", "openai", "google")) >= 10
-    assert sum(bool(prompt.tools) for prompt in told) >= 15
+    assert min(makers.count(name) for name in ("openai-compat", "openrouter", "ollama")) >= 5
+    assert sum(bool(prompt.tools) for prompt in told) >= 35
     assert max(prompt.tokens for prompt in told) > 4_000
 
 
@@ -77,58 +83,37 @@ def test_recorded_replies_are_guessed_within_a_tenth_r_adp_19():
         if not near(guess := estimate_text(text, model), tokens)
     ]
     assert len(long) >= 15
-    assert [model for model, *_ in off] == ["openai:gpt-4o-mini-search-preview-2025-03-11"]
+    assert {model for model, *_ in off} <= MISCOUNTED
 
 
-@pytest.mark.parametrize("fitted", [0, 1])
-def test_prompts_are_guessed_that_the_weight_of_words_was_not_fitted_to_r_adp_19(fitted):
-    """One half of the recordings, by the hash of their names, gives what a maker's words weigh;
-    the other half is then guessed with it.
-
-    Not shown by this: what stands around a prompt, and how text is taken apart, were found on all
-    of the recordings, which are few and mostly English.
+@pytest.mark.parametrize("fold", [0, 1])
+def test_what_stands_around_prompts_is_the_same_in_each_half_of_them_r_adp_19(fold):
+    """One half of a maker's recordings, by the hash of their names, gives what tools and calls
+    cost; the other half is guessed with that. Words weigh what published vocabularies say.
     """
     told = [prompt for prompt in prompts() if not prompt.left_out]
-    held_out = [prompt for prompt in told if _half(prompt) != fitted]
-    guesses: dict[str, int] = {}
-    for maker in {maker_of(prompt.model)._replace(words=1) for prompt in told}:
-        own = [p for p in told if maker_of(p.model)._replace(words=1) == maker]
-        weight = _fitted(maker, [p for p in own if _half(p) == fitted])
-        for prompt in own:
-            weighed = maker._replace(words=weight)
-            guesses[prompt.name] = counted_by(weighed, prompt.messages, prompt.tools)
-    off = [p.name for p in held_out if not near(guesses[p.name], p.tokens)]
-    far = [p.name for p in held_out if abs(guesses[p.name] - p.tokens) > max(FEW, p.tokens / 8)]
-    assert len(held_out) >= 15
-    assert len(off) <= len(held_out) / 6
-    assert set(far) <= UNEXPLAINED
-    whole = sum(guesses[p.name] for p in held_out) / sum(p.tokens for p in held_out)
-    assert whole == pytest.approx(1, rel=0.1)
+    makers = Counter(maker_of(prompt.model) for prompt in told)
+    held_out, off = 0, set[str]()
+    for maker in (maker for maker, number in makers.items() if number >= 8):
+        own = [prompt for prompt in told if maker_of(prompt.model) == maker]
+        fitted = _fitted(maker, [prompt for prompt in own if _half(prompt) != fold])
+        for prompt in (prompt for prompt in own if _half(prompt) == fold):
+            held_out += 1
+            if not near(counted_by(fitted, prompt.messages, prompt.tools), prompt.tokens):
+                off.add(prompt.name)
+    assert held_out >= 20
+    assert len(off - UNEXPLAINED) <= held_out / 10
 
 
-@pytest.mark.parametrize(
-    ("kind", "bytes_per_token", "rel"),
-    [
-        ("japanese", 4.9, 0.1),
-        ("russian", 8.3, 0.1),
-        ("base64", 1.5, 0.1),
-        ("python", 4.8, 0.2),
-        ("markdown", 4.2, 0.2),
-        ("json", 2.4, 0.2),
-    ],
-)
-def test_kinds_of_text_are_guessed_by_what_was_measured_of_them_r_adp_19(
-    kind, bytes_per_token, rel
+@pytest.mark.parametrize("vocabulary", COUNTS)
+@pytest.mark.parametrize("text", sorted(path.stem for path in CORPUS.glob("*.txt")))
+def test_every_kind_of_text_is_guessed_within_a_tenth_for_each_vocabulary_r_adp_19(
+    text, vocabulary
 ):
-    """The measured ratios are those of `ecosystem.md`, of OpenAI's newer vocabulary.
-
-    They were measured on other texts than these. What is random is alike everywhere; code, prose
-    and data are denser here and there, so no tenth is claimed for them. Nothing is shown of other
-    makers' vocabularies in other scripts: nothing was recorded of those.
-    """
-    text = _sample(kind)
-    guessed = len(text.encode()) / estimate_text(text, "openai:gpt-5")
-    assert guessed == pytest.approx(bytes_per_token, rel=rel)
+    """Code, data, output and prose: the counts are those of the published vocabulary itself."""
+    tokens = COUNTS[vocabulary][text]
+    guess = estimate_text((CORPUS / f"{text}.txt").read_text("utf-8"), COUNTED_BY[vocabulary])
+    assert guess == pytest.approx(tokens, rel=0.1)
 
 
 def test_a_provider_that_is_called_like_a_maker_is_not_that_maker():
@@ -153,7 +138,7 @@ def test_every_kind_of_block_counts():
     empty = estimate_tokens(user(), ())
     for block in (
         ThinkingBlock("some thought of some length"),
-        RedactedThinkingBlock("x" * 50),
+        RedactedThinkingBlock("x" * 2_000),
         ToolUseBlock("tu_1", "f", {"a": "some words"}),
         ToolResultBlock("tu_1", (TextBlock("some words"),)),
         image(),
@@ -241,8 +226,8 @@ def test_an_adapter_estimates_without_the_network():
 
 
 def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts_r_adp_19():
-    """Neither a hidden prompt nor a server's template matters here."""
-    unread = ("reasoning", "stub", "own tool", "thinking", "form of answer")
+    """A prompt that a server puts before ours does not matter here, unless it changes."""
+    unread = ("reasoning", "stub", "own tool", "thinking", "form of answer", "prompt of its own")
     off = [
         (after.name, calibrated(_guess(after), _guess(before), before.tokens), after.tokens)
         for before, after in steps()
@@ -280,34 +265,22 @@ def _half(prompt):
 
 
 def _fitted(maker, told):
-    """Return the weight of words that fits recorded prompts of a maker best."""
+    """Return the maker with what fits recorded prompts of it best around tools and calls."""
+    bare = maker._replace(**dict.fromkeys(AROUND, 0))
+    rows = []
+    for prompt in told:
+        words = counted_by(bare, prompt.messages, prompt.tools)
+        one = [bare._replace(**{name: 1}) for name in AROUND]
+        times = [counted_by(each, prompt.messages, prompt.tools) - words for each in one]
+        rows.append((words, times, prompt.tokens))
 
-    def off(percent):
-        weighed = maker._replace(words=percent / 100)
-        guesses = ((counted_by(weighed, p.messages, p.tools), p.tokens) for p in told)
+    def off(costs):
+        guesses = ((words + sum(map(mul, times, costs)), tokens) for words, times, tokens in rows)
         return sum(min(abs(guess - tokens) / tokens, 0.5) for guess, tokens in guesses)
 
-    return min(range(70, 150), key=off) / 100
-
-
-def _sample(kind):
-    match kind:
-        case "japanese":
-            return JAPANESE
-        case "russian":
-            return RUSSIAN
-        case "base64":
-            return base64.b64encode(Random(1).randbytes(6_000)).decode()
-        case "python":
-            return inspect.getsource(argparse)
-        case "markdown":
-            return (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-        case _:
-            locked = {
-                f"library-{n}": {
-                    "version": f"1.{n}.0",
-                    "sha256": hashlib.sha256(bytes([n])).hexdigest(),
-                }
-                for n in range(99)
-            }
-            return json.dumps(locked, indent=2)
+    costs = [0] * len(AROUND)
+    for step in (256, 64, 16, 4, 1, 4, 1):
+        for at in 3 * tuple(range(len(costs))):
+            nearby = (max(0, costs[at] + step * times) for times in range(-4, 5))
+            costs[at] = min(nearby, key=lambda cost: off([*costs[:at], cost, *costs[at + 1 :]]))
+    return maker._replace(**dict(zip(AROUND, costs, strict=True)))

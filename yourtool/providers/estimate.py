@@ -1,9 +1,10 @@
 """How many tokens a prompt probably has, without asking anybody.
 
 Text is taken apart as byte-pair tokenizers take it apart before they merge: words at capitals,
-digits in groups, signs, line ends with their indentation, and ideographs one by one
+digits in groups, signs, and line ends with their indentation
 (https://github.com/openai/tiktoken/blob/main/tiktoken_ext/openai_public.py). Common words are one
-token then, so counting the parts comes close.
+token then, so counting the parts comes close. Letters of other languages than English have a price
+each. The costs here hold for all vocabularies, and a `Maker` says how its own differs.
 
 Makers add words of their own that nobody sees. Once a request was counted, `calibrated` takes that
 count as the measure.
@@ -30,25 +31,46 @@ from yourtool.messages import (
 from yourtool.providers.magic import dimensions
 from yourtool.providers.makers import Maker, maker_of
 
-_WORD = re.compile(r"[A-Z]?[a-z]+")
-_CAPITALS, _CAPITALS_LONG = re.compile(r"[A-Z]+(?![a-z])"), 3
-_LONG, _LONG_COSTS = 8, 0.06
+_WORD, _WORD_COSTS = re.compile(r"[A-Z]?[a-z]+"), 0.94
+_LONG, _LONG_COSTS = 8, 0.1
 """A longer word costs this more for each further letter."""
-_SIGNS, _SIGN_COSTS = re.compile(r"[^\w\s]+|_+"), 0.3
-"""A run of signs is a token, and this more for each further sign."""
-_JOINED, _JOINED_SAVES = re.compile(r"[._(](?=[A-Za-z])"), 0.5
-"""Such a sign is often one token with the word behind it."""
-_BREAK, _BREAK_COSTS = re.compile(r"\n\s*|[ \t]{2,}|(?<=\S) (?=\d)"), 0.8
-_OPAQUE, _OPAQUE_COSTS = re.compile(r"[A-Za-z\d+/]{40,}=*", re.ASCII), 0.67
+_CAPITALS, _CAPITALS_COST = re.compile(r"[A-Z]+(?![a-z])"), 0.7
+_SHORT, _CAPITAL_COSTS = 3, 0.22
+"""A word of more capitals costs this more for each further one."""
+_SIGNS, _SIGNS_COST = re.compile(r"[!-/:-@\[-`{-~]+"), 0.6
+_FEW, _SIGN_COSTS, _RULE_COSTS = 4, 0.3, 0.15
+"""What further signs of a run cost, and those of a long run, which is mostly a line drawn."""
+_APART, _APART_COSTS = re.compile(r" (?<=[!-/:-@\[-`{-~] )"), 0.65
+"""A sign with a space behind it is not one token with the next word."""
+_LINE, _LINE_COSTS, _INDENT_COSTS = re.compile(r"\n\s*"), 1.6, 0.85
+_SIGN_ENDS = re.compile(r"\n(?<=[!-/:-@\[-`{-~]\n)")
+_GAP, _GAP_COSTS = re.compile(r"  +|\t+"), 1.75
+"""Columns that are drawn with spaces; an indentation is counted with its line."""
+_SPACED = re.compile(r" (?=\d)")
+_DIGITS, _DIGITS_COST = re.compile(r"\d+"), 1.05
+_OPAQUE, _OPAQUE_COSTS = re.compile(r"[A-Za-z\d+/]{40,}=*", re.ASCII), 0.7
 _OF_ALL_KINDS = re.compile(r"(?=.*\d)(?=.*[a-z]).*[A-Z]")
 """Base64 and its like: hardly any two letters of it are one token."""
-_DIGITS = re.compile(r"\d+")
-_IDEOGRAPH = r"[\u3400-\u9fff\uf900-\ufaff]"
-_SYLLABLE = r"[\u3041-\u30ff\uac00-\ud7af]"
-_FOREIGN = r"[^\W\d_a-zA-Z\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+_WORD_WITH_ACCENTS = r"[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ɏ]+"
+_EUROPEAN = re.compile(
+    r" (?:der|das|den|und|nicht|sich|ist|wird|mit|les|des|une|que|los|las|para|del|uma"
+    r"|het|een|niet|wordt|che|della|non|och|att|inte|som|det)(?= )"
+)
+_RARE = 36
+"""Among so many characters of such a language is one of these words."""
+_SIGNS_ANYWHERE = r"[^\w\s\u0900-\u0eff]+|_+"
+_NOT_ASCII = r"[^\x00-\x7f]+"
+_ACCENTS, _ACCENT_COSTS = r"[À-ɏ]+", 10
+"""Rare in what vocabularies are made from: it costs as much as so many other letters."""
+_IDEOGRAPHS = r"[\u3400-\u9fff\uf900-\ufaff]+"
+_KANA, _HANGUL = r"[\u3041-\u30ff]+", r"[\uac00-\ud7af]+"
+_CYRILLIC = r"[\u0400-\u052f]+"
+_FOREIGN = r"[\u0370-\u03ff\u0530-\u10ff]+"
 """Large classes take long to compile, so that is left to the first text that needs them."""
 _WHOLE, _SAMPLES = 32_768, 8
 """Of a text with more characters than this, as many samples are counted."""
+_SEAL, _SEALED_COSTS = 800, 0.13
+"""Characters around reasoning that is encrypted, and what each further one costs."""
 _LARGEST_PICTURE = 1_600
 _HEADER = 64 * 1024
 _MOST_OFF = 1.3
@@ -101,10 +123,12 @@ def calibrated(estimate: int, last_estimate: int, last_actual: int) -> int:
 
 def _block(block: ContentBlock, maker: Maker) -> float:
     match block:
+        case ThinkingBlock(_, str(sealed)) if maker.sealed:
+            return _sealed(sealed)
+        case RedactedThinkingBlock(sealed):
+            return _sealed(sealed)
         case TextBlock(text) | ThinkingBlock(text):
             return _words(text, maker)
-        case RedactedThinkingBlock(data):
-            return _words(data, maker)
         case ToolUseBlock():
             return maker.call + _words(f"{block.name}{canonical_json(block.input).decode()}", maker)
         case ImageBlock():
@@ -113,6 +137,10 @@ def _block(block: ContentBlock, maker: Maker) -> float:
             return _LARGEST_PICTURE
         case _:
             return maker.call + sum(_block(part, maker) for part in block.content)
+
+
+def _sealed(data: str) -> float:
+    return _SEALED_COSTS * max(0, len(data) - _SEAL)
 
 
 def _words(text: str, maker: Maker) -> float:
@@ -134,25 +162,67 @@ def _count(text: str, maker: Maker) -> float:
 
 def _counted(text: str, maker: Maker) -> float:
     runs = [run for run in _OPAQUE.findall(text) if _OF_ALL_KINDS.match(run)]
-    opaque = sum(map(len, runs))
     for run in runs:
         text = text.replace(run, "", 1)
-    words = [len(word) for word in _WORD.findall(text)]
-    tokens = (
-        _OPAQUE_COSTS * opaque
-        + len(words)
-        + _LONG_COSTS * sum(size - _LONG for size in words if size > _LONG)
+    return (
+        maker.words * (_OPAQUE_COSTS * sum(map(len, runs)) + _of_words(text))
+        + maker.signs * _of_signs(text)
+        + _of_gaps(text, maker)
+        + _DIGITS_COST * sum(-(-len(run) // maker.digits) for run in _DIGITS.findall(text))
+        + _of_languages(text, maker)
     )
-    tokens += sum(-(-len(run) // _CAPITALS_LONG) for run in _CAPITALS.findall(text))
-    tokens += sum(1 + _SIGN_COSTS * (len(run) - 1) for run in _SIGNS.findall(text))
-    tokens -= _JOINED_SAVES * len(_JOINED.findall(text))
-    tokens += _BREAK_COSTS * len(_BREAK.findall(text))
-    tokens += sum(-(-len(run) // maker.digits) for run in _DIGITS.findall(text))
-    tokens *= maker.words
+
+
+def _of_words(text: str) -> float:
+    words = (_WORD if text.isascii() else re.compile(_WORD_WITH_ACCENTS)).findall(text)
+    capitals = _CAPITALS.findall(text)
+    return (
+        _WORD_COSTS * len(words)
+        + _LONG_COSTS * sum(len(word) - _LONG for word in words if len(word) > _LONG)
+        + _CAPITALS_COST * len(capitals)
+        + _CAPITAL_COSTS * sum(len(word) - _SHORT for word in capitals if len(word) > _SHORT)
+    )
+
+
+def _of_signs(text: str) -> float:
+    runs = (_SIGNS if text.isascii() else re.compile(_SIGNS_ANYWHERE)).findall(text)
+    longer = [len(run) for run in runs if len(run) > 1]
+    return (
+        _SIGNS_COST * len(runs)
+        + _SIGN_COSTS * sum(min(size, _FEW) - 1 for size in longer)
+        + _RULE_COSTS * sum(size - _FEW for size in longer if size > _FEW)
+        + _APART_COSTS * len(_APART.findall(text))
+    )
+
+
+def _of_gaps(text: str, maker: Maker) -> float:
+    lines = _LINE.findall(text)
+    indented = sum(line.endswith(("  ", "\t")) for line in lines)
+    return (
+        maker.lines * (_LINE_COSTS * len(lines) + _INDENT_COSTS * indented)
+        - maker.ends * len(_SIGN_ENDS.findall(text))
+        + _GAP_COSTS * (len(_GAP.findall(text)) - indented)
+        + maker.spaced * len(_SPACED.findall(text))
+    )
+
+
+def _of_languages(text: str, maker: Maker) -> float:
+    """Count what letters cost that are not English; the words that they are in cost besides."""
+    tokens = 0.0
+    if common := len(_EUROPEAN.findall(text)):
+        tokens += maker.european * min(len(text), common * _RARE)
     if not text.isascii():
-        tokens += maker.ideograph * len(re.findall(_IDEOGRAPH, text))
-        tokens += maker.syllable * len(re.findall(_SYLLABLE, text))
-        tokens += maker.foreign * len(re.findall(_FOREIGN, text))
+        others = "".join(re.findall(_NOT_ASCII, text))
+        weights = (
+            (_ACCENTS, _ACCENT_COSTS * maker.european),
+            (_IDEOGRAPHS, maker.ideograph),
+            (_KANA, maker.kana),
+            (_HANGUL, maker.hangul),
+            (_CYRILLIC, maker.cyrillic),
+            (_FOREIGN, maker.foreign),
+        )
+        for letters, weight in weights:
+            tokens += weight * sum(map(len, re.findall(letters, others)))
     return tokens
 
 

@@ -1,6 +1,9 @@
 """How the makers of models count tokens: what words weigh, and what is put around a prompt.
 
-The figures fit recorded counts. Pictures cost what the makers' pages say:
+What text weighs fits the vocabularies that were published: `o200k_base`, Claude 2, Gemma 3, Llama
+3.1, Qwen 2.5, DeepSeek V3 and Mistral Nemo. What is put around a prompt is from the chat templates
+published with these models, and from recorded counts, which also agree that Claude 4 still counts
+English as Claude 2 did. Pictures cost what the makers' pages say:
 https://docs.claude.com/en/docs/build-with-claude/vision,
 https://platform.openai.com/docs/guides/images-vision and
 https://ai.google.dev/gemini-api/docs/tokens.
@@ -19,14 +22,27 @@ class Maker(NamedTuple):
     """How a maker's models count; in tokens."""
 
     words: float
-    """Weight of text, next to what is common."""
+    """Weight of words, next to what is common."""
+    signs: float
+    """Weight of what is neither letter, digit nor space."""
+    lines: float
+    """Weight of line ends and of indentation."""
+    ends: float
+    """What the end of a line saves behind a sign, where the two are one token."""
+    spaced: float
+    """A space before a number: mostly a token, whereas a word takes its space along."""
     digits: int
     """Digits in one token."""
+    european: float
+    """What a letter of another language than English costs, besides the word that it is in."""
     ideograph: float
-    syllable: float
-    """A sign of kana or of hangul."""
+    kana: float
+    hangul: float
+    cyrillic: float
     foreign: float
     """A letter of another alphabet."""
+    sealed: bool
+    """Whether reasoning is read from what is encrypted, and not from the text beside it."""
     request: int
     message: int
     call: int
@@ -109,10 +125,18 @@ def _crops(width: int, height: int) -> float:
 
 _CLAUDE = Maker(
     words=1.06,
+    signs=1.18,
+    lines=0.55,
+    ends=0,
+    spaced=0,
     digits=3,
-    ideograph=1.1,
-    syllable=0.9,
-    foreign=0.5,
+    european=0.16,
+    ideograph=0.95,
+    kana=0.98,
+    hangul=1.31,
+    cyrillic=0.56,
+    foreign=1.1,
+    sealed=False,
     request=4,
     message=4,
     call=14,
@@ -121,16 +145,24 @@ _CLAUDE = Maker(
     schema=_json,
     picture=_area,
 )
-_NEWER_CLAUDE = _CLAUDE._replace(words=1.35, ideograph=1.3)
+_NEWER_CLAUDE = _CLAUDE._replace(words=1.35, signs=1.55, lines=0.7)
 _GPT = Maker(
     words=1,
+    signs=1,
+    lines=1,
+    ends=1.3,
+    spaced=0.87,
     digits=3,
-    ideograph=0.65,
-    syllable=0.55,
-    foreign=0.25,
+    european=0.055,
+    ideograph=0.7,
+    kana=0.69,
+    hangul=0.7,
+    cyrillic=0.265,
+    foreign=0.33,
+    sealed=True,
     request=3,
     message=3,
-    call=10,
+    call=6,
     tools=20,
     tool=4,
     schema=_outline,
@@ -139,10 +171,18 @@ _GPT = Maker(
 _GPT_OSS = _GPT._replace(request=60)
 _GEMINI = Maker(
     words=1,
+    signs=1.15,
+    lines=1,
+    ends=0,
+    spaced=0.6,
     digits=1,
-    ideograph=0.65,
-    syllable=0.5,
-    foreign=0.25,
+    european=0.04,
+    ideograph=0.55,
+    kana=0.395,
+    hangul=0.63,
+    cyrillic=0.245,
+    foreign=0.33,
+    sealed=False,
     request=0,
     message=0,
     call=12,
@@ -151,11 +191,72 @@ _GEMINI = Maker(
     schema=_json_if_any,
     picture=_crops,
 )
-_ANYBODY = _GPT._replace(message=4, tools=60, tool=20, call=20, schema=_json, picture=_area)
+_ANYBODY = _GPT._replace(message=4, tools=60, tool=20, call=12, schema=_json, picture=_area)
+_LLAMA = _ANYBODY._replace(
+    request=20,
+    message=5,
+    tools=95,
+    tool=20,
+    call=10,
+    european=0.125,
+    ideograph=0.745,
+    kana=0.62,
+    hangul=0.73,
+    cyrillic=0.32,
+    foreign=0.435,
+)
+_QWEN = _ANYBODY._replace(
+    request=3,
+    message=5,
+    tools=210,
+    tool=20,
+    call=16,
+    digits=1,
+    european=0.12,
+    ideograph=0.57,
+    kana=0.58,
+    hangul=0.8,
+    cyrillic=0.34,
+    foreign=0.42,
+)
+_DEEPSEEK = _ANYBODY._replace(
+    request=2,
+    message=1,
+    words=1.05,
+    signs=1.05,
+    european=0.1,
+    ideograph=0.52,
+    kana=0.625,
+    hangul=0.81,
+    cyrillic=0.31,
+    foreign=0.43,
+)
+_MISTRAL = _ANYBODY._replace(
+    request=1,
+    message=2,
+    tools=12,
+    tool=24,
+    words=1.06,
+    digits=1,
+    european=0.04,
+    ideograph=0.93,
+    kana=0.61,
+    hangul=0.63,
+    cyrillic=0.305,
+    foreign=0.315,
+)
+_GLM = _ANYBODY._replace(tools=110)
+_GEMMA = _GEMINI._replace(request=4, message=5)
 _MAKERS = (
     (re.compile(r"claude-(?:opus-4[.-][7-9]|[a-z]+-[5-9])"), _NEWER_CLAUDE),
     (re.compile(r"claude|^anthropic(?::|$)"), _CLAUDE),
-    (re.compile(r"gemini|gemma|^google(?::|$)"), _GEMINI),
+    (re.compile(r"gemma"), _GEMMA),
+    (re.compile(r"gemini|^google(?::|$)"), _GEMINI),
     (re.compile(r"gpt-oss"), _GPT_OSS),
+    (re.compile(r"(?i)\bllama"), _LLAMA),
+    (re.compile(r"(?i)qwen"), _QWEN),
+    (re.compile(r"(?i)deepseek"), _DEEPSEEK),
+    (re.compile(r"(?i)mi[sx]tral|pixtral|(?:code|dev|magi|mini)stral"), _MISTRAL),
+    (re.compile(r"(?i)\bglm"), _GLM),
     (re.compile(r"gpt|\bo\d|^openai(?::|$)"), _GPT),
 )
