@@ -149,6 +149,16 @@ def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it_d4():
     assert view(history, GPT)[1].content == said[1:]
 
 
+@pytest.mark.parametrize("status", [MessageStatus.ERROR, MessageStatus.CANCELLED])
+def test_leftovers_of_a_reply_that_is_not_whole_stay_behind_d4(status):
+    """A provider refuses a part of its reasoning."""
+    writer = Writer()
+    raw = {"scope": {"provider": "anthropic"}, "notes": {"0": [{"signature": "s"}]}}
+    cut = say(writer, TextBlock("b"), provider_raw=raw, status=status)
+    shown = view([ask(writer), cut, ask(writer)], SONNET)
+    assert (shown[1].content, shown[1].metadata.provider_raw) == (cut.content, None)
+
+
 def test_leftovers_are_not_placed_by_positions_that_have_changed_d4():
     """A signature would go to another block than it was given for."""
     writer = Writer()
