@@ -264,6 +264,8 @@ def _check(messages, station, aloud, options):
     shown = view(messages, station.model, aloud)
     assert view(shown, station.model, aloud) == shown
     assert validate_session(shown) == []
+    spoken = [message for message in shown if message.role is not Role.SYSTEM]
+    assert not spoken or spoken[0].role is Role.USER
     known = {"tools": (READ,), "tool_ids": ToolIdMap(wire_ids(messages))}
     asked = request(station.model, shown, **{**known, **options})
     posted = station.dialect().to_wire(asked).body
