@@ -18,6 +18,7 @@ from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import (
     ContentBlock,
     Message,
+    RedactedThinkingBlock,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -44,7 +45,7 @@ _REASONS = (
         r"thoughtSignature",
     ),
     ("a summary is made of it", r"context_management|compaction"),
-    ("thinking that is switched on brings words", r"\"thinking\": {\"budget|adaptive|MAGIC"),
+    ("thinking that is switched on brings words", r"\"thinking\": {\"budget|adaptive"),
 )
 _KINDS = {
     "reasoning": "call",
@@ -176,6 +177,8 @@ def _block(part: dict[str, Any]) -> ContentBlock:
         return ToolResultBlock("tu_1", (TextBlock(_text(said)),))
     if part.get("type") == "thinking":
         return ThinkingBlock(part["thinking"])
+    if part.get("type") == "redacted_thinking":
+        return RedactedThinkingBlock(part["data"])
     return TextBlock(_text(part))
 
 
