@@ -203,6 +203,8 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     latency_ms: int
     message: Message | None = None
     """What had arrived by then, if anything, with status `error` or `cancelled`."""
+    cut_calls: Mapping[str, str] = {}
+    """The tools of calls that had begun to arrive, by the id of the call; none of them ran."""
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from yourtool.config import Limits
-from yourtool.deltas import MessageComplete, Notice, TextDelta, TokenUsage
+from yourtool.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
 from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events import (
@@ -21,7 +21,7 @@ from yourtool.events import (
     TurnCompleted,
 )
 from yourtool.invariants import validate, validate_session
-from yourtool.messages import MessageStatus, Role, StopReason, ToolUseBlock
+from yourtool.messages import MessageStatus, Role, StopReason, TextBlock, ToolUseBlock
 from yourtool.providers.retry import Retrying
 from yourtool.providers.scripted import (
     Scripted,
@@ -189,6 +189,18 @@ async def test_a_failed_request_keeps_the_partial_text_and_the_session_usable(be
     assert partial.text == "I was saying"
     await play(session.send("go on"))
     assert session.state.messages[-1].text == "fine"
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_call_that_the_end_of_a_request_cut_is_told_and_never_kept(bench):
+    script = [says("Look:") + calls("list_dir", path=".") + fails(NetworkError("the line broke"))]
+    session = await bench.session(Checked(Scripted(script)))
+    events = await play(session.send("look"))
+    (start,) = (event for event in events if isinstance(event, ToolUseStart))
+    (failed,) = (event for event in events if isinstance(event, LlmCallFailed))
+    assert failed.cut_calls == {start.tool_use_id: "list_dir"}
+    assert session.state.messages[-1].content == (TextBlock("Look:"),)
     assert valid(session)
     await session.close()
 

@@ -104,7 +104,9 @@ class Session:
             message=self.message(Role.ASSISTANT, *content, usage_extra=extra),
         )
 
-    def call_failed(self, words: str = "broken", error_class: str = "server_error", message=None):
+    def call_failed(
+        self, words: str = "broken", error_class: str = "server_error", message=None, **more
+    ):
         return self._fact(
             LlmCallFailed,
             model="acme:big",
@@ -116,6 +118,7 @@ class Session:
             retry_count=0,
             latency_ms=5,
             message=message,
+            **more,
         )
 
     def called(self, use: ToolUseBlock, effects: SideEffects = SideEffects.EXECUTE) -> Event:

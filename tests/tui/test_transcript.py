@@ -138,6 +138,11 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
             "stopped", "cancelled", session.message(Role.ASSISTANT, TextBlock("half an ans"))
         ),
         session.cancelled(),
+        session.started("four"),
+        ToolUseStart(message_id="m", content_block_index=0, tool_use_id="tu_9", tool_name="glob"),
+        ToolUseEnd(message_id="m", content_block_index=0, tool_use_id="tu_9", final_input={}),
+        session.call_failed("cut", "network", cut_calls={"tu_9": "glob"}),
+        session.cancelled(),
     ]
     live, resumed = Stage(), Stage()
     async with live.run_test(size=(70, 60)) as pilot:
@@ -147,6 +152,7 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
         await pilot.pause()
         assert resumed.shown() == shown
     assert "(cancelled)" in shown and "half an ans" in shown and "unpriced" in shown
+    assert "⊘ glob" in shown
 
 
 async def test_r_tui_08_resuming_lays_out_no_more_than_a_screenful(session):

@@ -299,6 +299,7 @@ async def _failed(
             retry_count=retry_count,
             latency_ms=latency_ms,
             message=None if partial is None else _partial(turn, partial, info),
+            cut_calls={} if partial is None else _cut_calls(partial),
         ),
         parent=turn.parent,
     )
@@ -337,6 +338,12 @@ def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | 
         metadata=metadata if cancelled else replace(metadata, error=error),
         created_at=now(),
     )
+
+
+def _cut_calls(reply: MessageComplete) -> dict[str, str]:
+    return {
+        block.id: block.name for block in reply.final_content if isinstance(block, ToolUseBlock)
+    }
 
 
 def _milliseconds_since(started: float) -> int:

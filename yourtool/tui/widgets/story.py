@@ -348,6 +348,8 @@ class Story:
         cancelled = event.error_class == ErrorClass.CANCELLED
         if event.message is not None:
             self._content(event.message.content)
+        for tool_use_id, name in event.cut_calls.items():
+            self._card(tool_use_id, name).ends("cancelled", "", None, {})
         self._end_message(cancelled=cancelled)
         if not cancelled:
             way_out = advice(event, self._retry_key)
