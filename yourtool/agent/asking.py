@@ -15,7 +15,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
     """Return the next request of the turn, with ids of its own, and what to say of it once."""
     model, wishes = turn.model, turn.wishes
     tools = turn.toolbox.definitions if model.capabilities.supports_tools else ()
-    conversation = hygiene.view(turn.state.conversation, model, turn.thinking_on_swap)
+    conversation = hygiene.view(turn.state.conversation_for(model.id), model, turn.thinking_on_swap)
     places = Places(turn.blobs, turn.workspace.root)
     messages, left_out = fitted((*turn.system, *conversation), model, places)
     request = Request(

@@ -6,7 +6,7 @@ reply is stored without its calls, and exactly one terminal fact closes the turn
 
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 
@@ -44,6 +44,7 @@ from yourtool.messages import (
     UsageExtra,
     now,
 )
+from yourtool.models import Model
 from yourtool.providers.base import Request
 from yourtool.providers.catalogue.prices import cost
 
@@ -95,21 +96,8 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
 
 
 async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
-    if (reached := await spend_allowance(turn)) is not None:
-        yield Notice(level="warning", text=reached)
-        return
+    calls: Sequence[ToolUseBlock] = ()
     while True:
-        reply: LlmCallCompleted | None = None
-        async with aclosing(_ask(turn)) as events:
-            async for event in events:
-                yield event
-                if isinstance(event, LlmCallCompleted):
-                    reply = event
-        if reply is None:
-            return
-        calls = reply.message.tool_uses
-        if not calls and reply.stop_reason is not StopReason.PAUSE_TURN:
-            return
         if (reached := await spend_allowance(turn)) is not None:
             yield Notice(level="warning", text=reached)
             async with aclosing(refuse_all(calls, turn, reached)) as refusals:
@@ -124,6 +112,22 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
                     results.append(event.message)
         if results and all(result.metadata.terminate for result in results):
             return
+        cut, last = turn.state.cuts.get(turn.model.id), None
+        async with aclosing(_ask(turn)) as events:
+            async for event in events:
+                yield event
+                if isinstance(event, LlmCallCompleted | LlmCallFailed):
+                    last = event
+        if isinstance(last, LlmCallCompleted):
+            calls = last.message.tool_uses
+            if not calls and last.stop_reason is not StopReason.PAUSE_TURN:
+                return
+        else:
+            has_room = turn.state.cuts.get(turn.model.id) != cut
+            if last is None or last.message is not None or last.cut_calls or not has_room:
+                return
+            yield Notice(level="warning", text=_room_made(turn.model))
+            calls = ()
 
 
 async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
@@ -170,6 +174,13 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
         raise Interrupted
     async for event in _completed(turn, complete):
         yield event
+
+
+def _room_made(model: Model) -> str:
+    return (
+        f"The conversation is too long for `{model.id}`: what tools returned long ago is left out"
+        " of what it is sent from now on. The session keeps all of it, and a larger model gets it."
+    )
 
 
 def _demand_valid(request: Request) -> None:

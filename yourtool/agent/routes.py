@@ -76,17 +76,18 @@ class Routes:
 
         What the model counted in this session already is the measure.
         """
-        guess = self._guess((*state.conversation, *said), model_id)
+        conversation = state.conversation_for(model_id)
+        guess = self._guess((*conversation, *said), model_id)
         if (counted := state.counted.get(model_id)) is None:
             return guess
-        sent = [message for message in state.conversation if message.id < counted.message.id]
+        sent = [message for message in conversation if message.id < counted.message.id]
         return calibrated(guess, self._guess(sent, model_id), counted.prompt_tokens)
 
     def parts(self, state: State) -> list[tuple[str, int]]:
         """Return of what the next request consists; together they are its estimated tokens."""
         model_id = self.expected(state).id
         by_role: dict[str, list[Message]] = {}
-        for message in state.conversation:
+        for message in state.conversation_for(model_id):
             by_role.setdefault(message.role, []).append(message)
         guesses = [
             ("system prompt", estimate_tokens(self._system, (), model_id)),

@@ -3,6 +3,8 @@
 import bisect
 from decimal import Decimal
 
+from yourtool.agent.window import lightened, next_cut
+from yourtool.errors import ErrorClass
 from yourtool.events import (
     AnyFact,
     LlmCallCompleted,
@@ -60,6 +62,8 @@ class State:
         """Size of the conversation at the end of the last request."""
         self.counted: dict[str, LlmCallCompleted] = {}
         """The last request of each model whose tokens its provider counted."""
+        self.cuts: dict[str, str] = {}
+        """By the model that found the conversation too long: up to which message outputs go."""
         self.open_turn: TurnStarted | None = None
         """The turn that has no terminal fact yet."""
         self.open_calls: dict[str, LlmCallCompleted] = {}
@@ -78,6 +82,10 @@ class State:
             for message in self.messages
             if message.id not in self._left_out and message.metadata.audience is not Audience.USER
         ]
+
+    def conversation_for(self, model_id: str) -> list[Message]:
+        """What requests to a model are made of: the conversation, as far as it has room for it."""
+        return lightened(self.conversation, self.cuts.get(model_id))
 
     @property
     def prompts(self) -> list[Message]:
@@ -107,6 +115,8 @@ class State:
             case LlmCallFailed(message=message):
                 self.last_error = fact
                 self._add(message)
+                if fact.error_class == ErrorClass.CONTEXT_OVERFLOW:
+                    self._make_room(fact.model)
             case ShellRan(message=message):
                 self._add(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
@@ -116,6 +126,10 @@ class State:
                 self.open_turn = None
             case _:
                 pass
+
+    def _make_room(self, model_id: str) -> None:
+        if (cut := next_cut(self.conversation, self.cuts.get(model_id))) is not None:
+            self.cuts[model_id] = cut
 
     def _begin(self, message: Message | None) -> None:
         """Take up a prompt; None: the last one is tried again."""
