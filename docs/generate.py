@@ -35,8 +35,10 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.outcome import Result
+from yourtool.paths import Paths
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
@@ -191,7 +193,27 @@ def providers_table() -> str:
     table = [f"| | {names} | others with `chat` |", f"|---|---{'|---' * len(rows)}|"]
     found = [_carried(row) for row in (*rows, _ELSEWHERE)]
     table += [f"| {what} | {' | '.join(each[what] for each in found)} |" for what in found[0]]
-    return "\n".join([*head, "", *table]) + "\n"
+    most = [f"| at most | {names} | others |", table[1]]
+    nobody = Paths(home=ROOT / "docs", data=ROOT, state=ROOT, cache=ROOT)  # adds no model
+    shipped = {model.id: model for model in Catalogue.load(nobody).all()}
+    limits = [_limits(shipped.get(row.default_model or "")) for row in (*rows, _ELSEWHERE)]
+    most += [f"| {what} | {' | '.join(each[what] for each in limits)} |" for what in limits[0]]
+    return "\n".join([*head, "", *table, "", *most]) + "\n"
+
+
+def _limits(model: Model | None) -> dict[str, str]:
+    """Say what a request may hold at a provider's default model; None: at one without a row."""
+    can = model.capabilities if model else AdapterCapabilities()
+    return {
+        "a picture (`max_image_bytes`)": _size(can.max_image_bytes),
+        "a PDF or a recording (`max_file_bytes`)": _size(can.max_file_bytes),
+        "pictures in a request (`max_images`)": f"{can.max_images:,}",
+        "all that is sent (`max_request_bytes`)": _size(can.max_request_bytes),
+    }
+
+
+def _size(number: int) -> str:
+    return f"{number / 10**6:g} MB" if number % 10**5 == 0 else f"{number / 2**20:g} MiB"
 
 
 def _carried(row: ProviderRow) -> dict[str, str]:
