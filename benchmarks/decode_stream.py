@@ -8,6 +8,7 @@ per event of the bytes-to-events path, of the same inside an adapter, and of bar
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -91,7 +92,7 @@ def translate(dialect: Dialect, body: bytes) -> int:
     return events
 
 
-def best(work: object, *arguments: object) -> float:
+def best(work: Callable[..., object], *arguments: object) -> float:
     """Return the shortest of several runs in seconds."""
     times: list[float] = []
     for _ in range(RUNS):

@@ -120,7 +120,7 @@ def _ending(turn: Turn) -> list[bytes]:
         call = {"index": 0, "id": f"call_{time.time_ns()}", "type": "function"}
         ended = [_event({"tool_calls": [{**call, "function": function}]}), _event({}, "tool_calls")]
     usage = {"prompt_tokens": 1000, "completion_tokens": len(turn.pieces), "total_tokens": 2000}
-    last = {**_HEAD, "choices": [], "usage": usage}
+    last: dict[str, Any] = {**_HEAD, "choices": [], "usage": usage}
     return [*ended, b"data: " + json.dumps(last).encode() + b"\n\n", b"data: [DONE]\n\n"]
 
 

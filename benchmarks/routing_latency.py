@@ -35,7 +35,7 @@ def measure() -> dict[str, float]:
         unavailable = availability.reason(model_id)
         return obstacle(MODELS[model_id], needs, configured=None, unavailable=unavailable)
 
-    taken: list[float] = []
+    decided, taken = decide(WISHES, NEEDS, check), list[float]()
     for _ in range(ROUNDS):
         started = time.perf_counter()
         decided = decide(WISHES, NEEDS, check)

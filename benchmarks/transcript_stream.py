@@ -23,7 +23,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from fcntl import ioctl
 from pathlib import Path
 
@@ -76,7 +76,7 @@ class Marks:
         partial.rename(self._path)
 
 
-async def phases(marks: Marks, stream) -> None:
+async def phases(marks: Marks, stream: Callable[[], Awaitable[None]]) -> None:
     """Stream, settle, idle: with a mark at each border."""
     await asyncio.sleep(1.0)
     marks.set("begin")
@@ -99,7 +99,7 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
     from yourtool.tui.sanitise import Sanitise
     from yourtool.tui.widgets.transcript import Transcript
 
-    class Ours(App):
+    class Ours(App[None]):
         CSS = "Transcript { height: 1fr; } Input { dock: bottom; }"
         ENABLE_COMMAND_PALETTE = False
         net = Sanitise()
@@ -157,7 +157,7 @@ def run_limit(path: str, tokens: int, rate: float, marks: Marks) -> None:
         async def stream(self):
             await self.lines("")
 
-        async def tokens(self, prompt):
+        async def tokens(self, prompt: str):
             async for piece in paced(tokens, rate):
                 yield piece
 

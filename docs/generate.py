@@ -114,12 +114,14 @@ def settings(kind: type[Struct], at: Key = ()) -> Iterator[Setting]:
         if _is_struct(bare):
             yield from settings(bare, key)
         elif get_origin(bare) is dict and _is_struct(get_args(bare)[1]):
-            yield from settings(get_args(bare)[1], (*key, meta.examples[0]))
+            yield from settings(
+                get_args(bare)[1], (*key, str(meta.examples[0]) if meta.examples else "NAME")
+            )
         else:
             factory = field.default_factory
             default = field.default if factory is NODEFAULT else factory()
             example = meta.examples[0] if meta.examples else default
-            yield Setting(key, _kind(bare), default, example, meta.description)
+            yield Setting(key, _kind(bare), default, example, meta.description or "")
 
 
 def template() -> str:
