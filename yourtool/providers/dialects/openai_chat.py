@@ -108,7 +108,9 @@ class OpenAIChat:
 
 def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("id")) or reply.response_id
-    reply.about |= {name: chunk[name] for name in _ABOUT if chunk.get(name)}
+    for name in _ABOUT:
+        if told := chunk.get(name):
+            reply.about[name] = told
     for choice in objects(chunk.get("choices")):
         if choice.get("index"):  # further choices answer the same question again
             continue
@@ -117,10 +119,11 @@ def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         if error := choice.get("error"):
             report = canonical_json({"error": error})
             reply.error = reply.error or refusal(reply.provider, 200, report)
-        yield from _ended(choice, reply)
-        yield from _count(choice.get("usage"), reply)
-    yield from _count(mapping(chunk.get("x_groq")).get("usage"), reply)
-    yield from _count(chunk.get("usage"), reply)
+        if choice.get("finish_reason"):
+            yield from _ended(choice, reply)
+        yield from _count(choice, reply)
+    yield from _count(mapping(chunk.get("x_groq")), reply)
+    yield from _count(chunk, reply)
 
 
 def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
@@ -139,8 +142,10 @@ def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     return _settle(reply)
 
 
-def _count(counters: Any, reply: Reply) -> Iterable[StreamEvent]:
+def _count(holder: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Take the counters, which Moonshot puts beside the delta and Groq into a field of its own."""
+    if not (counters := holder.get("usage")):
+        return ()
     usage = usage_of(mapping(counters), reply)
     return () if usage is None else reply.usage(usage)
 

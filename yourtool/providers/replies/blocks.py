@@ -203,12 +203,15 @@ class GrowingCall(Growing):
     @property
     def is_whole(self) -> bool:
         """Whether the arguments are an object, so that nothing can be added to them."""
-        raw = "".join(self.parts)
-        return raw.rstrip().endswith("}") and parse_arguments(raw)[1] is None
+        last = next((part for part in reversed(self.parts) if not part.isspace()), "")
+        if not last.rstrip().endswith("}"):
+            return False
+        return parse_arguments("".join(self.parts))[1] is None
 
     def has_said(self, fragment: str) -> bool:
         """Whether `fragment` is all of the arguments once more, as some servers send them."""
-        if not self.parts or not fragment.startswith("{"):
+        # No piece is empty, so what is shorter than their number is not all of them.
+        if not self.parts or not fragment.startswith("{") or len(fragment) < len(self.parts):
             return False
         return "".join(self.parts) == fragment and self.is_whole
 
