@@ -1,10 +1,12 @@
 import pytest
 from msgspec.structs import replace
 
+from tests.tui.events import Session
 from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
+from yourtool.messages import StopReason, TextBlock
 from yourtool.routing.availability import STRIKES, Availability
-from yourtool.tui.widgets.summary import headline, outage, recovery
+from yourtool.tui.widgets.summary import TurnSummary, headline, outage, recovery
 
 
 class Clock:
@@ -68,3 +70,30 @@ def test_an_error_inside_a_stream_is_not_said_to_have_the_status_of_success():
     )
     assert headline(inside) == "The provider failed · server_error · acme"
     assert headline(replace(inside, provider_status=502)).endswith("acme, HTTP 502")
+
+
+@pytest.mark.parametrize(
+    ("content", "stop", "detail", "said"),
+    [
+        ("Fine.", StopReason.END_TURN, None, ""),
+        (" \n", StopReason.END_TURN, None, "The model said nothing. `/retry` asks again."),
+        (
+            "",
+            StopReason.ERROR,
+            "MALFORMED_FUNCTION_CALL",
+            "The provider ended the reply with an error (MALFORMED_FUNCTION_CALL)."
+            " `/retry` asks again.",
+        ),
+        ("", StopReason.REFUSAL, None, "The model refused to answer."),
+    ],
+)
+def test_a_reply_that_is_none_is_told_under_it(content, stop, detail, said):
+    session = Session()
+    reply = session.answered(TextBlock(content))
+    metadata = replace(reply.message.metadata, stop_detail=detail)
+    message = replace(reply.message, metadata=metadata)
+    summary = TurnSummary()
+    summary.add(replace(reply, stop_reason=stop, message=message))
+    footer = summary.footer(session.ended(stop))
+    assert footer.source.endswith(said or " s")
+    assert ("again" in footer.source) == ("again" in said)

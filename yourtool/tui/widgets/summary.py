@@ -108,10 +108,11 @@ class TurnSummary:
         self._model_before = (before.model or before._model_before) if before else ""
         self._unpriced = False
         self._estimated = False
+        self._last: LlmCallCompleted | None = None
 
     def add(self, event: LlmCallCompleted) -> None:
         """Count one request."""
-        self.model = event.model
+        self.model, self._last = event.model, event
         if extra := event.message.metadata.usage_extra:
             self._unpriced |= extra.unpriced
             self._estimated |= extra.estimated
@@ -131,7 +132,19 @@ class TurnSummary:
         parts += [f"~{tokens}" if self._estimated else tokens, self._cost(event)]
         if event.wall_time_seconds >= 0.05:
             parts.append(_duration(event.wall_time_seconds))
-        return Footer(parts, _STOPS.get(event.stop_reason, ""))
+        return Footer(parts, _STOPS.get(event.stop_reason, "") or self._oddity())
+
+    def _oddity(self) -> str:
+        """Say what is wrong with a last reply that came whole and is none."""
+        if self._last is None:
+            return ""
+        message = self._last.message
+        if self._last.stop_reason is StopReason.ERROR:
+            told = f" ({message.metadata.stop_detail})" if message.metadata.stop_detail else ""
+            return f"The provider ended the reply with an error{told}. `/retry` asks again."
+        if not message.text.strip() and not message.tool_uses:
+            return "The model said nothing. `/retry` asks again."
+        return ""
 
     def _cost(self, event: TurnCompleted) -> str:
         if self._unpriced:
