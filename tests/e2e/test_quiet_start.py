@@ -35,13 +35,15 @@ def test_r_qlt_01_the_prompt_is_usable_without_one_call_to_the_network(home, tmp
         terminal.wait("a draft that is not sent")
         terminal.send("\x03")
         terminal.wait(lambda screen: "a draft that" not in screen)
+        assert not log.exists(), log.read_text()
         terminal.say("/models")
         terminal.wait("in use")
         terminal.send("\x1b")
         terminal.wait(lambda screen: "in use" not in screen)
         terminal.say("/quit")
         assert terminal.end() == 0
-    assert not log.exists(), log.read_text()
+    asked = log.read_text().splitlines()
+    assert asked and all("('127.0.0.1', " in call for call in asked), "`/models` asks this machine"
     assert [path.name for path in work.iterdir()] == ["a.txt"]
     with Terminal((*YOURTOOL, "-p", "hi"), cwd=work, env=env) as terminal:
         assert terminal.end() == 75
