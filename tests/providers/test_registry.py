@@ -14,6 +14,7 @@ from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.catalogue.local_servers import own_models
 from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow
 
@@ -225,13 +226,13 @@ async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
     listed = b'{"data":[{"id":"claude-x"}]}'
     with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
         registry = open_registry({"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.url})
-        [found] = await registry.own_models("anthropic")
+        [found] = await own_models(registry, "anthropic")
         [(_, headers, _)] = server.requests
     assert (found.id, found.known, found.price) == ("anthropic:claude-x", False, None)
     assert (headers["x-api-key"], headers["anthropic-version"]) == (CANARY, "2023-06-01")
-    assert await registry.own_models("demo") == ()
+    assert await own_models(registry, "demo") == ()
     with pytest.raises(AuthError, match="has no key"):
-        await registry.own_models("openai")
+        await own_models(registry, "openai")
 
 
 def test_a_server_found_later_is_attached_and_never_replaces_another(open_registry):

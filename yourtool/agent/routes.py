@@ -23,6 +23,7 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import Model
+from yourtool.providers.catalogue.local_servers import own_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import Registry
@@ -145,7 +146,7 @@ class Routes:
         if model.known or not rows or rows[0].needs_key:
             return
         with suppress(AdapterError):
-            self.catalogue.learn(await self._registry.own_models(model.provider))
+            self.catalogue.learn(await own_models(self._registry, model.provider))
 
     def swap_target(self, name: str, state: State) -> Model:
         """Return the model that `name` means, if it can take the session as it stands.

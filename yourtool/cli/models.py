@@ -18,7 +18,7 @@ from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import probed
-from yourtool.providers.catalogue.local_servers import discover
+from yourtool.providers.catalogue.local_servers import discover, own_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 
@@ -109,7 +109,7 @@ def _age(told: datetime | None, now: datetime) -> str:
 
 async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:
     try:
-        return await registry.own_models(provider)
+        return await own_models(registry, provider)
     except AdapterError as error:
         return f"The models of `{provider}` are not known: {error}."
 

@@ -5,8 +5,8 @@ nothing until a request needs them.
 """
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -121,21 +121,21 @@ class Registry:
         """Add a provider that was found while the program runs; one that is known stays."""
         self._rows.setdefault(row.name, row)
 
-    async def own_models(self, provider: str) -> tuple[Model, ...]:
-        """Ask a provider what models it has, described as far as it describes them.
+    @asynccontextmanager
+    async def connection(
+        self, provider: str
+    ) -> AsyncGenerator[tuple[ProviderRow, Transport], None]:
+        """Open a transport of its own to a provider, for what is no request to a model.
 
         Raises:
-            AdapterError: it cannot be used, or gave no list.
+            AuthError: it cannot be used.
         """
         if (why := self.why_not(provider)) is not None:
             raise AuthError(why)
         row = self._rows[provider]
-        if row.api == "scripted":
-            return ()
         transport = self._transport(row)
         try:
-            servers = import_module("yourtool.providers.catalogue.local_servers")
-            return await servers.own_models(row, transport)
+            yield row, transport
         finally:
             await transport.close()
 

@@ -12,7 +12,7 @@ from yourtool.providers.catalogue.listings import MOST_MODELS
 from yourtool.providers.catalogue.local_servers import (
     OLLAMA_WINDOW,
     discover,
-    own_models,
+    listed,
     usual_places,
 )
 from yourtool.providers.rows import ProviderRow
@@ -201,7 +201,7 @@ async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, n
     with serve({path: answer}) as server:
         asked = ProviderRow(name="p", api=api, base_url=server.url, label="P")
         transport = HttpxTransport(server.url, {})
-        models = await own_models(asked, transport)
+        models = await listed(asked, transport)
         await transport.close()
     assert [model.wire_name for model in models] == names
     assert not any(model.known or model.price for model in models)
@@ -212,7 +212,7 @@ async def test_a_list_that_cannot_be_had_is_an_error():
     with serve({}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(AdapterError, match="status 404"):
-            await own_models(row("vllm", server), transport)
+            await listed(row("vllm", server), transport)
         await transport.close()
 
 

@@ -26,6 +26,7 @@ from yourtool.providers.catalogue.listings import (
     hosted,
     window_of,
 )
+from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow
 from yourtool.providers.shapes import count, decode, mapping, objects, text
 from yourtool.providers.transports.http import HttpxTransport, Timeouts
@@ -87,12 +88,24 @@ def usual_places(ollama: str) -> tuple[ProviderRow, ...]:
     )
 
 
-async def own_models(row: ProviderRow, transport: Transport) -> tuple[Model, ...]:
-    """Return a provider's own models; Ollama describes them, the others mostly name them.
+async def own_models(registry: Registry, provider: str) -> tuple[Model, ...]:
+    """Ask a provider for its own models; Ollama describes them, the others mostly name them.
+
+    Raises:
+        AdapterError: it cannot be used, or the list could not be had.
+    """
+    async with registry.connection(provider) as (row, transport):
+        return await listed(row, transport)
+
+
+async def listed(row: ProviderRow, transport: Transport) -> tuple[Model, ...]:
+    """Return the models that a provider lists; a script has none.
 
     Raises:
         AdapterError: the list could not be had.
     """
+    if row.api == "scripted":
+        return ()
     if row.api == "ollama":
         return await _ollama(transport, row.name) or ()
     return hosted(row.name, await transport.get(_LISTS.get(row.api, "/models")))
