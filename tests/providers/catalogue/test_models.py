@@ -362,3 +362,22 @@ def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them_r_adp_14
     assert catalogue.get("anthropic:claude-haiku-4-5").capabilities.max_images == 100
     assert catalogue.get("anthropic:claude-sonnet-4-6").capabilities.max_images == 7
     assert catalogue.get("openrouter:openai/gpt-5").capabilities.max_images == unknown.max_images
+
+
+def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_it(load):
+    catalogue = load("[models.'vllm:mine']\n")
+
+    def hear(*ids):
+        catalogue.learn(
+            Model(id=each, wire_name=each, capabilities=AdapterCapabilities()) for each in ids
+        )
+
+    def named():
+        return {model.id for model in catalogue.all()} & {"vllm:mine", "vllm:a", "vllm:b", "lm:c"}
+
+    hear("vllm:mine", "vllm:a")
+    hear("lm:c")
+    hear("vllm:b")
+    assert named() == {"vllm:mine", "vllm:b", "lm:c"}
+    assert catalogue.told_at("vllm:a") is None
+    assert not catalogue.get("vllm:a").known

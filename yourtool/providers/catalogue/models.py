@@ -6,7 +6,7 @@ rows are laid over the shipped ones key by key. Whatever is written wrongly is o
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -121,12 +121,14 @@ class Catalogue:
         )
 
     def learn(self, models: Iterable[Model], at: datetime | None = None) -> None:
-        """Take in what servers say of their models; what the tables say holds, key by key.
+        """Take in what servers say of all their models; what the tables say holds, key by key.
 
-        A model that is described already is not made worse by a guess (`known` is false). `at` is
-        when they said it; None: now.
+        A model that is described already is not made worse by a guess (`known` is false), and one
+        that its server named before and does not name any more is forgotten. `at` is when they
+        said it; None: now.
         """
-        at = at or datetime.now(UTC)
+        at, models = at or datetime.now(UTC), tuple(models)
+        self._forget({model.provider for model in models}, {model.id for model in models})
         for model in models:
             earlier = self._models.get(model.id)
             if earlier is not None and earlier.known and not model.known:
@@ -143,6 +145,12 @@ class Catalogue:
                 price_as_of=told_price,
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
             )
+
+    def _forget(self, providers: Container[str], named: Container[str]) -> None:
+        for model_id in tuple(self._told):
+            is_asked = ModelId.parse(model_id).provider in providers
+            if is_asked and model_id not in named and model_id not in self._rows:
+                del self._told[model_id], self._models[model_id]
 
     def told_at(self, model_id: str) -> datetime | None:
         """Return when a model's own server described it; None: the tables do, or nobody."""
