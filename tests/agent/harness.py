@@ -14,9 +14,9 @@ from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
-from yourtool.agent.session import Session, Surroundings
+from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Wishes
+from yourtool.agent.turn import Budget, Surroundings, Wishes
 from yourtool.config import Limits, Mode
 from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict

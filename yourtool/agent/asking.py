@@ -14,9 +14,11 @@ from yourtool.providers.requests.thinking import asked
 def request_of(turn: Turn) -> tuple[Request, str | None]:
     """Return the next request of the turn, with ids of its own, and what to say of it once."""
     model, wishes = turn.model, turn.wishes
-    tools = turn.toolbox.definitions if model.capabilities.supports_tools else ()
-    conversation = hygiene.view(turn.state.conversation_for(model.id), model, turn.thinking_on_swap)
-    places = Places(turn.blobs, turn.workspace.root)
+    tools = turn.around.toolbox.definitions if model.capabilities.supports_tools else ()
+    conversation = hygiene.view(
+        turn.state.conversation_for(model.id), model, turn.around.thinking_on_swap
+    )
+    places = Places(turn.around.blobs, turn.around.workspace.root)
     messages, left_out = fitted((*turn.system, *conversation), model, places)
     request = Request(
         request_id=new_id(),
@@ -30,9 +32,9 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         tool_choice=wishes.tool_choice,
         output_schema=wishes.output_schema,
         cache=plan_cache(messages, tools, model, wishes.cache_retention),
-        tool_ids=turn.tool_ids,
-        workspace_path=str(turn.workspace.root),
-        blobs_path=str(turn.blobs),
+        tool_ids=turn.around.tool_ids,
+        workspace_path=str(turn.around.workspace.root),
+        blobs_path=str(turn.around.blobs),
         interrupt=turn.interrupt,
     )
     return request, _left_out(left_out, model) if left_out else None
@@ -46,7 +48,7 @@ def options_of(turn: Turn) -> RequestOptions:
     return RequestOptions(
         thinking_level=asked(model, wishes.effort),
         max_tokens=model.capabilities.max_output_tokens,
-        tool_choice=named if has_tools and turn.toolbox.definitions else None,
+        tool_choice=named if has_tools and turn.around.toolbox.definitions else None,
         cache_retention=wishes.cache_retention,
     )
 

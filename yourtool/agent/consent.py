@@ -37,7 +37,7 @@ async def ask(
     _obey(decision, question.title)
     if question.rule is not None and decision.scope is not Scope.ONCE:
         try:
-            turn.gate.grant(question.rule, always=decision.scope is Scope.ALWAYS)
+            turn.around.gate.grant(question.rule, always=decision.scope is Scope.ALWAYS)
         except ConfigError as error:
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
     if decision.note:
@@ -45,10 +45,12 @@ async def ask(
 
 
 async def _answer(question: Confirmation, turn: Turn) -> Decision:
-    seconds = turn.budget.limits.confirmation_timeout_seconds if question.expires_at else None
+    seconds = (
+        turn.around.budget.limits.confirmation_timeout_seconds if question.expires_at else None
+    )
     try:
         async with asyncio.timeout(seconds):
-            return await turn.interrupt.guard(turn.confirm(question))
+            return await turn.interrupt.guard(turn.around.confirm(question))
     except TimeoutError:
         return Decision(verdict=Verdict.TIMEOUT)
 

@@ -90,7 +90,7 @@ def _depends(call: Call, ready: Iterable[Call], turn: Turn) -> bool:
 
     What a call would do to a file that another one is about to change cannot be shown yet.
     """
-    tool = turn.toolbox.get(call.block.name)
+    tool = turn.around.toolbox.get(call.block.name)
     if tool is None or not tool.definition.side_effects.needs_consent:
         return False
     return any(
@@ -122,11 +122,11 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
             )
         call.args = call.tool.parse(block.input)
         subjects = await turn.interrupt.guard(
-            asyncio.to_thread(subjects_of, call.tool, call.args, turn.workspace)
+            asyncio.to_thread(subjects_of, call.tool, call.args, turn.around.workspace)
         )
         context = _context(call, turn)
         call.preview = await turn.interrupt.guard(call.tool.preview(call.args, context))
-        ruling = turn.gate.judge(call.tool, subjects, call.preview)
+        ruling = turn.around.gate.judge(call.tool, subjects, call.preview)
         if ruling.verdict == "deny":
             raise ToolError(ruling.reason, ToolFailure.USER_DENIED)
         if ruling.verdict == "allow":
@@ -153,7 +153,7 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
 
 def _question(call: Call, turn: Turn, rule: str | None) -> Confirmation:
     assert call.tool is not None, "a question is put about a known tool"
-    limit = timedelta(seconds=turn.budget.limits.confirmation_timeout_seconds)
+    limit = timedelta(seconds=turn.around.budget.limits.confirmation_timeout_seconds)
     return Confirmation(
         id=new_id(),
         kind="tool",
@@ -163,13 +163,13 @@ def _question(call: Call, turn: Turn, rule: str | None) -> Confirmation:
         input=call.block.input,
         preview=call.preview,
         rule=rule,
-        expires_at=None if turn.interactive else now() + limit,
+        expires_at=None if turn.around.interactive else now() + limit,
     )
 
 
 def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
-    if (tool := turn.toolbox.get(block.name)) is None:
-        names = ", ".join(f"`{each.name}`" for each in turn.toolbox.definitions)
+    if (tool := turn.around.toolbox.get(block.name)) is None:
+        names = ", ".join(f"`{each.name}`" for each in turn.around.toolbox.definitions)
         raise ToolError(
             f"There is no tool `{block.name}`. The tools are {names}.", ToolFailure.NOT_FOUND
         )
@@ -178,11 +178,11 @@ def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
 
 def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) -> ToolContext:
     return ToolContext(
-        workspace=turn.workspace,
+        workspace=turn.around.workspace,
         tool_use_id=call.block.id,
         emit=emit or call.printed.append,
         cancelled=call.cancelled,
-        spill=turn.spill,
+        spill=turn.around.spill,
         reads=turn.reads,
         approved=call.preview,
         vision=turn.model.capabilities.supports_images,
@@ -195,7 +195,7 @@ async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event,
     running: dict[asyncio.Task[None], Call] = {}
     try:
         while ready or running:
-            while ready and len(running) < turn.budget.limits.tool_concurrency:
+            while ready and len(running) < turn.around.budget.limits.tool_concurrency:
                 turn.interrupt.check()
                 call = ready[0]
                 called = await turn.record(call.called(), parent=call.parent)
@@ -292,7 +292,7 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
         return
     content = output.content + texts(*call.notes)
     if has_bytes(content):
-        content = await asyncio.to_thread(by_hash, turn.blobs, content)
+        content = await asyncio.to_thread(by_hash, turn.around.blobs, content)
     fact = await turn.record(
         ToolCompleted(
             tool_use_id=call.block.id,

@@ -44,23 +44,23 @@ async def spend_allowance(turn: Turn) -> str | None:
         Interrupted: the turn was stopped while the question stood.
     """
     if (reached := _hard_limit(turn)) is not None:
-        turn.budget.reached = reached
+        turn.around.budget.reached = reached
         return reached
     if (reached := _soft_limit(turn)) is None:
         return None
     question = Confirmation(id=new_id(), kind="limit", title=reached)
-    decision = await turn.interrupt.guard(turn.confirm(question))
+    decision = await turn.interrupt.guard(turn.around.confirm(question))
     if decision.verdict is not Verdict.ALLOW:
-        turn.budget.reached = reached
+        turn.around.budget.reached = reached
         return reached
-    limits = turn.budget.limits
+    limits = turn.around.budget.limits
     turn.allowance = turn.requests + limits.max_requests_per_turn
     turn.cost_allowance = turn.cost + limits.max_cost_per_turn_usd
     return None
 
 
 def _hard_limit(turn: Turn) -> str | None:
-    budget = turn.budget
+    budget = turn.around.budget
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
     if budget.max_cost is not None:
@@ -73,7 +73,7 @@ def _hard_limit(turn: Turn) -> str | None:
 
 
 def _soft_limit(turn: Turn) -> str | None:
-    limits = turn.budget.limits
+    limits = turn.around.budget.limits
     if turn.requests >= (turn.allowance or limits.max_requests_per_turn):
         return f"This turn has made {turn.requests} model requests."
     if turn.cost >= (turn.cost_allowance or limits.max_cost_per_turn_usd):

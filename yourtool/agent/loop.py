@@ -148,7 +148,7 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     )
     turn.parent = call.id
     turn.requests += 1
-    turn.budget.requests += 1
+    turn.around.budget.requests += 1
     yield call
     failed_attempts, complete = 0, None
     try:
@@ -209,7 +209,7 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
             provider_tool_ids={
                 call.id: wire
                 for call in calls
-                if (wire := turn.tool_ids.known_wire(turn.model.provider, call.id))
+                if (wire := turn.around.tool_ids.known_wire(turn.model.provider, call.id))
             },
             message=Message(
                 id=reply.message_id,
@@ -237,10 +237,10 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd
-    turn.budget.cost += usage.cost_usd
+    turn.around.budget.cost += usage.cost_usd
     turn.input_errors = dict(reply.tool_input_errors)
     yield fact
-    for said in turn.on_outcome(None):
+    for said in turn.outcome(None):
         yield await turn.record(said, parent=fact.id)
 
 
@@ -262,7 +262,9 @@ def _price(turn: Turn, reply: MessageComplete) -> tuple[Usage, UsageExtra | None
         cached_input_tokens=tokens.cached_input_tokens,
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cost_usd=Decimal(0) if price is None else price,
-        pricing_version="" if price is None else turn.model.price_as_of or turn.pricing_version,
+        pricing_version=""
+        if price is None
+        else turn.model.price_as_of or turn.around.pricing_version,
         latency_ms=reply.latency_ms,
     )
     return usage, None if extra == UsageExtra() else extra
@@ -316,7 +318,7 @@ async def _failed(
     )
     turn.parent = fact.id
     yield fact
-    for said in turn.on_outcome(error_class):
+    for said in turn.outcome(error_class):
         yield await turn.record(said, parent=fact.id)
 
 

@@ -22,9 +22,9 @@ from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.scratch import make_scratch_copy
 from yourtool.agent.secrets import known_secrets, masked
-from yourtool.agent.session import Session, Surroundings
+from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Wishes
+from yourtool.agent.turn import Budget, Surroundings, Wishes
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -18,19 +17,17 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from yourtool.agent.addressing import Addressed, address
-from yourtool.agent.gate import Gate
 from yourtool.agent.loop import run_turn
 from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
-from yourtool.agent.routes import Routes, record_of
+from yourtool.agent.routes import record_of
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Turn, Wishes
+from yourtool.agent.turn import Budget, Surroundings, Turn
 from yourtool.agent.user_shell import UserShell
 from yourtool.blobs import by_hash, has_bytes
-from yourtool.config import Mode, ThinkingOnSwap
+from yourtool.config import Mode
 from yourtool.deltas import Notice
-from yourtool.effects import Confirm
 from yourtool.errors import UsageError
 from yourtool.events import (
     Event,
@@ -54,37 +51,14 @@ from yourtool.messages import (
     now,
 )
 from yourtool.models import Effort, Model
-from yourtool.providers.registry import Registry
 from yourtool.providers.requests.thinking import adjustment, described
-from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.store.leases import Lease
 from yourtool.text import storable
 from yourtool.tools import tree
-from yourtool.tools.base import Toolbox
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.workspace import FileReads
 
 MAX_FILES = 50_000
 """Offered for mentions at the most."""
-
-
-@dataclass(kw_only=True)
-class Surroundings:
-    """What a session is given by whoever opens it."""
-
-    workspace: Workspace
-    registry: Registry
-    routes: Routes
-    toolbox: Toolbox
-    gate: Gate
-    confirm: Confirm
-    budget: Budget
-    spill: Path
-    blobs: Path
-    pricing_version: str
-    wishes: Wishes = field(default_factory=Wishes)
-    thinking_on_swap: ThinkingOnSwap = "drop"
-    interactive: bool = True
-    tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
 
 
 class Session:
@@ -237,8 +211,8 @@ class Session:
                     yield event
         finally:
             self._end(interrupt)
-        if not self.busy and (pending := self.state.pending_model) is not None:
-            yield await self._choose(pending)
+        async for fact in self._settle():
+            yield fact
 
     async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
         """Choose the model of the session by id or alias; None gives the choice back.
@@ -329,8 +303,8 @@ class Session:
                         yield event
         finally:
             self._end(interrupt)
-        if not self.busy and (pending := self.state.pending_model) is not None:
-            yield await self._choose(pending)
+        async for fact in self._settle():
+            yield fact
 
     def _end(self, interrupt: Interrupt) -> None:
         """Be free for the next turn; without effect if that has begun."""
@@ -359,29 +333,22 @@ class Session:
             state=self.state,
             record=self._record,
             interrupt=interrupt,
+            around=around,
             model=model,
             adapter=around.registry.adapter(model),
             routing=record_of(route),
-            pricing_version=around.pricing_version,
             system=system_messages(self.workspace, self.id),
-            toolbox=around.toolbox,
-            tool_ids=around.tool_ids,
-            gate=around.gate,
-            confirm=around.confirm,
-            workspace=around.workspace,
             reads=self._reads,
-            spill=around.spill,
-            blobs=around.blobs,
-            budget=around.budget,
             wishes=around.wishes,
-            thinking_on_swap=around.thinking_on_swap,
             told=self._told,
-            interactive=around.interactive,
-            on_outcome=lambda error: around.routes.outcome(model, error),
-            estimate=lambda: around.routes.estimate(self.state, model.id),
             root=started.id,
             parent=started.id,
         )
+
+    async def _settle(self) -> AsyncGenerator[Event, None]:
+        """Write down a choice that was made meanwhile."""
+        if not self.busy and (pending := self.state.pending_model) is not None:
+            yield await self._choose(pending)
 
     async def _choose(self, model_id: str) -> SessionModelSelected:
         """Write a choice down; an empty id gives it back."""

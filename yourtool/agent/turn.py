@@ -1,6 +1,6 @@
 """What the loop and the dispatcher share during one turn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
+from yourtool.agent.routes import Routes
 from yourtool.agent.state import State
 from yourtool.config import Limits, ThinkingOnSwap
 from yourtool.effects import Confirm
@@ -18,6 +19,7 @@ from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, RoutingDecisionRecord, ToolInputError
 from yourtool.models import CacheRetention, Effort, Model
 from yourtool.providers.base import Adapter, ToolChoice
+from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.base import Toolbox, Workspace
 from yourtool.tools.workspace import FileReads
@@ -50,6 +52,27 @@ class Budget:
 
 
 @dataclass(kw_only=True)
+class Surroundings:
+    """What a session is given by whoever opens it, and each of its turns by the session."""
+
+    workspace: Workspace
+    registry: Registry
+    routes: Routes
+    toolbox: Toolbox
+    gate: Gate
+    confirm: Confirm
+    budget: Budget
+    spill: Path
+    blobs: Path
+    pricing_version: str
+    wishes: Wishes = field(default_factory=Wishes)
+    """Those of the next turn."""
+    thinking_on_swap: ThinkingOnSwap = "drop"
+    interactive: bool = True
+    tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
+
+
+@dataclass(kw_only=True)
 class Turn:
     """One turn: its model is fixed from the first request to the last."""
 
@@ -57,31 +80,16 @@ class Turn:
     state: State
     record: Recorder
     interrupt: Interrupt
+    around: Surroundings
     model: Model
     adapter: Adapter
     routing: RoutingDecisionRecord
-    pricing_version: str
     system: Sequence[Message]
-    toolbox: Toolbox
-    tool_ids: ToolIdMap
-    gate: Gate
-    confirm: Confirm
-    workspace: Workspace
     reads: FileReads
-    spill: Path
-    blobs: Path
-    budget: Budget
     wishes: Wishes
-    interactive: bool
-    on_outcome: Callable[[str | None], Sequence[ProviderUnavailable | ProviderRecovered]]
-    """Told the error class of each finished request (None: success); returns what routing has
-    to say about it."""
-    estimate: Callable[[], int]
-    """Returns how many tokens the next request probably is."""
     root: str
     """Event id of `turn.started`."""
 
-    thinking_on_swap: ThinkingOnSwap = "drop"
     told: set[str] = field(default_factory=lambda: set[str]())
     """What is said once in a session, and has been."""
     parent: str = ""
@@ -100,3 +108,11 @@ class Turn:
         default_factory=lambda: dict[str, ToolInputError]()
     )
     """Calls of the last reply whose arguments were not usable."""
+
+    def estimate(self) -> int:
+        """Guess how many tokens the next request is."""
+        return self.around.routes.estimate(self.state, self.model.id)
+
+    def outcome(self, error_class: str | None) -> Sequence[ProviderUnavailable | ProviderRecovered]:
+        """Take the end of a request into account; None: success. Return what routing says of it."""
+        return self.around.routes.outcome(self.model, error_class)
