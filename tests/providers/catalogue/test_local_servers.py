@@ -95,7 +95,7 @@ async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_too
     pages = {
         "/props": {
             "default_generation_settings": {"n_ctx": 16384},
-            "modalities": {"vision": True},
+            "modalities": {"vision": True, "audio": True},
             "chat_template_caps": {"supports_tools": True},
         },
         "/v1/models": {"data": [{"id": "models/scripted.gguf", "meta": {"n_ctx_train": 99}}]},
@@ -106,6 +106,7 @@ async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_too
     assert [summary(model) for model in found.models] == [
         ("llama-cpp:models/scripted.gguf", 16384, True, True, False, True)
     ]
+    assert [model.capabilities.supports_audio for model in found.models] == [True]
 
 
 async def test_lm_studio_tells_the_loaded_context_new_and_old_r_ease_03():

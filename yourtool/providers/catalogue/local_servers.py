@@ -184,11 +184,12 @@ async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] |
     settings = mapping(props.get("default_generation_settings"))
     if not settings:
         return None
-    able = mapping(props.get("chat_template_caps"))
+    able, takes = mapping(props.get("chat_template_caps")), mapping(props.get("modalities"))
     facts = Facts(
         window=count(settings.get("n_ctx")),
         tools=able.get("supports_tools") is True,
-        images=mapping(props.get("modalities")).get("vision") is True,
+        images=takes.get("vision") is True,
+        audio=takes.get("audio") is True,
     )
     listed = entries(await transport.get("/v1/models"))
     return tuple(described(provider, name, facts) for name, _ in listed)
