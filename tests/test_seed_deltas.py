@@ -28,8 +28,8 @@ from tests.providers.exchanges import (
 )
 from tests.providers.histories import full, reply_metadata
 from tests.providers.rules import broken_rules
+from tests.providers.speakers import DIALECTS, EACH, sse
 from tests.strategies import Writer, histories
-from tests.test_text_safety import DIALECTS, EACH, sse
 from tests.tui.events import Session
 from yourtool.deltas import MessageComplete, TextDelta, ToolUseEnd, ToolUseStart
 from yourtool.effects import SideEffects, ToolHints
@@ -606,7 +606,7 @@ _ENCODED = """
 import sys
 from tests.providers.exchanges import READ, model, request
 from tests.providers.histories import full
-from tests.test_text_safety import DIALECTS
+from tests.providers.speakers import DIALECTS
 for speaks, provider, _ in DIALECTS.values():
     target = model(provider)
     sys.stdout.buffer.write(speaks.to_wire(request(target, full(target), (READ,))).body + b"\\n")

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from tests.agent.harness import Bench, play
 from tests.providers.exchanges import Playback, complete, events_of, model, problems, request
 from tests.providers.histories import reply_metadata
+from tests.providers.speakers import DIALECTS, EACH, sse
 from tests.strategies import Writer
 from yourtool.agent.prompt import system_messages
 from yourtool.config import load_config
@@ -42,11 +43,6 @@ from yourtool.paths import Paths, shipped
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.anthropic import Anthropic
-from yourtool.providers.dialects.google import Google
-from yourtool.providers.dialects.ollama import Ollama
-from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, says
@@ -60,24 +56,11 @@ ANY = st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_fr
     ["\ud83d", "\ude00x", "a\0b", "\ufeffa", "a\u2028b\u2029c\x85d", "\U0001f600", "\ud83d\ude00"]
 )
 HUGE = 2**53 + 1
-DIALECTS = {
-    "anthropic": (Anthropic(), "anthropic", "messages"),
-    "chat": (OpenAIChat(), "openai", "chat"),
-    "openrouter": (OpenAIChat(), "openrouter", "chat"),
-    "responses": (OpenAIResponses(), "openai", "responses"),
-    "google": (Google(), "gemini", "generateContent"),
-    "ollama": (Ollama(), "ollama", "chat"),
-}
-EACH = pytest.mark.parametrize("dialect", DIALECTS)
 SLOW = settings(
     max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-
-
-def sse(*events):
-    return b"".join(b"data: %s\n\n" % event for event in events)
 
 
 def written(value):

@@ -135,6 +135,7 @@ class Bench:
         self.log = Log(self.database)
         self.sessions = Sessions(self.database, root / "locks")
         self.availability = Availability()
+        self.catalogue = Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN, NARROW], "2026-01-01")
 
     async def session(
         self,
@@ -174,7 +175,7 @@ class Bench:
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(
-                Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN, NARROW], "2026-01-01"),
+                self.catalogue,
                 registry,
                 self.availability,
                 toolbox.definitions,

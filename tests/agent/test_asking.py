@@ -93,8 +93,8 @@ async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored_d2(
     can = replace(MODEL.capabilities, supports_prompt_caching=True)
     cached = replace(MODEL, capabilities=can, least_cached_tokens=0)
     script = Scripted([says("one"), says("two")])
+    bench.catalogue.learn(cached.provider, [cached])
     session = await bench.session(script)
-    session._around.routes.catalogue.learn([cached])
     await play(session.send("hi"))
     events = await play(session.send("more"))
     first, second = (each.cache for each in script.requests)
@@ -156,7 +156,7 @@ async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored_
     script = Scripted([says("never")])
     session = await bench.session(script)
     await play(session.select("narrow"))
-    assert await session.objection(*blocks) == why
+    assert session.objection(*blocks) == why
     with pytest.raises(UsageError, match=f"^{why}. Nothing was sent: make it smaller"):
         await play(session.send((TextBlock("look"), *blocks)))
     with pytest.raises(UsageError, match=why):
@@ -170,5 +170,5 @@ async def test_what_waits_is_held_against_the_model_that_is_pending(bench):
     async for event in session.send("hi"):
         if isinstance(event, TurnStarted):
             await play(session.select("blind"))
-            assert await session.objection(image()) == "`openai:blind` takes no images"
+            assert session.objection(image()) == "`openai:blind` takes no images"
     await session.close()

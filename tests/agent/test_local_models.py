@@ -1,10 +1,17 @@
 """Models of a server on this machine, which says itself what they are."""
 
 from tests.agent.harness import User, play
-from tests.providers.catalogue.test_local_servers import SHOWN, serve
+from tests.providers.local_server import serve
 from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.paths import resolve_paths
 
+SHOWN = {
+    "qwen3:8b": {
+        "capabilities": ["completion", "tools"],
+        "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 131_072},
+    },
+    "small": {"capabilities": ["completion"], "model_info": {}},
+}
 PAGES = {
     "/api/tags": {"models": [{"name": "qwen3:8b"}, {"name": "small"}]},
     "/api/show": lambda body: SHOWN[body["model"]],

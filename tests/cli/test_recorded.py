@@ -9,9 +9,16 @@ import pytest
 
 from tests.e2e.terminal import YOURTOOL
 from tests.provider_server import ProviderServer, recorded
-from tests.providers.exchanges import NAMES, exchange, expected
-from tests.providers.replies.test_refusal import CLASSES
-from tests.providers.test_recorded import COUNTERS, SAID, SEVERAL_RESPONSES, responses
+from tests.providers.exchanges import (
+    CLASSES,
+    COUNTERS,
+    NAMES,
+    SAID,
+    SEVERAL_RESPONSES,
+    exchange,
+    expected,
+    responses,
+)
 from yourtool.outcome import Exit
 
 CALLED_HERE = {"gemini": "google", "openai-compat": "compatible"}

@@ -40,6 +40,64 @@ NAMES = [
     for row in json.loads((WIRE / "index.json").read_text("utf-8"))
     if (row["provider"], row["api"]) in OURS
 ]
+SEVERAL_RESPONSES = "openai-responses-90286780"
+"""Its body is the responses to four requests, one after the other, and what is expected is the last
+of them. No server answers one request so, and nothing is read after the end of a response: the body
+is taken apart here."""
+COUNTERS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_creation_input_tokens",
+)
+CLASSES = {
+    "anthropic-messages-290c1ad6": "context_overflow",
+    "anthropic-messages-c4959a8e": "invalid_request",
+    "anthropic-messages-f4476730": "auth",
+    "anthropic-messages-f7e80b21": "invalid_request",
+    "doc-anthropic-429-spend": "rate_limit",
+    "doc-anthropic-500": "server_error",
+    "doc-anthropic-502-html": "server_error",
+    "doc-anthropic-529": "rate_limit",
+    "doc-anthropic-stream-overloaded": "rate_limit",
+    "doc-compat-chat-stream-error-string": "context_overflow",
+    "doc-gemini-503": "server_error",
+    "doc-gemini-stream-error": "server_error",
+    "doc-ollama-400-no-tools": "invalid_request",
+    "doc-ollama-500-load": "server_error",
+    "doc-ollama-stream-error": "other",
+    "doc-openai-chat-429": "rate_limit",
+    "doc-openai-chat-500": "server_error",
+    "doc-openai-chat-stream-error": "server_error",
+    "doc-openai-responses-500": "server_error",
+    "doc-openrouter-200-error": "server_error",
+    "doc-openrouter-402": "invalid_request",
+    "gemini-generate-0020aeb5": "invalid_request",
+    "gemini-generate-0d4b01b1": "rate_limit",
+    "gemini-generate-15f35567": "invalid_request",
+    "gemini-generate-476af0c2": "invalid_request",
+    "ollama-chat-b3fc8b55": "invalid_request",
+    "openai-chat-32844efe": "auth",
+    "openai-chat-384bba4b": "invalid_request",
+    "openai-chat-a2b716eb": "invalid_request",
+    "openai-compat-chat-1b5ad5b7": "invalid_request",
+    "openai-compat-chat-1f945b02": "context_overflow",
+    "openai-compat-chat-4fc55f4d": "rate_limit",
+    "openai-compat-chat-5660631e": "auth",
+    "openai-compat-chat-70a11955": "invalid_request",
+    "openai-compat-chat-70e77c17": "auth",
+    "openai-compat-chat-b75f859e": "invalid_request",
+    "openai-compat-chat-f1f22b77": "invalid_request",
+    "openai-responses-2b989848": "context_overflow",
+    "openai-responses-3aa508dc": "auth",
+    "openai-responses-501de15e": "rate_limit",
+    "openai-responses-50adcd5e": "other",
+    "openai-responses-cf1b1655": "rate_limit",
+    "openrouter-chat-19ec71a1": "invalid_request",
+    "openrouter-chat-4e0a6ca6": "rate_limit",
+    "openrouter-chat-6279632f": "auth",
+}
+"""The class of each recorded error."""
 READ = ToolDefinition(
     name="read_file",
     description="Read a file.",
@@ -60,6 +118,22 @@ def exchange(name: str) -> dict[str, Any]:
 @cache
 def expected(name: str) -> dict[str, Any]:
     return json.loads((WIRE / "expected" / f"{name}.json").read_text("utf-8"))
+
+
+def _is_said(name: str) -> bool:
+    right = expected(name)
+    return bool(right["block_order"] or (right["stop_reason"] and not right["error"]))
+
+
+SAID = [name for name in NAMES if _is_said(name)]
+"""Those in which a reply begins."""
+
+
+def responses() -> list[bytes]:
+    """Return the parts of SEVERAL_RESPONSES."""
+    body = exchange(SEVERAL_RESPONSES)["response"]["body"].encode()
+    begin = b"event: response.created"
+    return [begin + rest for rest in body.split(begin)[1:]]
 
 
 def dialect_of(name: str) -> Dialect:

@@ -13,6 +13,7 @@ from yourtool.messages import ContentBlock, Message, MessageMetadata, Role, Text
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
 from yourtool.providers.base import Adapter, Request
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.tool_ids import ToolIdMap
 
 MODEL = Model(id="demo:x", wire_name="x", capabilities=AdapterCapabilities())
@@ -20,6 +21,21 @@ MODEL = Model(id="demo:x", wire_name="x", capabilities=AdapterCapabilities())
 
 def paths_in(root: Path) -> Paths:
     return Paths(root, root / "data", root / "state", root / "cache")
+
+
+def catalogue_of(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None) -> Catalogue:
+    return Catalogue(
+        (
+            Model(
+                id=name,
+                wire_name="x",
+                capabilities=AdapterCapabilities(),
+                aliases=(aliases or {}).get(name, ()),
+            )
+            for name in ids
+        ),
+        "2026-01-01",
+    )
 
 
 def said(

@@ -5,12 +5,13 @@
 Between two pieces a number is a pause in seconds, and RESET ends the connection with a reset.
 """
 
+import json
 import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 RESET: Literal["reset"] = "reset"
 Piece: TypeAlias = bytes | float | Literal["reset"]
@@ -83,3 +84,22 @@ class LocalServer:
                         time.sleep(float(piece))
             except OSError:
                 pass  # the client went away, as it may
+
+
+def serve(pages: Mapping[str, Any]) -> LocalServer:
+    """Answer paths with JSON; a page may be a function of the body, which is JSON too.
+
+    What is asked at the same time must be asked of one path, so the newest request tells it.
+    """
+
+    def answer(_: dict[str, str], body: bytes) -> list[bytes]:
+        path = server.requests[-1][0].split()[1].partition("?")[0]
+        page = pages.get(path)
+        page = page(json.loads(body)) if callable(page) else page
+        if page is None:
+            return [head(404, 2), b"{}"]
+        text = json.dumps(page).encode()
+        return [head(200, len(text), content_type="application/json"), text]
+
+    server = LocalServer(answer)
+    return server

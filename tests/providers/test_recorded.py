@@ -2,7 +2,19 @@ import re
 
 import pytest
 
-from tests.providers.exchanges import NAMES, complete, exchange, expected, model, play, request
+from tests.providers.exchanges import (
+    COUNTERS,
+    NAMES,
+    SAID,
+    SEVERAL_RESPONSES,
+    complete,
+    exchange,
+    expected,
+    model,
+    play,
+    request,
+    responses,
+)
 from tests.providers.rules import CONTRADICTION, broken_rules
 from yourtool.messages import (
     Receipt,
@@ -13,32 +25,16 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 
-SEVERAL_RESPONSES = "openai-responses-90286780"
-"""Its body is the responses to four requests, one after the other, and what is expected is the last
-of them. No server answers one request so, and nothing is read after the end of a response: the body
-is taken apart here."""
 CONTRADICTS_ITSELF = "openai-responses-0c12a649"
 """Its deltas say `The command ran successfully.` and its final event something longer. What is
 expected is the latter, which is what is read; only the deltas cannot be called back, so they do not
 add up to the content."""
-COUNTERS = (
-    "input_tokens",
-    "output_tokens",
-    "cached_input_tokens",
-    "cache_creation_input_tokens",
-)
 
 
 async def played(name):
     asked = request(model(exchange(name)["provider"]))
     chunks = responses()[-1:] if name == SEVERAL_RESPONSES else None
     return asked, *await play(name, chunks, asked=asked)
-
-
-def responses():
-    body = exchange(SEVERAL_RESPONSES)["response"]["body"].encode()
-    begin = b"event: response.created"
-    return [begin + rest for rest in body.split(begin)[1:]]
 
 
 def blocks(events, kind):
@@ -89,14 +85,6 @@ def _kind(block):
     """The type of a block that only its provider knows; None for a bare signature."""
     rest = (name for name in block if name not in ("text", "thoughtSignature"))
     return block.get("type") or next(rest, None)
-
-
-def _is_said(name):
-    right = expected(name)
-    return right["block_order"] or (right["stop_reason"] and not right["error"])
-
-
-SAID = [name for name in NAMES if _is_said(name)]
 
 
 @pytest.mark.parametrize("name", SAID)

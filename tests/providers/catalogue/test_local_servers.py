@@ -1,18 +1,14 @@
 """Servers that answer as Ollama, llama.cpp, LM Studio and vLLM do, and some that are none."""
 
-import json
-
 import msgspec
 import pytest
 
-from tests.providers.local_server import RESET, LocalServer, chunk, head
+from tests.providers.local_server import RESET, LocalServer, chunk, head, serve
 from yourtool.errors import AdapterError, NetworkError, OtherAdapterError
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.catalogue.listings import MOST_MODELS
 from yourtool.providers.catalogue.local_servers import (
-    OLLAMA_WINDOW,
     discover,
-    listed,
     usual_places,
 )
 from yourtool.providers.rows import ProviderRow
@@ -40,25 +36,6 @@ SHOWN = {
 }
 
 
-def serve(pages):
-    """Answer paths with JSON; a page may be a function of the body.
-
-    What is asked at the same time is asked of one path, so the newest request tells it.
-    """
-
-    def answer(_, body):
-        path = server.requests[-1][0].split()[1].partition("?")[0]
-        page = pages.get(path)
-        page = page(json.loads(body)) if callable(page) else page
-        if page is None:
-            return [head(404, 2), b"{}"]
-        text = json.dumps(page).encode()
-        return [head(200, len(text), content_type="application/json"), text]
-
-    server = LocalServer(answer)
-    return server
-
-
 def row(kind, server):
     [found] = [each for each in usual_places("http://127.0.0.1:11434") if each.name == kind]
     suffix = "" if kind == "ollama" else "/v1"
@@ -82,12 +59,12 @@ async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model_r_ea
         [found] = await discover(places=[row("ollama", server)])
     assert found.row.api == "ollama"
     assert [summary(model) for model in found.models] == [
-        ("ollama:qwen3:8b", OLLAMA_WINDOW, True, False, True, True),
+        ("ollama:qwen3:8b", 32_768, True, False, True, True),
         ("ollama:tuned", 8192, False, True, False, True),
         ("ollama:small", 2048, False, False, False, True),
-        ("ollama:endless", OLLAMA_WINDOW, False, False, False, True),
-        ("ollama:older", OLLAMA_WINDOW, True, False, False, True),
-        ("ollama:gone", OLLAMA_WINDOW, False, False, False, False),
+        ("ollama:endless", 32_768, False, False, False, True),
+        ("ollama:older", 32_768, True, False, False, True),
+        ("ollama:gone", 32_768, False, False, False, False),
     ]
 
 

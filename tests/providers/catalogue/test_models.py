@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.providers.fakes import paths_in
+from tests.providers.fakes import catalogue_of, paths_in
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Model, ModelId, Price
 from yourtool.providers.catalogue.models import Catalogue
@@ -20,21 +20,6 @@ def load(tmp_path):
         return Catalogue.load(paths_in(tmp_path))
 
     return loader
-
-
-def catalogue_of(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None) -> Catalogue:
-    return Catalogue(
-        (
-            Model(
-                id=name,
-                wire_name="x",
-                capabilities=AdapterCapabilities(),
-                aliases=(aliases or {}).get(name, ()),
-            )
-            for name in ids
-        ),
-        "2026-01-01",
-    )
 
 
 def test_the_shipped_tables_hold_the_models_of_the_contract_with_their_prices(load):

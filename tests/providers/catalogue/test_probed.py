@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.catalogue.test_models import catalogue_of
+from tests.providers.fakes import catalogue_of
 from yourtool.config import Config
 from yourtool.credentials import Credentials
 from yourtool.models import AdapterCapabilities, Model
