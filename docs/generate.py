@@ -60,6 +60,7 @@ _ITEM = {"type": "reasoning", "summary": [{"type": "summary_text", "text": _THOU
 _CALL = {"name": _TOOL.name, "arguments": "{}"}
 _PART = {"functionCall": {"name": _TOOL.name}, "thoughtSignature": _SIGNED}
 _CALLS = ("call_1", "call_2")
+_CHAT_CALLS = [{"id": call, "function": _CALL} for call in _CALLS]
 _REPLIES: dict[str, dict[str, Any]] = {
     "messages": {
         "content": [
@@ -79,12 +80,13 @@ _REPLIES: dict[str, dict[str, Any]] = {
             {"type": "reasoning.text", "text": _THOUGHT, "signature": _SIGNED},
             {"type": "reasoning.encrypted", "data": _SEALED},
         ],
-        "tool_calls": [{"id": call, "function": _CALL} for call in _CALLS],
+        "tool_calls": _CHAT_CALLS,
     },
+    "others": {"reasoning_content": _THOUGHT, "tool_calls": _CHAT_CALLS},
     "generate-content": {"parts": [{"text": _THOUGHT, "thought": True}, _PART, _PART]},
     "ollama": {"thinking": _THOUGHT, "tool_calls": [{"function": _CALL}] * 2},
 }
-"""A message with one of everything in each wire format, as its provider sends it."""
+"""A message with one of everything in each wire format; `others` is what most servers with `chat` send."""
 _AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "chat": lambda message: {"choices": [{"message": message}]},
     "generate-content": lambda content: {"candidates": [{"content": content}]},
@@ -114,9 +116,8 @@ def settings(kind: type[Struct], at: Key = ()) -> Iterator[Setting]:
         if _is_struct(bare):
             yield from settings(bare, key)
         elif get_origin(bare) is dict and _is_struct(get_args(bare)[1]):
-            yield from settings(
-                get_args(bare)[1], (*key, str(meta.examples[0]) if meta.examples else "NAME")
-            )
+            name = str(meta.examples[0]) if meta.examples else "NAME"
+            yield from settings(get_args(bare)[1], (*key, name))
         else:
             factory = field.default_factory
             default = field.default if factory is NODEFAULT else factory()
@@ -137,8 +138,7 @@ def template() -> str:
             table = each.key[:-1]
             lines += ["", f"#[{dotted(table)}]"]
         unset = " Not set by default." if each.default is None else ""
-        lines += ["", f"# {each.description}{unset}"] if not table else []
-        lines += [f"# {each.description}{unset}"] if table else []
+        lines += [*([] if table else [""]), f"# {each.description}{unset}"]
         lines.append(f"#{each.key[-1]} = {_toml(each.example)}")
     return "\n".join(lines) + "\n"
 
@@ -221,7 +221,7 @@ def _size(number: int) -> str:
 def _carried(row: ProviderRow) -> dict[str, str]:
     """Say what of a conversation is found again in the request that is made of it."""
     model, dialect = _sample_model(row), dialect_of(row)
-    reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES[row.api]))
+    reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api]))
     logging.disable(logging.WARNING)
     own, foreign, forced, formed = (
         dialect.to_wire(asked).body.decode()
