@@ -360,7 +360,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, kw_only=True, weakref=True):
     """One entry of a conversation."""
 
     id: str

@@ -43,6 +43,14 @@ COUNTED_BY = {
     "mistral-nemo": "openrouter:mistralai/mistral-nemo",
 }
 """Vocabularies, and a model that is guessed by each; `corpus/README.md` says of whom they are."""
+OTHERS = (
+    "anthropic:claude-opus-4-7",
+    "google:gemma-3",
+    "ollama:gpt-oss",
+    "openai-compat:glm-4.6",
+    "somebody:something",
+)
+"""Models of all other makers."""
 UNEXPLAINED = {"openrouter-chat-825fdb47"}
 """Counted as 53 more than its words, its call and its tool are; nothing says of what."""
 MISCOUNTED = {"openai:gpt-4o-2024-08-06", "openrouter:anthropic/claude-4.6-sonnet-20260217"}
@@ -256,6 +264,24 @@ def test_a_count_is_the_measure_of_what_follows_within_reason_r_adp_19(
     assert calibrated(guess, before, counted) == right
 
 
+def test_no_two_makers_share_a_name():
+    models = [*COUNTED_BY.values(), *OTHERS]
+    makers = {maker_of(model) for model in models}
+    assert len({maker.name for maker in makers}) == len(makers) == len(models)
+
+
+def test_a_message_in_the_place_of_another_that_is_gone_is_counted_anew_r_adp_19():
+    for words in range(10, 1_000, 10):
+        assert near(estimate_tokens(user(TextBlock("word " * words)), ()), words)
+
+
+def test_a_message_that_was_counted_is_counted_the_same_again_and_by_each_maker_r_adp_19():
+    messages = user(TextBlock("a word"), ToolUseBlock("tu_1", "read_file", {"path": "a.txt"}))
+    first = {model: estimate_tokens(messages, [READ], model) for model in OTHERS}
+    assert {model: estimate_tokens(messages, [READ], model) for model in OTHERS} == first
+    assert len(set(first.values())) > 2
+
+
 def _guess(prompt):
     return estimate_tokens(prompt.messages, prompt.tools, prompt.model)
 
@@ -266,11 +292,11 @@ def _half(prompt):
 
 def _fitted(maker, told):
     """Return the maker with what fits recorded prompts of it best around tools and calls."""
-    bare = maker._replace(**dict.fromkeys(AROUND, 0))
+    bare = _around(maker, (0, 0, 0))
+    one = [_around(maker, costs) for costs in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
     rows = []
     for prompt in told:
         words = counted_by(bare, prompt.messages, prompt.tools)
-        one = [bare._replace(**{name: 1}) for name in AROUND]
         times = [counted_by(each, prompt.messages, prompt.tools) - words for each in one]
         rows.append((words, times, prompt.tokens))
 
@@ -283,4 +309,9 @@ def _fitted(maker, told):
         for at in 3 * tuple(range(len(costs))):
             nearby = (max(0, costs[at] + step * times) for times in range(-4, 5))
             costs[at] = min(nearby, key=lambda cost: off([*costs[:at], cost, *costs[at + 1 :]]))
-    return maker._replace(**dict(zip(AROUND, costs, strict=True)))
+    return _around(maker, costs)
+
+
+def _around(maker, costs):
+    named = dict(zip(AROUND, costs, strict=True))
+    return maker._replace(name=f"{maker.name} {named}", **named)

@@ -14,6 +14,8 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from weakref import ReferenceType, ref
 
 from yourtool.effects import ToolDefinition
 from yourtool.messages import (
@@ -75,8 +77,10 @@ _LARGEST_PICTURE = 1_600
 _HEADER = 64 * 1024
 _MOST_OFF = 1.3
 _MOST_COUNTS = 32_768
-_counts: dict[tuple[int, int, Maker], float] = {}
+_counts: dict[tuple[int, int, str], float] = {}
 """What texts were counted as, so that a request counts only what is new; the texts may go."""
+_said: dict[tuple[int, str], tuple[ReferenceType[Message], float]] = {}
+"""What whole messages were counted as, by their places in memory, as long as they are there."""
 
 
 def estimate_tokens(
@@ -88,15 +92,8 @@ def estimate_tokens(
 
 def counted_by(maker: Maker, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
     """Guess how many tokens the messages and the tools are as a maker counts."""
-    said = sum(
-        maker.message + sum(_block(block, maker) for block in message.content)
-        for message in messages
-    )
-    offered = sum(
-        maker.tool
-        + _words(f"{tool.name}\n{tool.description}\n{maker.schema(tool.input_schema)}", maker)
-        for tool in tools
-    )
+    said = sum(_message(message, maker) for message in messages)
+    offered = sum(_tool(tool, maker) for tool in tools)
     around = (maker.request if messages else 0) + (maker.tools if tools else 0)
     return round(around + said + offered)
 
@@ -119,6 +116,24 @@ def calibrated(estimate: int, last_estimate: int, last_actual: int) -> int:
     if grown < 0:
         return max(1, round(estimate * ratio))
     return round(last_actual + grown * min(_MOST_OFF, max(1 / _MOST_OFF, ratio)))
+
+
+def _message(message: Message, maker: Maker) -> float:
+    key = id(message), maker.name
+    kept = _said.get(key)
+    if kept is not None and kept[0]() is message:
+        return kept[1]
+    tokens = maker.message + sum(_block(block, maker) for block in message.content)
+    if len(_said) >= _MOST_COUNTS:
+        _said.clear()
+    _said[key] = ref(message), tokens
+    return tokens
+
+
+@lru_cache(maxsize=1_024)
+def _tool(tool: ToolDefinition, maker: Maker) -> float:
+    schema = maker.schema(tool.input_schema)
+    return maker.tool + _words(f"{tool.name}\n{tool.description}\n{schema}", maker)
 
 
 def _block(block: ContentBlock, maker: Maker) -> float:
@@ -144,7 +159,7 @@ def _sealed(data: str) -> float:
 
 
 def _words(text: str, maker: Maker) -> float:
-    key = hash(text), len(text), maker
+    key = hash(text), len(text), maker.name
     if (tokens := _counts.get(key)) is None:
         if len(_counts) >= _MOST_COUNTS:
             _counts.clear()

@@ -21,6 +21,8 @@ from yourtool.providers.shapes import mapping, objects, text
 class Maker(NamedTuple):
     """How a maker's models count; in tokens."""
 
+    name: str
+    """No two makers share it: what was counted is kept by it."""
     words: float
     """Weight of words, next to what is common."""
     signs: float
@@ -124,6 +126,7 @@ def _crops(width: int, height: int) -> float:
 
 
 _CLAUDE = Maker(
+    name="claude",
     words=1.06,
     signs=1.18,
     lines=0.55,
@@ -145,8 +148,9 @@ _CLAUDE = Maker(
     schema=_json,
     picture=_area,
 )
-_NEWER_CLAUDE = _CLAUDE._replace(words=1.35, signs=1.55, lines=0.7)
+_NEWER_CLAUDE = _CLAUDE._replace(name="newer claude", words=1.35, signs=1.55, lines=0.7)
 _GPT = Maker(
+    name="gpt",
     words=1,
     signs=1,
     lines=1,
@@ -168,8 +172,9 @@ _GPT = Maker(
     schema=_outline,
     picture=_tiles,
 )
-_GPT_OSS = _GPT._replace(request=60)
+_GPT_OSS = _GPT._replace(name="gpt-oss", request=60)
 _GEMINI = Maker(
+    name="gemini",
     words=1,
     signs=1.15,
     lines=1,
@@ -191,8 +196,11 @@ _GEMINI = Maker(
     schema=_json_if_any,
     picture=_crops,
 )
-_ANYBODY = _GPT._replace(message=4, tools=60, tool=20, call=12, schema=_json, picture=_area)
+_ANYBODY = _GPT._replace(
+    name="anybody", message=4, tools=60, tool=20, call=12, schema=_json, picture=_area
+)
 _LLAMA = _ANYBODY._replace(
+    name="llama",
     request=20,
     message=5,
     tools=95,
@@ -206,6 +214,7 @@ _LLAMA = _ANYBODY._replace(
     foreign=0.435,
 )
 _QWEN = _ANYBODY._replace(
+    name="qwen",
     request=3,
     message=5,
     tools=210,
@@ -220,6 +229,7 @@ _QWEN = _ANYBODY._replace(
     foreign=0.42,
 )
 _DEEPSEEK = _ANYBODY._replace(
+    name="deepseek",
     request=2,
     message=1,
     words=1.05,
@@ -232,6 +242,7 @@ _DEEPSEEK = _ANYBODY._replace(
     foreign=0.43,
 )
 _MISTRAL = _ANYBODY._replace(
+    name="mistral",
     request=1,
     message=2,
     tools=12,
@@ -245,8 +256,8 @@ _MISTRAL = _ANYBODY._replace(
     cyrillic=0.305,
     foreign=0.315,
 )
-_GLM = _ANYBODY._replace(tools=110)
-_GEMMA = _GEMINI._replace(request=4, message=5)
+_GLM = _ANYBODY._replace(name="glm", tools=110)
+_GEMMA = _GEMINI._replace(name="gemma", request=4, message=5)
 _MAKERS = (
     (re.compile(r"claude-(?:opus-4[.-][7-9]|[a-z]+-[5-9])"), _NEWER_CLAUDE),
     (re.compile(r"claude|^anthropic(?::|$)"), _CLAUDE),
