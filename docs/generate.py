@@ -86,7 +86,7 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "generate-content": {"parts": [{"text": _THOUGHT, "thought": True}, _PART, _PART]},
     "ollama": {"thinking": _THOUGHT, "tool_calls": [{"function": _CALL}] * 2},
 }
-"""A message with one of everything in each wire format; `others` is what most servers with `chat` send."""
+"""A message with one of everything in each wire format; `others`: of most servers with `chat`."""
 _AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "chat": lambda message: {"choices": [{"message": message}]},
     "generate-content": lambda content: {"candidates": [{"content": content}]},
