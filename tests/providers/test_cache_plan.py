@@ -21,6 +21,7 @@ from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.rows import BUILT_IN
@@ -81,6 +82,14 @@ def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
     messages = (*system(writer), long)
     assert plan_cache(messages, (READ,), picky, "short").marks == (CacheMark(long.id, 0),)
     assert plan_cache(messages[:2], (READ,), picky, "short").marks == ()
+
+
+def test_a_prefix_is_as_long_as_the_maker_counts_it_whoever_serves_the_model_r_adp_18():
+    long = Writer().message(Role.USER, [TextBlock("word " * 2_000)])
+    least = estimate_tokens([long], (), CLAUDE.id)
+    assert estimate_tokens([long], (), CLAUDE.provider) < least
+    picky = replace(CLAUDE, least_cached_tokens=least)
+    assert plan_cache((long,), (), picky, "short").marks == (CacheMark(long.id, 0),)
 
 
 @pytest.mark.parametrize("target", [SONNET, replace(SONNET, capabilities=AdapterCapabilities())])

@@ -57,12 +57,12 @@ def plan_cache(
     if retention == "none" or not model.capabilities.supports_prompt_caching:
         return CachePlan()
     ids = [message.id for message in messages]
-    size, seen, marks = estimate_tokens((), tools, model.provider), 0, list[CacheMark]()
+    size, seen, marks = estimate_tokens((), tools, model.id), 0, list[CacheMark]()
     if tools and size >= model.least_cached_tokens:
         marks.append(CacheMark(None))
     for end in _ends(messages):
         while seen <= end and size < model.least_cached_tokens:
-            size += estimate_tokens(messages[seen : seen + 1], (), model.provider)
+            size += estimate_tokens(messages[seen : seen + 1], (), model.id)
             seen += 1
         index = _last_block(messages[end])
         is_named = ids.count(ids[end]) == 1  # in a damaged history two may share an id
