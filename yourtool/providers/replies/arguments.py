@@ -1,11 +1,16 @@
 """The arguments of a tool call: text that must be a JSON object, or is none at all."""
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
 
 from yourtool.text import storable_json
+
+_MARKS = re.compile(r'\\.?|["{}]', re.DOTALL)
+_BLANKS = " \t\r\n"
 
 
 def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
@@ -36,6 +41,44 @@ def written(arguments: Any) -> str:
     What is no JSON stays so: a NaN that a lenient server let through is refused with the rest.
     """
     return json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+class Growth:
+    """Whether arguments that come in pieces are an object yet; each piece is read once.
+
+    They are parsed only when the first brace is closed: nothing that follows it can mend them, and
+    blanks alone leave an object what it is.
+    """
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._depth = 0
+        self._is_quoted = False
+        self._held = ""  # a backslash at the end of a piece, whose character is in the next
+        self._is_whole: bool | None = None
+
+    def is_whole(self, pieces: Sequence[str]) -> bool:
+        """Whether `pieces`, which are those of the last time and perhaps more, are an object."""
+        new, self._read = pieces[self._read :], len(pieces)
+        if self._is_whole is None:
+            if any(map(self._closes, new)):
+                self._is_whole = parse_arguments("".join(pieces))[1] is None
+        elif self._is_whole:
+            self._is_whole = not any(piece.strip(_BLANKS) for piece in new)
+        return bool(self._is_whole)
+
+    def _closes(self, piece: str) -> bool:
+        text, self._held = self._held + piece, ""
+        for mark in _MARKS.findall(text):
+            if mark == '"':
+                self._is_quoted = not self._is_quoted
+            elif mark == "\\":
+                self._held = mark
+            elif mark in "{}" and not self._is_quoted:
+                self._depth += 1 if mark == "{" else -1
+                if self._depth <= 0:
+                    return True
+        return False
 
 
 def _decoded(raw: str) -> Any:

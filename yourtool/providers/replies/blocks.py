@@ -23,7 +23,7 @@ from yourtool.messages import (
     ToolInputError,
     ToolUseBlock,
 )
-from yourtool.providers.replies.arguments import parse_arguments
+from yourtool.providers.replies.arguments import Growth, parse_arguments
 from yourtool.providers.shapes import mapping
 from yourtool.text import storable, storable_json
 
@@ -200,20 +200,28 @@ class GrowingCall(Growing):
     _started = False
     _probed = False
 
+    def __init__(self, key: Hashable = None) -> None:
+        super().__init__(key)
+        self._growth = Growth()
+
     @property
     def is_whole(self) -> bool:
         """Whether the arguments are an object, so that nothing can be added to them."""
-        last = next((part for part in reversed(self.parts) if not part.isspace()), "")
-        if not last.rstrip().endswith("}"):
-            return False
-        return parse_arguments("".join(self.parts))[1] is None
+        return self._growth.is_whole(self.parts)
 
     def has_said(self, fragment: str) -> bool:
         """Whether `fragment` is all of the arguments once more, as some servers send them."""
-        # No piece is empty, so what is shorter than their number is not all of them.
-        if not self.parts or not fragment.startswith("{") or len(fragment) < len(self.parts):
-            return False
-        return "".join(self.parts) == fragment and self.is_whole
+        at = 0
+        for part in self.parts:  # none is empty, so these are no more steps than characters
+            if not fragment.startswith(part, at):
+                return False
+            at += len(part)
+        return at == len(fragment) and self.is_whole
+
+    def restate(self, text: str) -> None:
+        """Put `text` in the place of all pieces."""
+        super().restate(text)
+        self._growth = Growth()
 
     @property
     def showable(self) -> bool:

@@ -1,0 +1,56 @@
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.providers.replies.arguments import Growth, parse_arguments
+
+AWKWARD = (
+    '{"a":"}","b":{"c":"{"}} ',
+    '{"a":"\\\\","b":"\\"}"}',
+    '{"a":"\\ud83e\\udd8a}"}\n',
+    "{} \xa0",
+    "{} {}",
+    "[{}]",
+    "null",
+    "}{",
+    '"{}"',
+    "\\{}",
+    "",
+)
+
+
+@given(st.sampled_from(AWKWARD) | st.text('{}[]":,\\a1 \n'), st.lists(st.integers(0, 30)))
+def test_arguments_are_whole_as_soon_as_they_are_an_object_however_they_are_cut(text, cuts):
+    growth, pieces = Growth(), []
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    for begin, end in itertools.pairwise(edges):
+        pieces.append(text[begin:end])
+        so_far = text[:end]
+        is_object = bool(so_far.strip()) and parse_arguments(so_far)[1] is None
+        assert growth.is_whole(pieces) is is_object
+        assert growth.is_whole(pieces) is is_object
+
+
+class Counted(list):
+    """Pieces that know how many of them were read."""
+
+    read = 0
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        self.read += len(found)
+        return found
+
+    def __iter__(self):
+        self.read += len(self)
+        return super().__iter__()
+
+
+def test_a_piece_is_not_read_again_with_each_that_follows():
+    growth, pieces = Growth(), Counted()
+    for piece in ['{"a":"', *["{}"] * 500, '"}', *[" "] * 500]:
+        pieces.append(piece)
+        growth.is_whole(pieces)
+    assert growth.is_whole(pieces)
+    assert pieces.read < 3 * len(pieces)
