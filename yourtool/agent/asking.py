@@ -3,7 +3,6 @@
 from yourtool.agent.turn import Turn
 from yourtool.ids import new_id
 from yourtool.messages import RequestOptions
-from yourtool.models import Model
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
@@ -19,7 +18,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         turn.state.conversation_for(model.id), model, turn.around.thinking_on_swap
     )
     places = Places(turn.around.blobs, turn.around.workspace.root)
-    messages, left_out = fitted((*turn.system, *conversation), model, places)
+    messages, remark = fitted((*turn.system, *conversation), model, places)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -37,7 +36,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         blobs_path=str(turn.around.blobs),
         interrupt=turn.interrupt,
     )
-    return request, _left_out(left_out, model) if left_out else None
+    return request, remark
 
 
 def options_of(turn: Turn) -> RequestOptions:
@@ -50,14 +49,4 @@ def options_of(turn: Turn) -> RequestOptions:
         max_tokens=model.capabilities.max_output_tokens,
         tool_choice=named if has_tools and turn.around.toolbox.definitions else None,
         cache_retention=wishes.cache_retention,
-    )
-
-
-def _left_out(number: int, model: Model) -> str:
-    can = model.capabilities
-    most = f"{can.max_images:,} images and {can.max_request_bytes / 2**20:.3g} MiB"
-    what = "1 attachment is" if number == 1 else f"{number:,} attachments are"
-    return (
-        f"{what} left out of what `{model.id}` is sent, the oldest or too large: it takes at most"
-        f" {most} in one request. The session keeps all; a model that takes more gets more."
     )

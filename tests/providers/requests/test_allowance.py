@@ -51,6 +51,10 @@ def told(*turns, replies=True):
     return tuple(messages)
 
 
+def number_in(remark):
+    return int(remark.split()[0]) if remark else 0
+
+
 @pytest.fixture
 def places(tmp_path):
     workspace = tmp_path / "work"
@@ -69,7 +73,7 @@ def left_out(places):
         pairs = [pair for pair in zip(given, after, strict=True) if isinstance(pair[0], MediaBlock)]
         assert all(now in (was, TextBlock(unsent(was))) for was, now in pairs)
         left = [was != now for was, now in pairs]
-        assert shown.left_out == sum(left)
+        assert number_in(shown.remark) == sum(left)
         return left
 
     return run
@@ -78,7 +82,7 @@ def left_out(places):
 def test_what_there_is_room_for_is_sent_as_it_stands(places):
     messages = told([picture()], [picture()])
     shown = fitted(messages, takes(), places)
-    assert shown == (messages, 0)
+    assert shown == (messages, None)
     assert all(now is was for now, was in zip(shown.messages, messages, strict=True))
 
 
@@ -111,6 +115,58 @@ def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands_r_adp_15(
     assert left_out(told([picture()], [block]), takes(**limits)) == [False, True]
     assert refusal([picture(), block], takes(**limits)) is not None
     assert refusal([picture(), block], takes()) is None
+
+
+PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
+
+
+@pytest.mark.parametrize(
+    ("turns", "limits", "words"),
+    [
+        (
+            [[picture(2**19)], [picture()]],
+            {"max_image_bytes": 2**18},
+            "1 attachment is left out of what is sent: `anthropic:narrow` takes images of at most"
+            " 0.25 MiB, and one has 0.5 MiB.",
+        ),
+        (
+            [[PDF]],
+            {"max_file_bytes": 2**19},
+            "1 attachment is left out of what is sent: `anthropic:narrow` takes documents of at"
+            " most 0.5 MiB, and `plan␛.pdf` has 1 MiB.",
+        ),
+        (
+            [[picture()]] * 5,
+            {"max_images": 4},
+            "3 attachments are left out of what is sent: `anthropic:narrow` takes at most 4 images"
+            " in one request, and the oldest give way.",
+        ),
+        (
+            [[picture(side=2_001)], *[[picture()]] * 2],
+            {"many_images": 2},
+            "1 attachment is left out of what is sent: `anthropic:narrow` takes at most 2 images"
+            " in one request if one has more than 2,000 pixels a side, and the oldest give way.",
+        ),
+        (
+            [[PDF], [picture(side=801)], [PDF], [picture(side=802)]],
+            {"max_image_side": 800},
+            "3 attachments are left out of what is sent: `anthropic:narrow` takes images of at most"
+            " 800 pixels a side, and one has 801; `anthropic:narrow` takes at most 3 MiB in one"
+            " request, and the oldest give way.",
+        ),
+    ],
+    ids=["bytes", "name", "images", "many", "both"],
+)
+def test_the_remark_says_what_was_too_much_r_adp_15(places, turns, limits, words):
+    remark = fitted(told(*turns), takes(**limits), places).remark
+    assert remark == f"{words} The session keeps all; a model that takes more gets more."
+
+
+def test_where_words_alone_are_too_much_every_attachment_is_left_out(left_out):
+    tiny = takes(max_request_bytes=1_000)
+    assert left_out(told([picture()], [picture()]), tiny) == [True, True]
+    assert refusal([TextBlock("look")], tiny) is None
+    assert refusal([picture()], tiny) is not None
 
 
 def test_many_images_have_to_be_smaller_than_few(left_out):
@@ -164,7 +220,7 @@ def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes_r_adp_1
     target = replace(station.model, capabilities=takes(max_images=30).capabilities)
     messages = told(*([picture(60_000)] for _ in range(45)))
     shown = fitted(messages, target, places)
-    assert shown.left_out > 10
+    assert number_in(shown.remark) > 10
     body = station.dialect().to_wire(request(target, shown.messages)).body
     assert len(body) <= target.capabilities.max_request_bytes
 
@@ -199,7 +255,7 @@ def test_what_is_left_out_stays_so_and_leaves_what_is_taken(files, turns):
     before = list[bool]()
     for number in range(1, len(turns) + 1):
         shown = fitted(told(*said[:number]), target, files)
-        assert fitted(shown.messages, target, files) == (shown.messages, 0)
+        assert fitted(shown.messages, target, files) == (shown.messages, None)
         heard = [each.content[1:] for each in shown.messages if each.role is Role.USER]
         sent = [block for content in heard for block in content if isinstance(block, ImageBlock)]
         assert len(sent) <= (4 if any(block.pixels[0] > 2_000 for block in sent) else 6)

@@ -6,18 +6,18 @@ rest is half of what is taken: the beginning of the conversation, which provider
 seldom instead of in every turn. The message of the user that is answered keeps its own the longest.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.blobs import is_blob, kept_size
 from yourtool.errors import BlobError
 from yourtool.messages import (
-    AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -29,9 +29,11 @@ from yourtool.messages import (
     ToolResultBlock,
     each_block,
 )
-from yourtool.models import Model
+from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.requests.loss import dropped
+from yourtool.providers.requests.media import in_mib, terms
 from yourtool.providers.requests.stand_ins import unsent
+from yourtool.text import printable
 
 _ROUND = 2**20
 """Bytes; the room for words grows in such steps, so that what is left out seldom changes."""
@@ -50,8 +52,8 @@ class Fitted(NamedTuple):
     """Messages that a provider does not refuse for their size."""
 
     messages: tuple[Message, ...]
-    left_out: int
-    """How many attachments have words in their place."""
+    remark: str | None = None
+    """What the user should know of what has words in its place; None: nothing has."""
 
 
 class _Piece(NamedTuple):
@@ -64,9 +66,26 @@ class _Piece(NamedTuple):
     """Whether it belongs to the message that is answered."""
 
 
-_Fits: TypeAlias = Callable[[Sequence[_Piece], int], bool]
-"""Whether pieces go into one part of so many of what is taken."""
+class _Load(Struct, frozen=True):
+    """What attachments come to together."""
+
+    size: int = 0
+    """Bytes in base64."""
+    images: int = 0
+    wide: int = 0
+    """Images with more than `many_images_side` pixels a side."""
+
+    def __add__(self, other: "_Load") -> "_Load":
+        return _Load(self.size + other.size, self.images + other.images, self.wide + other.wide)
+
+    def __sub__(self, other: "_Load") -> "_Load":
+        return _Load(self.size - other.size, self.images - other.images, self.wide - other.wide)
+
+
+_Limit: TypeAlias = Literal["size", "images", "wide"]
+"""What there can be too much of."""
 _Block = TypeVar("_Block", bound=ContentBlock)
+_ELSEWHERE = ImageSource("base64", "")
 
 
 def fitted(messages: Sequence[Message], model: Model, places: Places) -> Fitted:
@@ -74,18 +93,22 @@ def fitted(messages: Sequence[Message], model: Model, places: Places) -> Fitted:
 
     Asks the file system for sizes; what is missing there counts as nothing.
     """
-    pieces = [piece for piece in _pieces(messages, places) if _is_taken(piece.block, model)]
+    can = model.capabilities
+    pieces = [piece for piece in _pieces(messages, places) if terms(piece.block, can).types]
     if not pieces:
-        return Fitted(tuple(messages), 0)
-    room = model.capabilities.max_request_bytes - _words(messages)
-    alone = [piece for piece in pieces if _excess(piece, model) is None]
-    kept = _kept(alone, lambda some, part: _overrun(some, model, room, part) is None)
-    left = {piece.number for piece in pieces} - {piece.number for piece in kept}
+        return Fitted(tuple(messages))
+    room = max(0, can.max_request_bytes - _words(messages))
+    excess = {piece.number: words for piece in pieces if (words := _excess(piece, model))}
+    alone = [piece for piece in pieces if piece.number not in excess]
+    left = {piece.number for piece in pieces} - _kept(alone, can, room)
     if not left:
-        return Fitted(tuple(messages), 0)
+        return Fitted(tuple(messages))
+    why = list(excess.values())[:1]
+    if limit := _overrun(_load(alone, can), can, room):
+        why.append(f"{_most(limit, model)}, and the oldest give way")
     numbers = count()
     shown = tuple(_without(message, left, numbers, model.provider) for message in messages)
-    return Fitted(shown, len(left))
+    return Fitted(shown, _remark(len(left), why))
 
 
 def refusal(content: Iterable[ContentBlock], model: Model) -> str | None:
@@ -93,63 +116,97 @@ def refusal(content: Iterable[ContentBlock], model: Model) -> str | None:
 
     What is kept in a file already, and what the model takes none of, counts as nothing here.
     """
+    can = model.capabilities
     pieces = [
         _Piece(number, block, _size(block.source))
         for number, block in enumerate(content)
-        if isinstance(block, MediaBlock) and _is_taken(block, model)
+        if isinstance(block, MediaBlock) and terms(block, can).types
     ]
-    excess = next((words for piece in pieces if (words := _excess(piece, model))), None)
-    return excess or _overrun(pieces, model, model.capabilities.max_request_bytes - _ROUND)
+    if excess := next((words for piece in pieces if (words := _excess(piece, model))), None):
+        return excess
+    load = _load(pieces, can)
+    limit = _overrun(load, can, max(0, can.max_request_bytes - _ROUND))
+    if limit == "size":
+        return f"{_most(limit, model)}, and what is attached makes {in_mib(load.size)} of it"
+    return _most(limit, model) if limit else None
 
 
-def _kept(pieces: Iterable[_Piece], fits: _Fits) -> list[_Piece]:
-    kept: list[_Piece] = []
+def _remark(number: int, why: Iterable[str]) -> str:
+    what = "1 attachment is" if number == 1 else f"{number:,} attachments are"
+    return (
+        f"{what} left out of what is sent: {'; '.join(why)}."
+        " The session keeps all; a model that takes more gets more."
+    )
+
+
+def _kept(pieces: Iterable[_Piece], can: AdapterCapabilities, room: int) -> set[int]:
+    """Return the numbers of those for which there is room."""
+    kept: dict[int, _Piece] = {}
+    total = _Load()
     for newest in pieces:
-        kept.append(newest)
-        if fits(kept, 1):
+        kept[newest.number] = newest
+        total += _load([newest], can)
+        if _overrun(total, can, room) is None:
             continue
-        old = [piece for piece in kept if not piece.needed and piece is not newest]
-        while old and not fits(kept, 2):
-            kept.remove(old.pop(0))
-        while not fits(kept, 1):
-            kept.pop(0)
-    return kept
+        for piece in sorted(kept.values(), key=lambda each: each.needed or each is newest):
+            part = 1 if piece.needed or piece is newest else 2
+            if _overrun(total, can, room, part) is None:
+                break
+            total -= _load([piece], can)
+            del kept[piece.number]
+    return set(kept)
+
+
+def _load(pieces: Iterable[_Piece], can: AdapterCapabilities) -> _Load:
+    total = _Load()
+    for piece in pieces:
+        is_image = isinstance(piece.block, ImageBlock)
+        wide = is_image and _side(piece.block) > can.many_images_side
+        total += _Load((piece.size + 2) // 3 * 4, int(is_image), int(wide))
+    return total
 
 
 def _excess(piece: _Piece, model: Model) -> str | None:
     """Say why something is too large for the model by itself; None: it is not."""
-    can, name, side = model.capabilities, "one", _side(piece.block)
-    match piece.block:
-        case ImageBlock():
-            kind, limit = "images", can.max_image_bytes
-        case AudioBlock():
-            kind, limit = "recordings", can.max_file_bytes
-        case DocumentBlock():
-            kind, limit = "documents", can.max_file_bytes
-            name = f"`{piece.block.name}`" if piece.block.name else name
+    kind, _, limit = terms(piece.block, model.capabilities)
+    named = printable(piece.block.name) if isinstance(piece.block, DocumentBlock) else ""
+    name = f"`{named}`" if named else "one"
     if piece.size > limit:
-        most, size = _in_mib(limit), _in_mib(piece.size)
+        most, size = in_mib(limit), in_mib(piece.size)
         return f"`{model.id}` takes {kind} of at most {most}, and {name} has {size}"
-    if side > can.max_image_side:
-        most = f"{can.max_image_side:,} pixels a side"
+    side, widest = _side(piece.block), model.capabilities.max_image_side
+    if side > widest:
+        most = f"{widest:,} pixels a side"
         return f"`{model.id}` takes {kind} of at most {most}, and {name} has {side:,}"
     return None
 
 
-def _overrun(pieces: Sequence[_Piece], model: Model, room: int, part: int = 1) -> str | None:
-    """Say what is too much of all pieces for one of `part` parts; None: nothing is."""
-    can, begin = model.capabilities, f"`{model.id}` takes at most "
-    size = sum((piece.size + 2) // 3 * 4 for piece in pieces)
-    if size * part > room:
-        most = _in_mib(can.max_request_bytes)
-        return f"{begin}{most} in one request, and what is attached makes {_in_mib(size)} of it"
-    sides = [_side(piece.block) for piece in pieces if isinstance(piece.block, ImageBlock)]
-    if len(sides) * part > can.max_images:
-        return f"{begin}{can.max_images:,} images in one request"
-    if len(sides) * part > can.many_images and max(sides) > can.many_images_side:
-        larger = f"more than {can.many_images_side:,} pixels a side"
-        return f"{begin}{can.many_images:,} images in one request if one has {larger}"
+def _overrun(load: _Load, can: AdapterCapabilities, room: int, part: int = 1) -> _Limit | None:
+    """Return what is too much for one of `part` parts; None: nothing is.
+
+    `room`: bytes.
+    """
+    if load.size * part > room:
+        return "size"
+    if load.images * part > can.max_images:
+        return "images"
+    if load.images * part > can.many_images and load.wide:
+        return "wide"
     return None
+
+
+def _most(limit: _Limit, model: Model) -> str:
+    can, begin = model.capabilities, f"`{model.id}` takes at most "
+    match limit:
+        case "size":
+            return f"{begin}{in_mib(can.max_request_bytes)} in one request"
+        case "images":
+            return f"{begin}{can.max_images:,} images in one request"
+        case "wide":
+            larger = f"more than {can.many_images_side:,} pixels a side"
+            return f"{begin}{can.many_images:,} images in one request if one has {larger}"
+        case _:
+            assert_never(limit)
 
 
 def _pieces(messages: Sequence[Message], places: Places) -> Iterator[_Piece]:
@@ -161,17 +218,6 @@ def _pieces(messages: Sequence[Message], places: Places) -> Iterator[_Piece]:
                 size = _size(block.source, places)
                 yield _Piece(number, block, size, needed=message is asked)
                 number += 1
-
-
-def _is_taken(block: MediaBlock, model: Model) -> bool:
-    can = model.capabilities
-    match block:
-        case ImageBlock():
-            return can.supports_images
-        case AudioBlock():
-            return can.supports_audio
-        case DocumentBlock():
-            return can.supports_documents
 
 
 def _without(
@@ -194,14 +240,20 @@ def _without(
 
 def _words(messages: Iterable[Message]) -> int:
     """Return how many bytes a request needs beside its attachments, rounded up."""
-    bare = 0
-    for message in messages:
-        bare += len(msgspec.json.encode(message.content)) - sum(
-            len(block.source.data)
-            for block in each_block(message.content)
-            if isinstance(block, MediaBlock)
-        )
+    bare = sum(len(msgspec.json.encode(_emptied(message.content))) for message in messages)
     return -(-(bare + _BESIDE) // _ROUND) * _ROUND
+
+
+def _emptied(content: Iterable[ContentBlock]) -> list[ContentBlock]:
+    """Return the blocks with nothing in their attachments."""
+    return [
+        replace(block, source=_ELSEWHERE)
+        if isinstance(block, MediaBlock)
+        else replace(block, content=tuple(_emptied(block.content)))
+        if isinstance(block, ToolResultBlock)
+        else block
+        for block in content
+    ]
 
 
 def _size(source: ImageSource, places: Places | None = None) -> int:
@@ -220,7 +272,3 @@ def _size(source: ImageSource, places: Places | None = None) -> int:
 
 def _side(block: MediaBlock) -> int:
     return max(block.pixels or (0,)) if isinstance(block, ImageBlock) else 0
-
-
-def _in_mib(size: int) -> str:
-    return f"{size / 2**20:.3g} MiB"

@@ -36,6 +36,17 @@ class MediaRefusedError(Exception):
     """Why something cannot be sent; a reason for the log."""
 
 
+class Terms(NamedTuple):
+    """What a model takes of one kind of block."""
+
+    kind: str
+    """What such blocks are called, in the plural."""
+    types: frozenset[str]
+    """Media types; empty: it takes none."""
+    limit: int
+    """Bytes of one, as they are."""
+
+
 class Media(NamedTuple):
     """Something ready for the wire: either a URL, or base64 text and what it really is."""
 
@@ -52,6 +63,26 @@ class Media(NamedTuple):
     def words(self) -> str:
         """The text of a plain document."""
         return base64.b64decode(self.data).decode("utf-8", "replace")
+
+
+def terms(block: MediaBlock, can: AdapterCapabilities) -> Terms:
+    """Return what is taken of the kind that `block` is of."""
+    match block:
+        case ImageBlock():
+            types = set(IMAGE_TYPES) & set(can.accepted_image_media_types or IMAGE_TYPES)
+            taken = types if can.supports_images else ()
+            return Terms("images", frozenset(taken), can.max_image_bytes)
+        case AudioBlock():
+            types = AUDIO_TYPES if can.supports_audio else ()
+            return Terms("recordings", frozenset(types), can.max_file_bytes)
+        case DocumentBlock():
+            types = DOCUMENT_TYPES if can.supports_documents else ()
+            return Terms("documents", frozenset(types), can.max_file_bytes)
+
+
+def in_mib(size: int) -> str:
+    """Return a number of bytes as words."""
+    return f"{size / 2**20:.3g} MiB"
 
 
 def sendable(
@@ -82,9 +113,9 @@ def _media(block: MediaBlock, request: Request) -> Media:
     Raises:
         MediaRefusedError: it is missing, changed, too large, of a type not accepted, or outside.
     """
-    words, accepted, limit = _accepted(block, request.model.capabilities)
-    if not accepted:
-        raise MediaRefusedError(f"the model takes no {words}")
+    kind, types, limit = terms(block, request.model.capabilities)
+    if not types:
+        raise MediaRefusedError(f"the model takes no {kind}")
     source = block.source
     if source.kind == "url":
         if not source.data.startswith(("https://", "http://")):
@@ -92,24 +123,10 @@ def _media(block: MediaBlock, request: Request) -> Media:
         return Media(block.media_type, "", source.data)
     content = _content(source, request, limit)
     media_type = sniff(content) or block.media_type
-    if media_type not in accepted:
-        raise MediaRefusedError(f"{words} of type {media_type} are not accepted")
+    if media_type not in types:
+        raise MediaRefusedError(f"{kind} of type {media_type} are not accepted")
     encoded = source.data if source.kind == "base64" else base64.b64encode(content).decode("ascii")
     return Media(media_type, encoded)
-
-
-def _accepted(block: MediaBlock, can: AdapterCapabilities) -> tuple[str, frozenset[str], int]:
-    """Return what such blocks are called, the media types that are taken, and bytes at most."""
-    match block:
-        case ImageBlock():
-            types = frozenset(IMAGE_TYPES) & set(can.accepted_image_media_types or IMAGE_TYPES)
-            return "images", types if can.supports_images else frozenset(), can.max_image_bytes
-        case AudioBlock():
-            types = AUDIO_TYPES if can.supports_audio else ()
-            return "recordings", frozenset(types), can.max_file_bytes
-        case DocumentBlock():
-            types = DOCUMENT_TYPES if can.supports_documents else ()
-            return "documents", frozenset(types), can.max_file_bytes
 
 
 def _content(source: ImageSource, request: Request, limit: int) -> bytes:
@@ -123,7 +140,7 @@ def _content(source: ImageSource, request: Request, limit: int) -> bytes:
     else:
         content = _read(request.workspace_path, source.data, limit)
     if len(content) > limit:
-        raise MediaRefusedError(f"it is larger than {limit / 2**20:.3g} MiB")
+        raise MediaRefusedError(f"it is larger than {in_mib(limit)}")
     if not content:
         raise MediaRefusedError("it is empty")
     return content
@@ -131,7 +148,7 @@ def _content(source: ImageSource, request: Request, limit: int) -> bytes:
 
 def _decode(data: str, limit: int) -> bytes:
     if len(data) > limit * 4 // 3 + 4:
-        raise MediaRefusedError(f"it is larger than {limit / 2**20:.3g} MiB")
+        raise MediaRefusedError(f"it is larger than {in_mib(limit)}")
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
