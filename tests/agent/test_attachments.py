@@ -15,8 +15,8 @@ from yourtool.agent.attachments import READ_LIMIT, attach, from_bytes
 from yourtool.agent.clipboard import clipboard_picture
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
+from yourtool.models import AdapterCapabilities
 from yourtool.providers.magic import dimensions, orientation
-from yourtool.providers.requests.media import IMAGE_LIMIT
 
 WAV = b"RIFF\x24\0\0\0WAVEfmt "
 PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"
@@ -93,11 +93,11 @@ def test_a_picture_of_a_kind_no_model_takes_is_converted(kind):
 
 
 def test_a_picture_with_too_many_bytes_is_made_smaller_and_always_alike():
-    large = noise(1_180)
-    assert len(large) > IMAGE_LIMIT
+    large, limit = noise(1_180), AdapterCapabilities().max_image_bytes
+    assert len(large) > limit
     first, second = from_bytes(large, "a.png"), from_bytes(large, "a.png")
     assert content(first) == content(second)
-    assert len(content(first)) <= IMAGE_LIMIT
+    assert len(content(first)) <= limit
     assert first.remark == "`a.png` was made smaller, to what models take."
 
 

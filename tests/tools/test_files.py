@@ -90,7 +90,7 @@ async def test_r_tool_10_a_binary_file_is_refused_with_its_size(context, root):
 
 async def test_r_tool_10_an_image_is_an_image_block_for_models_that_see(contexts, root):
     (root / "a.txt").write_bytes(PNG)
-    output = await call(read_file, contexts(vision=True), path="a.txt")
+    output = await call(read_file, contexts(image_limit=2**20), path="a.txt")
     [image] = [block for block in output.content if isinstance(block, ImageBlock)]
     assert image.media_type == "image/png"
     assert base64.b64decode(image.source.data) == PNG
@@ -107,14 +107,14 @@ async def test_r_tool_10_an_image_is_an_image_block_for_models_that_see(contexts
 )
 async def test_r_tool_10_images_are_known_by_their_bytes(contexts, root, data, media_type):
     (root / "picture").write_bytes(data)
-    output = await call(read_file, contexts(vision=True), path="picture")
+    output = await call(read_file, contexts(image_limit=2**20), path="picture")
     assert output.content[1].media_type == media_type
 
 
-async def test_r_tool_02_an_image_too_large_for_models_is_refused(contexts, root, monkeypatch):
-    monkeypatch.setattr(files, "IMAGE_LIMIT", 20)
-    (root / "a.png").write_bytes(PNG)
-    await refusal(read_file, contexts(vision=True), "smaller copy", path="a.png")
+async def test_r_tool_02_an_image_too_large_for_the_model_is_refused(contexts, root):
+    (root / "a.png").write_bytes(PNG + b"\0" * 2**18)
+    said = ("more than 0.25 MiB, which is the most that this model takes", "smaller copy")
+    await refusal(read_file, contexts(image_limit=2**18), *said, path="a.png")
 
 
 async def test_r_tool_02_a_file_that_cannot_be_read_says_what_to_do(context, root):

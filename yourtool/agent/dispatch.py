@@ -177,6 +177,7 @@ def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
 
 
 def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) -> ToolContext:
+    can = turn.model.capabilities
     return ToolContext(
         workspace=turn.around.workspace,
         tool_use_id=call.block.id,
@@ -185,7 +186,7 @@ def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) 
         spill=turn.around.spill,
         reads=turn.reads,
         approved=call.preview,
-        vision=turn.model.capabilities.supports_images,
+        image_limit=can.max_image_bytes if can.supports_images else 0,
     )
 
 

@@ -74,8 +74,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Shared by all calls of a session."""
     approved: Preview | None = None
     """What the user agreed to; the tool does that or nothing."""
-    vision: bool = False
-    """Whether the model takes images."""
+    image_limit: int = 0
+    """Bytes of the largest image that the model takes; 0: it takes none."""
 
     async def blocking(
         self,

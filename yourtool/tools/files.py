@@ -11,7 +11,7 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.magic import IMAGE_TYPES, dimensions, sniff
-from yourtool.providers.requests.media import IMAGE_LIMIT
+from yourtool.providers.requests.media import in_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
 from yourtool.tools.encoding import recognise
@@ -92,7 +92,7 @@ def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
     with context.workspace.open(args.path) as file:
         start = file.read(_SNIFFED)
         if (media_type := sniff(start)) in IMAGE_TYPES:
-            return _image(args.path, start + file.read(IMAGE_LIMIT), media_type, context)
+            return _image(args.path, start + file.read(context.image_limit), media_type, context)
         rest = file.read(LARGEST_EDITABLE + 1 - len(start))
         data = start + rest
         if len(data) <= LARGEST_EDITABLE:
@@ -182,15 +182,15 @@ def _binary(path: str, size: int | None) -> ToolError:
 
 
 def _image(path: str, data: bytes, media_type: str, context: ToolContext) -> ToolOutput:
-    if not context.vision:
+    if not context.image_limit:
         raise ToolError(
             f"`{path}` is an image ({media_type}), and this model takes no images;"
             " the user can choose one that does with `/model`"
         )
-    if len(data) > IMAGE_LIMIT:
+    if len(data) > context.image_limit:
         raise ToolError(
-            f"`{path}` is an image of more than {IMAGE_LIMIT:,} bytes, which models refuse;"
-            " make a smaller copy with `shell` and read that"
+            f"`{path}` is an image of more than {in_mib(context.image_limit)}, which is the most"
+            " that this model takes; make a smaller copy with `shell` and read that"
         )
     encoded = base64.b64encode(data).decode()
     return ToolOutput(

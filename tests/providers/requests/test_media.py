@@ -7,9 +7,10 @@ from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG, image
 from tests.strategies import Writer
 from yourtool.messages import Role
-from yourtool.providers.requests.media import IMAGE_LIMIT, sendable
+from yourtool.providers.requests.media import sendable
 
 SEES = model("openai", "gpt-4o")
+LIMIT = SEES.capabilities.max_image_bytes
 RAW = base64.b64decode(PNG)
 
 
@@ -23,7 +24,7 @@ def send(tmp_path):
     (workspace / "link.png").symlink_to(tmp_path / "secret.png")
     (workspace / "out").symlink_to(tmp_path)
     (workspace / "empty.png").touch()
-    (workspace / "large.png").write_bytes(RAW + b"\0" * IMAGE_LIMIT)
+    (workspace / "large.png").write_bytes(RAW + b"\0" * LIMIT)
     os.mkfifo(workspace / "pipe.png")
 
     def run(picture, target=SEES):
@@ -61,7 +62,7 @@ def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
         (image("pipe.png", "file_ref"), "not a regular file"),
         (image("empty.png", "file_ref"), "it is empty"),
         (image("large.png", "file_ref"), "larger than 3.75 MiB"),
-        (image("A" * (IMAGE_LIMIT * 2)), "larger than 3.75 MiB"),
+        (image("A" * (LIMIT * 2)), "larger than 3.75 MiB"),
         (image("data:image/png;base64,AAAA"), "not base64"),
         (image(""), "it is empty"),
         (image("AAAA", media_type="image/tiff"), "image/tiff are not accepted"),

@@ -28,9 +28,6 @@ from yourtool.providers.base import Request
 from yourtool.providers.magic import AUDIO_TYPES, DOCUMENT_TYPES, IMAGE_TYPES, sniff
 from yourtool.providers.requests.loss import dropped
 
-IMAGE_LIMIT = AdapterCapabilities().max_image_bytes
-"""Bytes in one image that every provider takes."""
-
 
 class MediaRefusedError(Exception):
     """Why something cannot be sent; a reason for the log."""
