@@ -29,6 +29,7 @@ from tests.providers.exchanges import (
 from tests.providers.histories import full, reply_metadata
 from tests.providers.rules import broken_rules
 from tests.providers.speakers import DIALECTS, EACH, sse
+from tests.scripts import calls_badly
 from tests.strategies import Writer, histories
 from tests.tui.events import Session
 from yourtool.deltas import MessageComplete, TextDelta, ToolUseEnd, ToolUseStart
@@ -54,7 +55,7 @@ from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.scripted import Scripted, calls, calls_badly, fails, says, stops
+from yourtool.providers.scripted import Scripted, calls, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Patience, WireAdapter
 from yourtool.store.markdown import to_markdown

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
+from tests.scripts import calls_badly, pauses
 from yourtool.config import Limits
 from yourtool.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
 from yourtool.effects import SideEffects
@@ -26,10 +27,8 @@ from yourtool.providers.retry import Retrying
 from yourtool.providers.scripted import (
     Scripted,
     calls,
-    calls_badly,
     counts,
     fails,
-    pauses,
     says,
     stops,
 )

@@ -4,6 +4,7 @@ import json
 import pytest
 
 from tests.providers.fakes import events_of, request, said
+from tests.scripts import calls_badly, pauses
 from yourtool.deltas import (
     MessageComplete,
     MessageStart,
@@ -28,13 +29,10 @@ from yourtool.messages import (
 from yourtool.providers.scripted import (
     Scripted,
     calls,
-    calls_badly,
     counts,
     fails,
-    pauses,
     read_script,
     says,
-    says_slowly,
     stops,
     thinks,
 )
@@ -141,7 +139,7 @@ async def test_a_pace_is_kept_by_sleeping_and_none_is_at_once():
 
     await final(Scripted([says("a b c")], words_per_second=50, sleep=sleep))
     assert naps == [0.02] * 3
-    await final(Scripted([says_slowly("a b", words_per_second=10) + pauses(3)], sleep=sleep))
+    await final(Scripted([says("a b") + pauses(3)], words_per_second=10, sleep=sleep))
     assert naps[3:] == [0.1, 0.1, 3]
     await final(Scripted([says("a b c")], sleep=sleep))
     assert len(naps) == 6

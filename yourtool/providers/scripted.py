@@ -57,8 +57,6 @@ class Say(Struct, frozen=True):
     """Words, one after the other."""
 
     text: str
-    pace: float | None = None
-    """Words a second; None: the adapter's."""
 
 
 class Think(Struct, frozen=True):
@@ -120,11 +118,6 @@ def says(text: str) -> Line:
     return Line((Say(text),))
 
 
-def says_slowly(text: str, *, words_per_second: float = 20) -> Line:
-    """Speak at a pace of its own."""
-    return Line((Say(text, words_per_second),))
-
-
 def thinks(text: str, signature: str | None = None) -> Line:
     """Reason aloud."""
     return Line((Think(text, signature),))
@@ -133,16 +126,6 @@ def thinks(text: str, signature: str | None = None) -> Line:
 def calls(tool: str, /, **arguments: Any) -> Line:
     """Call a tool."""
     return Line((Call(tool, arguments),))
-
-
-def calls_badly(tool: str, raw: str) -> Line:
-    """Call a tool with arguments that may not be JSON."""
-    return Line((Call(tool, {}, raw),))
-
-
-def pauses(seconds: float) -> Line:
-    """Say nothing for a while."""
-    return Line((Pause(seconds),))
 
 
 def counts(usage: TokenUsage) -> Line:
@@ -225,14 +208,14 @@ class Scripted:
         self, number: int, step: Step, request: Request, reply: Reply
     ) -> AsyncGenerator[StreamEvent, None]:
         match step:
-            case Say(text, pace):
+            case Say(text):
                 for word in _words(text):
-                    await self._wait(request, pace or self.words_per_second)
+                    await self._wait(request)
                     for event in reply.text(word):
                         yield event
             case Think(text, signature):
                 for word in _words(text):
-                    await self._wait(request, self.words_per_second)
+                    await self._wait(request)
                     for event in reply.thinking(word):
                         yield event
                 for event in reply.signature(signature) if signature else ():
@@ -254,9 +237,9 @@ class Scripted:
             case Count() | Stop():
                 pass
 
-    async def _wait(self, request: Request, pace: float | None) -> None:
+    async def _wait(self, request: Request) -> None:
         request.interrupt.check()
-        if pace:
+        if pace := self.words_per_second:
             await request.interrupt.guard(self._sleep(1 / pace))
 
 
