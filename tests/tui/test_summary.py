@@ -27,14 +27,19 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
         (
             ErrorClass.SERVER_ERROR,
             STRIKES,
-            "`acme:m` is left out for now: it failed five times in a row",
+            "`acme:m` is left out for now: it failed 5 times in a row",
         ),
-        (ErrorClass.AUTH, 1, "All models of `acme` are left out for now: the key was refused"),
+        (
+            ErrorClass.AUTH,
+            1,
+            "All models of `acme` are left out for now:"
+            " it refused the key (enter another with `/key`)",
+        ),
         (
             ErrorClass.NETWORK,
             2,
             "All models of `acme` are left out for now:"
-            " the connection failed twice within half a minute",
+            " it could not be reached, or broke off, 2 times within 30 seconds",
         ),
     ],
 )
@@ -47,7 +52,7 @@ def test_three_models_take_their_provider_out_in_words_r_rte_05():
     for model in ("a", "b", "c"):
         for _ in range(STRIKES):
             said += map(outage, availability.failed(f"acme:{model}", ErrorClass.SERVER_ERROR))
-    assert said[-1] == "All models of `acme` are left out for now: three of its models failed"
+    assert said[-1] == "All models of `acme` are left out for now: it failed with 3 of its models"
 
 
 def test_a_recovery_names_what_is_back_r_rte_05():

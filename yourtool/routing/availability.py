@@ -5,7 +5,7 @@ invalid and a too large request say nothing about the provider and are never cou
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct, field
@@ -30,6 +30,15 @@ UNCOUNTED = frozenset(
 )
 
 Trigger = Literal["5_consecutive_failures", "auth_error", "dns_error", "multi_model_failures"]
+
+TRIGGERS: Mapping[Trigger, str] = {
+    "5_consecutive_failures": f"failed {STRIKES} times in a row",
+    "auth_error": "refused the key (enter another with `/key`)",
+    "dns_error": f"could not be reached, or broke off, {NETWORK_ERRORS} times"
+    f" within {NETWORK_WINDOW:.0f} seconds",
+    "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
+}
+"""What whoever is out did; each goes on after its name."""
 
 
 class _State(Struct):
@@ -110,10 +119,10 @@ class Availability:
         whole, state = self._providers.get(provider), self._models.get(model_id)
         if whole and whole.down_since is not None and at - whole.last_attempt < QUIET_AFTER:
             wait = _minutes(QUIET_AFTER - (at - whole.last_attempt))
-            return f"`{provider}` {_WORDS[whole.trigger]}; it is tried again in {wait}"
+            return f"`{provider}` {TRIGGERS[whole.trigger]}; it is tried again in {wait}"
         if state and state.down_since is not None and at - state.last_attempt < QUIET_AFTER:
             wait = _minutes(QUIET_AFTER - (at - state.last_attempt))
-            return f"`{model_id}` {_WORDS[state.trigger]}; it is tried again in {wait}"
+            return f"`{model_id}` {TRIGGERS[state.trigger]}; it is tried again in {wait}"
         return None
 
     def _seen(self, provider: str) -> tuple[str, ...]:
@@ -143,14 +152,6 @@ class Availability:
                     provider = ModelId.parse(model_id).provider
                     recoveries.append(_recovered(provider, (model_id,), at - state.down_since))
         return tuple(recoveries)
-
-
-_WORDS: dict[Trigger, str] = {
-    "5_consecutive_failures": f"failed {STRIKES} times in a row",
-    "auth_error": "refused the key (enter another with `/key`)",
-    "dns_error": "could not be reached, or broke off, twice within half a minute",
-    "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
-}
 
 
 def _outage(

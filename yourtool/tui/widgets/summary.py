@@ -15,6 +15,7 @@ from yourtool.events import (
     TurnCompleted,
 )
 from yourtool.messages import StopReason
+from yourtool.routing.availability import TRIGGERS
 from yourtool.tui.widgets.items import Footer
 
 _EXPLICIT = {"per_message_override": "asked for in the message", "manual_sticky": "your choice"}
@@ -57,19 +58,10 @@ _STOPS: dict[StopReason, str] = {
 }
 
 
-_OUTAGES = {
-    "5_consecutive_failures": "it failed five times in a row",
-    "auth_error": "the key was refused",
-    "dns_error": "the connection failed twice within half a minute",
-    "multi_model_failures": "three of its models failed",
-}
-
-
 def outage(event: ProviderUnavailable) -> str:
     """Return what is left out of routing now, one model or a provider with all of them, and why."""
-    return f"{_named(event, event.models_affected)} left out for now: " + _OUTAGES.get(
-        event.trigger_reason, event.trigger_reason
-    )
+    named = _named(event, event.models_affected)
+    return f"{named} left out for now: it {TRIGGERS[event.trigger_reason]}"
 
 
 def recovery(event: ProviderRecovered) -> str:
