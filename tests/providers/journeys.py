@@ -39,7 +39,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import Model
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import OneTool, Places
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
@@ -198,8 +198,8 @@ class Session:
             self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
         )
         shown = (*system, *view(messages, station.model))
-        kept = str(self._blobs)
-        return request(station.model, shown, (READ,), tool_ids=self.ids, blobs_path=kept)
+        places = Places(self._blobs, self._blobs)
+        return request(station.model, shown, (READ,), tool_ids=self.ids, places=places)
 
     def _files(self) -> list[Any]:
         """A picture, a recording and documents: by hash, by bytes, by address, and one lost."""

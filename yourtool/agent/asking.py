@@ -3,10 +3,10 @@
 from yourtool.agent.turn import Turn
 from yourtool.ids import new_id
 from yourtool.messages import RequestOptions
-from yourtool.providers.base import OneTool, Request
+from yourtool.providers.base import OneTool, Places, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
-from yourtool.providers.requests.allowance import Places, fitted
+from yourtool.providers.requests.allowance import fitted
 from yourtool.providers.requests.thinking import asked
 
 
@@ -32,8 +32,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         output_schema=wishes.output_schema,
         cache=plan_cache(messages, tools, model, wishes.cache_retention),
         tool_ids=turn.around.tool_ids,
-        workspace_path=str(turn.around.workspace.root),
-        blobs_path=str(turn.around.blobs),
+        places=places,
         interrupt=turn.interrupt,
     )
     return request, remark

@@ -9,7 +9,8 @@ an `error` that follows it before the same error is raised.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -30,6 +31,15 @@ class OneTool(Struct, frozen=True):
 
 ToolChoice: TypeAlias = Literal["auto", "any", "none"] | OneTool
 """Whether the model calls tools: as it likes, at least one, or none."""
+
+
+class Places(NamedTuple):
+    """Where the bytes are that a `file_ref` of a message refers to."""
+
+    blobs: Path
+    """What is kept (`yourtool.blobs`)."""
+    workspace: Path
+    """Where paths begin."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -55,10 +65,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """JSON Schema of the final text, in the subset of `tools.schema`."""
     cache: CachePlan = CachePlan()
     tool_ids: ToolIdMap
-    workspace_path: str = ""
-    """Where a `file_ref` that is a path is resolved."""
-    blobs_path: str = ""
-    """Where kept attachments are (`yourtool.blobs`)."""
+    places: Places | None = None
+    """None: the messages refer to no files."""
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
 

@@ -23,7 +23,8 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.requests.allowance import Places, fitted, refusal
+from yourtool.providers.base import Places
+from yourtool.providers.requests.allowance import fitted, refusal
 from yourtool.providers.requests.stand_ins import unsent
 
 CAN = AdapterCapabilities(

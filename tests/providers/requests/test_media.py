@@ -7,6 +7,7 @@ from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG, image
 from tests.strategies import Writer
 from yourtool.messages import Role
+from yourtool.providers.base import Places
 from yourtool.providers.requests.media import sendable
 
 SEES = model("openai", "gpt-4o")
@@ -29,7 +30,7 @@ def send(tmp_path):
 
     def run(picture, target=SEES):
         message = Writer().message(Role.USER, [picture])
-        return sendable(picture, message, request(target, workspace_path=str(workspace)))
+        return sendable(picture, message, request(target, places=Places(workspace, workspace)))
 
     return run
 
@@ -37,6 +38,13 @@ def send(tmp_path):
 @pytest.mark.parametrize("picture", [image(), image("art/cat.png", "file_ref")])
 def test_an_image_is_sent_as_bytes_r_adp_15(send, picture):
     assert send(picture) == ("image/png", PNG, None)
+
+
+def test_a_file_is_not_looked_for_where_there_are_none(caplog):
+    picture = image("art/cat.png", "file_ref")
+    message = Writer().message(Role.USER, [picture])
+    assert sendable(picture, message, request(SEES)) is None
+    assert "there are no files here" in caplog.text
 
 
 def test_an_address_is_sent_as_it_is(send):

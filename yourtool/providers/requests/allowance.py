@@ -8,7 +8,6 @@ seldom instead of in every turn. The message of the user that is answered keeps 
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
@@ -30,6 +29,7 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.base import Places
 from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import in_mib, terms
 from yourtool.providers.requests.stand_ins import unsent
@@ -39,13 +39,6 @@ _ROUND = 2**20
 """Bytes; the room for words grows in such steps, so that what is left out seldom changes."""
 _BESIDE = 2**18
 """Bytes for the tools and for all that a dialect puts around words."""
-
-
-class Places(NamedTuple):
-    """Where the bytes are that messages refer to."""
-
-    blobs: Path
-    workspace: Path
 
 
 class Fitted(NamedTuple):

@@ -24,7 +24,7 @@ from yourtool.messages import (
     Message,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import Request
+from yourtool.providers.base import Places, Request
 from yourtool.providers.magic import AUDIO_TYPES, DOCUMENT_TYPES, IMAGE_TYPES, sniff
 from yourtool.providers.requests.loss import dropped
 
@@ -118,7 +118,7 @@ def _media(block: MediaBlock, request: Request) -> Media:
         if not source.data.startswith(("https://", "http://")):
             raise MediaRefusedError("its address is not an http address")
         return Media(block.media_type, "", source.data)
-    content = _content(source, request, limit)
+    content = _content(source, request.places, limit)
     media_type = sniff(content) or block.media_type
     if media_type not in types:
         raise MediaRefusedError(f"{kind} of type {media_type} are not accepted")
@@ -126,16 +126,18 @@ def _media(block: MediaBlock, request: Request) -> Media:
     return Media(media_type, encoded)
 
 
-def _content(source: ImageSource, request: Request, limit: int) -> bytes:
+def _content(source: ImageSource, places: Places | None, limit: int) -> bytes:
     if source.kind == "base64":
         content = _decode(source.data, limit)
+    elif places is None:
+        raise MediaRefusedError("it is a file, and there are no files here")
     elif is_blob(source):
         try:
-            content = fetch(Path(request.blobs_path), source.data, limit)
+            content = fetch(places.blobs, source.data, limit)
         except BlobError as error:
             raise MediaRefusedError(str(error)) from error
     else:
-        content = _read(request.workspace_path, source.data, limit)
+        content = _read(places.workspace, source.data, limit)
     if len(content) > limit:
         raise MediaRefusedError(f"it is larger than {in_mib(limit)}")
     if not content:
@@ -152,19 +154,19 @@ def _decode(data: str, limit: int) -> bytes:
         raise MediaRefusedError("its data is not base64") from None
 
 
-def _read(workspace_path: str, reference: str, limit: int) -> bytes:
+def _read(workspace: Path, reference: str, limit: int) -> bytes:
     parts = PurePosixPath(reference).parts
-    if not workspace_path or not parts or reference.startswith("/") or ".." in parts:
+    if not parts or reference.startswith("/") or ".." in parts:
         raise MediaRefusedError("it is not a path inside the workspace")
     try:
-        return _read_inside(workspace_path, parts, limit)
+        return _read_inside(workspace, parts, limit)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its name is not a path"
         raise MediaRefusedError(f"the file cannot be read: {reason}") from error
 
 
-def _read_inside(workspace_path: str, parts: tuple[str, ...], limit: int) -> bytes:
-    directory = os.open(workspace_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _read_inside(workspace: Path, parts: tuple[str, ...], limit: int) -> bytes:
+    directory = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
             inner = os.open(
