@@ -324,7 +324,6 @@ class Reply:
         for block in self._blocks[self._front :]:
             if isinstance(block, GrowingCall) and not block.name:
                 block.name = "unknown"
-            yield from self._news(block)
             yield from self._leave(block, unfinished)
 
     def _complete(
