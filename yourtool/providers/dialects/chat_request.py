@@ -57,8 +57,8 @@ _COUNT_CALLS = re.compile(r"kimi", re.IGNORECASE)
 """Models that fall silent where calls have other ids than those that they learned
 (https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md)."""
 _CACHE = {"type": "ephemeral"}
-_REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""Kinds of entries and the field that holds their words."""
+REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""Kinds of entries of `reasoning_details` and the field that holds their words."""
 
 
 class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,8 +143,8 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
             pictures = []
         match message.role:
             case Role.USER:
-                asked = _marked(_user(message, request, quirks), message, request, quirks)
-                messages += _after_tools(asked, messages, quirks)
+                prompt = _marked(_user(message, request, quirks), message, request, quirks)
+                messages += _after_tools(prompt, messages, quirks)
             case Role.ASSISTANT:
                 messages += _assistant(message, request, quirks, ids)
             case Role.TOOL:
@@ -158,12 +158,12 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
 
 
 def _after_tools(
-    asked: list[dict[str, Any]], messages: list[dict[str, Any]], quirks: Quirks
+    prompt: list[dict[str, Any]], messages: list[dict[str, Any]], quirks: Quirks
 ) -> list[dict[str, Any]]:
     """Return a prompt, with a reply before it where none may follow the results of tools."""
     if quirks.reply_after_tools and messages and messages[-1]["role"] == "tool":
-        return [{"role": "assistant", "content": NOTED}, *asked]
-    return asked
+        return [{"role": "assistant", "content": NOTED}, *prompt]
+    return prompt
 
 
 def _ids(request: Request, quirks: Quirks) -> dict[str, str]:
@@ -308,7 +308,7 @@ def _reasoning(message: Message, kept: Kept) -> list[dict[str, Any]]:
             entry = {"type": "reasoning.encrypted", **entry, "data": block.data}
         else:
             entry.setdefault("type", "reasoning.text")
-            entry[_REASONING.get(entry["type"], "text")] = block.text
+            entry[REASONING.get(entry["type"], "text")] = block.text
             if block.signature:
                 entry["signature"] = block.signature
         details.append(entry)

@@ -15,7 +15,7 @@ from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.chat_request import API, THOUGHTS, Quirks, body
+from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, Quirks, body
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.replies.arguments import written
 from yourtool.providers.replies.blocks import GrowingCall
@@ -47,7 +47,6 @@ _FAILED = ("error", "network_error")
 """What OpenRouter says a model's own host ended with, under an ordinary reason of its own."""
 _ABOUT = ("citations", "search_results")
 """What xAI and Perplexity say of where the words are from, the last of each being the whole."""
-_THOUGHTS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 
 class OpenAIChat:
@@ -134,8 +133,8 @@ def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     reply.stop_detail = word = native if native in _FAILED else word
     if reply.stop_reason is not StopReason.REFUSAL:
         is_rejected = word.startswith(_REJECTED)
-        known = {**_STOPS, word: StopReason.ERROR} if is_rejected else _STOPS
-        reply.stop_reason = stop_reason(word, known, reply.provider)
+        usual = StopReason.ERROR if is_rejected else stop_reason(word, _STOPS, reply.provider)
+        reply.stop_reason = usual
     if reply.stop_reason is StopReason.ERROR and not reply.activity and reply.error is None:
         told = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
         reply.error = refusal(reply.provider, 200, canonical_json({"error": told}))
@@ -175,23 +174,23 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         reply.stop_reason = StopReason.REFUSAL
         yield from reply.text(said)
     if cited := objects(delta.get("annotations")):
-        reply.about["annotations"] = [*reply.about.get("annotations", ()), *cited]
+        reply.about.setdefault("annotations", []).extend(cited)
     for call in objects(delta.get("tool_calls")):
         yield from _call(call, reply)
 
 
 def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     details = objects(delta.get("reasoning_details"))
-    if not any(entry.get("type") in _THOUGHTS for entry in details):
+    if not any(entry.get("type") in REASONING for entry in details):
         name = next((name for name in THOUGHTS if text(delta.get(name))), "")
         yield from reply.thinking(text(delta.get(name)))
         if name and not reply.scratch.get("field"):
             reply.scratch["field"] = reply.remark(None, {"field": name})
     for entry in details:
         kind = entry.get("type")
-        if kind in _THOUGHTS:
+        if kind in REASONING:
             key = ("reasoning", kind, count(entry.get("index")))
-            yield from reply.thinking(text(entry.get(_THOUGHTS[kind])), key)
+            yield from reply.thinking(text(entry.get(REASONING[kind])), key)
             if signature := text(entry.get("signature")):
                 yield from reply.signature(signature, key)
             _note(entry, key, reply)
