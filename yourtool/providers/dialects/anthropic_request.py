@@ -43,7 +43,7 @@ _BUDGETS = {
 _LEAST_BUDGET = 1_024
 _RESTS = {"type": "disabled"}
 _OURS = frozenset({"redacted_thinking", "text", "thinking", "tool_result", "tool_use"})
-_UNMARKED = ("thinking", "redacted_thinking")
+_REASONING = ("thinking", "redacted_thinking")
 
 _log = logging.getLogger(__name__)
 
@@ -263,7 +263,7 @@ def _began_without(turns: list[dict[str, Any]]) -> bool:
             began = turns[at]["content"][0]["type"]
         elif "tool_result" not in kinds or (at < len(turns) - 1 and kinds != {"tool_result"}):
             break
-    return began is not None and began not in _UNMARKED
+    return began is not None and began not in _REASONING
 
 
 def _choice(request: Request) -> dict[str, Any] | None:
@@ -289,6 +289,6 @@ def _mark(
     blocks: list[dict[str, Any]], message_id: str | None, index: int, request: Request
 ) -> None:
     """Let the prefix be kept up to the last of the blocks, if the plan has it end there."""
-    if blocks and request.cache.has(message_id, index) and blocks[-1].get("type") not in _UNMARKED:
+    if blocks and request.cache.has(message_id, index) and blocks[-1].get("type") not in _REASONING:
         long = request.cache.retention == "long"
         blocks[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": "1h"} if long else {})}
