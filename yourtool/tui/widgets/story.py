@@ -6,7 +6,7 @@ it asks `touched` which items are not what they were.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from yourtool.deltas import (
     AttemptFailed,
@@ -64,10 +64,11 @@ from yourtool.messages import (
 )
 from yourtool.tui.attached import counted
 from yourtool.tui.markdown.blocks import Highlight
+from yourtool.tui.widgets import summary
 from yourtool.tui.widgets.card import CommandCard, Status, ToolCard
 from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
-from yourtool.tui.widgets.summary import TurnSummary, advice, headline, outage, recovery
 
+_Part = TypeVar("_Part", Reply, Thinking)
 _ENDINGS: dict[str, Status] = {
     ToolFailure.CANCELLED: "cancelled",
     ToolFailure.USER_DENIED: "denied",
@@ -90,10 +91,11 @@ class Story:
         self._clock = clock
         self._cards: dict[str, ToolCard] = {}
         self._parts: list[Reply | Thinking] = []  # of the message that is arriving, in order
-        self._open: dict[int, Reply | Thinking] = {}  # the same, by content block
+        self._open: dict[int, Reply | Thinking] = {}  # what was streamed of it, by content block
+        self._untold: dict[int, Thinking] = {}  # reasoning of it that was not, by content block
         self._reached = 0  # the content block after the last one that was told of
         self._failure: Failure | None = None
-        self._summary = TurnSummary()
+        self._summary = summary.TurnSummary()
 
     @property
     def ticking(self) -> list[Item]:
@@ -208,9 +210,9 @@ class Story:
             case SessionImported(source_session_id=source):
                 self.remark("info", f"Imported up to here; it was {source}")
             case ProviderUnavailable():
-                self.remark("warning", outage(event))
+                self.remark("warning", summary.outage(event))
             case ProviderRecovered():
-                self.remark("info", recovery(event))
+                self.remark("info", summary.recovery(event))
             case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
                 pass
             case _:
@@ -233,17 +235,15 @@ class Story:
         self._reached = max(self._reached, index + 1)
 
     def _hidden(self, at: int) -> None:
-        if -1 - at not in self._open:
-            self._open[-1 - at] = hidden = Thinking(redacted=True)
+        if at not in self._untold:
+            self._untold[at] = hidden = Thinking(redacted=True)
             self._add(hidden)
 
     def _reply(self, index: int) -> Reply:
         part = self._open.get(index)
         if not isinstance(part, Reply):
             self._reach(index)
-            part = self._open[index] = Reply(self.highlight)
-            self._parts.append(part)
-            self._add(part)
+            part = self._open[index] = self._part(Reply(self.highlight))
         self.touched.add(part)
         return part
 
@@ -251,10 +251,13 @@ class Story:
         part = self._open.get(index)
         if not isinstance(part, Thinking):
             self._reach(index)
-            part = self._open[index] = Thinking()
-            self._parts.append(part)
-            self._add(part)
+            part = self._open[index] = self._part(Thinking())
         self.touched.add(part)
+        return part
+
+    def _part(self, part: _Part) -> _Part:
+        self._parts.append(part)
+        self._add(part)
         return part
 
     def _card(self, tool_use_id: str, name: str = "tool") -> ToolCard:
@@ -287,7 +290,7 @@ class Story:
         self._go_on()
         self._end_message()
         self._cards.clear()
-        self._summary = TurnSummary(before=self._summary)
+        self._summary = summary.TurnSummary(before=self._summary)
         if message is None:
             self.remark("info", "Trying again")
             return
@@ -306,18 +309,18 @@ class Story:
     def _content(self, content: Sequence[ContentBlock]) -> None:
         """Make what was streamed equal to the message; add what was not streamed."""
         replies = [part for part in self._parts if isinstance(part, Reply)]
-        streamed = (part for at, part in self._open.items() if at >= 0)
-        thoughts = [part for part in streamed if isinstance(part, Thinking)]
+        thoughts = [part for part in self._open.values() if isinstance(part, Thinking)]
         for at, block in enumerate(content):
             match block:
                 case TextBlock(text=text):
-                    part = replies.pop(0) if replies else self._reply(-1 - at)
+                    part = replies.pop(0) if replies else self._part(Reply(self.highlight))
                     part.finish(text)
                     self.touched.add(part)
                 case ThinkingBlock(text=text):
-                    thought = self._open.get(-1 - at)
-                    if not isinstance(thought, Thinking):
-                        thought = thoughts.pop(0) if thoughts else self._thinking(-1 - at)
+                    if (thought := self._untold.get(at)) is None and thoughts:
+                        thought = thoughts.pop(0)
+                    elif thought is None:
+                        thought = self._untold[at] = self._part(Thinking())
                     thought.finish(text)
                     self.touched.add(thought)
                 case RedactedThinkingBlock():
@@ -335,7 +338,7 @@ class Story:
             elif part.streaming or cancelled:
                 part.finish(cancelled=cancelled)
             self.touched.add(part)
-        self._parts, self._open, self._reached = [], {}, 0
+        self._parts, self._open, self._untold, self._reached = [], {}, {}, 0
 
     def _retry(self, event: RetryScheduled) -> None:
         """Let the failure that came just before count down to the next attempt."""
@@ -352,9 +355,9 @@ class Story:
             self._card(tool_use_id, name).ends("cancelled", "", None, {})
         self._end_message(cancelled=cancelled)
         if not cancelled:
-            way_out = advice(event, self._retry_key)
+            way_out = summary.advice(event, self._retry_key)
             self._failure = Failure(
-                headline(event), event.error_message_redacted, way_out, self._clock
+                summary.headline(event), event.error_message_redacted, way_out, self._clock
             )
             self._add(self._failure)
 
@@ -362,14 +365,9 @@ class Story:
         self._summary.route = event
         if event.chosen_model is not None:
             return
-        reasons = [
-            f"{one.candidate_model}: {one.reason}"
-            for one in event.chain
-            if one.verdict == "rejected" and one.candidate_model
-        ]
-        cause = "\n".join(dict.fromkeys(reasons)) or "No model is configured."
-        way_out = "`/model` lists what there is, and why some of it cannot serve."
-        self._failure = Failure("No model can take this turn", cause, way_out)
+        self._failure = Failure(
+            "No model can take this turn", summary.obstacles(event), summary.NO_MODEL
+        )
         self._add(self._failure)
 
     def _complete(self, event: ToolCompleted) -> None:

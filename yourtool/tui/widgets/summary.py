@@ -57,6 +57,19 @@ _STOPS: dict[StopReason, str] = {
     StopReason.CONTENT_FILTER: "The provider's content filter ended the reply.",
 }
 
+NO_MODEL = "`/model` lists what there is, and why some of it cannot serve."
+"""What to do about a turn that no model can take."""
+
+
+def obstacles(event: RouteDecided) -> str:
+    """Return why each model that was considered cannot take a turn, a line each."""
+    reasons = [
+        f"{one.candidate_model}: {one.reason}"
+        for one in event.chain
+        if one.verdict == "rejected" and one.candidate_model
+    ]
+    return "\n".join(dict.fromkeys(reasons)) or "No model is configured."
+
 
 def outage(event: ProviderUnavailable) -> str:
     """Return what is left out of routing now, one model or a provider with all of them, and why."""
