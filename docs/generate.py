@@ -42,6 +42,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
+from yourtool.providers.requests.media import in_mib
 from yourtool.providers.rows import BUILT_IN, ProviderRow
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect
@@ -207,15 +208,11 @@ def _limits(model: Model | None) -> dict[str, str]:
     """Say what a request may hold at a provider's default model; None: at one without a row."""
     can = model.capabilities if model else AdapterCapabilities()
     return {
-        "a picture (`max_image_bytes`)": _size(can.max_image_bytes),
-        "a PDF or a recording (`max_file_bytes`)": _size(can.max_file_bytes),
+        "a picture (`max_image_bytes`)": in_mib(can.max_image_bytes),
+        "a PDF or a recording (`max_file_bytes`)": in_mib(can.max_file_bytes),
         "pictures in a request (`max_images`)": f"{can.max_images:,}",
-        "all that is sent (`max_request_bytes`)": _size(can.max_request_bytes),
+        "all that is sent (`max_request_bytes`)": in_mib(can.max_request_bytes),
     }
-
-
-def _size(number: int) -> str:
-    return f"{number / 10**6:g} MB" if number % 10**5 == 0 else f"{number / 2**20:g} MiB"
 
 
 def _carried(row: ProviderRow) -> dict[str, str]:
