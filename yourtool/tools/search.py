@@ -77,7 +77,7 @@ async def glob(args: Glob, context: ToolContext) -> str:
 async def grep(args: Grep, context: ToolContext) -> str:
     """Search files line by line; the answer has `path:line: text` and says how much there is.
 
-    What `.gitignore` leaves out is not searched, nor are binary files and those above 5 MB.
+    What `.gitignore` leaves out is not searched, nor are binary files and those above 5 MiB.
     """
     return await search(args, context, seconds=SECONDS)
 

@@ -101,7 +101,7 @@ def fetcher(
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
         """Read a page of the public web; HTML comes back as Markdown.
 
-        At most 5 MB and 30 seconds. A redirect to another host is reported and not followed.
+        At most 5 MiB and 30 seconds. A redirect to another host is reported and not followed.
         """
         url = _address(args.url)
         if context.approved is not None and context.approved != await preview(args, context):
