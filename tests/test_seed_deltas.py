@@ -203,8 +203,7 @@ def test_d1_an_error_says_what_is_known_beyond_its_class(status, body, code):
 
 
 async def test_d1_the_error_and_its_code_are_stored_with_what_had_arrived(bench):
-    error = RateLimitError("no credit", status=402, retryable=False)
-    error.code = ErrorCode.BILLING
+    error = RateLimitError("no credit", status=402, retryable=False, code=ErrorCode.BILLING)
     session = await bench.session(Scripted([says("Half") + fails(error)]))
     events = await play(session.send("go"))
     await session.close()

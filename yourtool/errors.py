@@ -11,7 +11,6 @@
     │   ├── NetworkError           no connection, TLS, time-out, broken stream
     │   ├── ContextOverflowError   the prompt is too large for the model
     │   ├── InvalidRequestError    other 4xx
-    │   ├── RequestCancelledError  we stopped it
     │   └── OtherAdapterError      anything else
     ├── ToolError                  what the model is told when a tool cannot do its work
     ├── ToolRegistrationError      a tool whose schema or name is not acceptable
@@ -79,9 +78,15 @@ class AdapterError(YourtoolError):
     error_class: ClassVar[ErrorClass] = ErrorClass.OTHER
     transient: ClassVar[bool] = False
     """Whether errors of this class are worth another attempt, unless told otherwise."""
+    usual_code: ClassVar[ErrorCode | None] = None
 
     def __init__(
-        self, message: str, *, status: int | None = None, retryable: bool | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool | None = None,
+        code: ErrorCode | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -89,7 +94,7 @@ class AdapterError(YourtoolError):
         """The HTTP status, where there was one."""
         self.retryable = self.transient if retryable is None else retryable
         """Whether the same request may be sent again."""
-        self.code: ErrorCode | None = None
+        self.code = code or self.usual_code
         self.request_id: str | None = None
         """The provider's id of the request, for its support desk."""
 
@@ -129,24 +134,13 @@ class ContextOverflowError(AdapterError):
     """The prompt is larger than the model's context window."""
 
     error_class = ErrorClass.CONTEXT_OVERFLOW
-
-    def __init__(
-        self, message: str, *, status: int | None = None, retryable: bool | None = None
-    ) -> None:
-        super().__init__(message, status=status, retryable=retryable)
-        self.code = ErrorCode.OVERFLOW
+    usual_code = ErrorCode.OVERFLOW
 
 
 class InvalidRequestError(AdapterError):
     """The provider refused the request as malformed or unsupported."""
 
     error_class = ErrorClass.INVALID_REQUEST
-
-
-class RequestCancelledError(AdapterError):
-    """The user stopped the request."""
-
-    error_class = ErrorClass.CANCELLED
 
 
 class OtherAdapterError(AdapterError):

@@ -271,13 +271,11 @@ class _Wait:
         try:
             async with timer:
                 return await self._interrupt.guard(awaitable)
-        except _BROKEN as error:
+        except _BROKEN as error:  # the timer's TimeoutError is an OSError
             self._interrupt.check()
             if timer.expired():
                 silence = f"`{self._provider}` sent nothing of a reply for {self._limit:g} seconds"
-                stalled = NetworkError(silence)
-                stalled.code = ErrorCode.STALLED
-                raise stalled from error
+                raise NetworkError(silence, code=ErrorCode.STALLED) from error
             reason = str(error) or type(error).__name__
             raise NetworkError(f"the connection to `{self._provider}` broke: {reason}") from error
         finally:
