@@ -189,6 +189,16 @@ def test_how_long_to_wait_may_stand_in_the_words_alone_r_adp_08(message, wait):
     assert refusal("acme", 429, body, {"retry-after": "2"}).retry_after == 2
 
 
+@pytest.mark.parametrize(
+    ("delay", "wait"), [("34.074824224s", 34.075), ("0s", 0), ("soon", 7), (None, 7)]
+)
+def test_how_long_to_wait_may_stand_in_googles_details_r_adp_08(delay, wait):
+    """https://cloud.google.com/apis/design/errors#error_payloads"""
+    details = [{"reason": "x"}, {"retryDelay": delay}]
+    error = {"code": 429, "message": "Please retry in 7s.", "details": details}
+    assert refusal("google", 429, json.dumps({"error": error}).encode()).retry_after == wait
+
+
 def test_a_date_to_wait_for_is_seconds_from_now():
     wait = retry_after({"retry-after": formatdate(time.time() + 100, usegmt=True)})
     assert wait is not None

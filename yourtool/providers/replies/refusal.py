@@ -37,7 +37,6 @@ MESSAGE_LIMIT = 600
 """Characters of a provider's own words that are kept."""
 
 _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
-_DELAY = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
 _TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _OVERFLOW = re.compile(
     r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
@@ -142,17 +141,16 @@ def refusal(
     """Return the error that a response stands for; `status` 200: the body alone tells."""
     headers = headers or {}
     report = _report(body)
-    kind = _classify(status, report)
-    code = _code(status, report)
+    number = status if status != HTTPStatus.OK else report.number
+    kind = _classify(number, report)
+    code = _code(number, report)
     told = retry_after(headers)
     wait = report.retry_after if told is None else told
     plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
     if kind is RateLimitError and code is None and wait is not None and wait > _LONG:
         plea = f"asks to wait {_span(wait)}"
-    number = status if status != HTTPStatus.OK else report.number
     shown = f" ({number})" if number else ""
-    error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status)
-    error.code = code or error.code
+    error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status, code=code)
     if code is ErrorCode.BILLING or report.is_daily:
         error.retryable = False
     elif kind is not ContextOverflowError and number not in _FINAL:
@@ -188,8 +186,7 @@ def _span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
 
 
-def _classify(status: int, report: _Report) -> type[AdapterError]:
-    number = status if status != HTTPStatus.OK else report.number
+def _classify(number: int, report: _Report) -> type[AdapterError]:
     words = report.words
     is_auth = words & _AUTH or _NOT_A_KEY in report.message.lower()
     if number == 403 and words & _FILTERED:
@@ -213,8 +210,7 @@ def _classify(status: int, report: _Report) -> type[AdapterError]:
     return OtherAdapterError
 
 
-def _code(status: int, report: _Report) -> ErrorCode | None:
-    number = status if status != HTTPStatus.OK else report.number
+def _code(number: int, report: _Report) -> ErrorCode | None:
     is_unpaid = report.words & _NEVER_AGAIN or _BILLING.search(report.message)
     if number == HTTPStatus.PAYMENT_REQUIRED or is_unpaid:
         return ErrorCode.BILLING
@@ -255,11 +251,10 @@ def _report(body: bytes) -> _Report:
 
 
 def _wait(details: list[dict[str, Any]], message: str) -> float | None:
-    waits = (_DELAY.fullmatch(text(each.get("retryDelay"))) for each in details)
-    if (wait := next(filter(None, waits), None)) is not None:
-        return float(wait[1])
-    told = _AGAIN.search(message)
-    return None if told is None else seconds(told[1])
+    told = [text(each.get("retryDelay")) for each in details]
+    if (said := _AGAIN.search(message)) is not None:
+        told.append(said[1])
+    return next((wait for each in told if (wait := seconds(each)) is not None), None)
 
 
 def _status(value: Any) -> int:
