@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from yourtool.errors import NetworkError
 from yourtool.providers.replies import sse as module
-from yourtool.providers.replies.sse import Framing, SseDecoder, SseEvent, sse
+from yourtool.providers.replies.sse import Framing, SseDecoder, SseEvent
 
 
 def decode(*chunks):
@@ -81,9 +81,8 @@ def test_an_endless_document_is_cut_off(monkeypatch):
             framing.feed(b"{         ")
 
 
-async def test_events_come_out_of_chunks_as_they_arrive():
-    async def chunks():
-        yield b"data: 1\n\nda"
-        yield b"ta: 2"
-
-    assert [event.data async for event in sse(chunks())] == [b"1", b"2"]
+def test_events_come_out_of_chunks_as_they_arrive():
+    decoder = SseDecoder()
+    assert decoder.feed(b"data: 1\n\nda") == [SseEvent("", b"1")]
+    assert decoder.feed(b"ta: 2") == []
+    assert decoder.end() == [SseEvent("", b"2")]

@@ -7,7 +7,6 @@ event at the very end counts without the blank line that should follow, and one 
 does not: some servers say so that they are still there.
 """
 
-from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from yourtool.errors import NetworkError
@@ -156,13 +155,3 @@ class Framing:
     def document(self) -> bytes:
         """The JSON document received so far."""
         return b"".join(self._document or ())
-
-
-async def sse(chunks: AsyncIterator[bytes]) -> AsyncIterator[SseEvent]:
-    """Yield the events of a body that is known to be an event stream."""
-    decoder = SseDecoder()
-    async for chunk in chunks:
-        for event in decoder.feed(chunk):
-            yield event
-    for event in decoder.end():
-        yield event
