@@ -106,6 +106,9 @@ class OneAdapter:
     def providers(self) -> tuple[Any, ...]:
         return ()
 
+    def row(self, provider: str) -> None:
+        return None
+
 
 class User:
     """Answers questions from a list, then with the last answer; keeps what was asked."""

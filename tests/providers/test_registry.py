@@ -14,7 +14,7 @@ from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.catalogue.local_servers import own_models
+from yourtool.providers.catalogue.inquiry import own_models
 from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow
 
@@ -243,6 +243,7 @@ def test_a_server_found_later_is_attached_and_never_replaces_another(open_regist
     urls = {row.name: row.base_url for row in registry.providers()}
     assert (urls["vllm"], urls["local"]) == ("http://127.0.0.1:2/v1", "http://127.0.0.1:1/v1")
     assert registry.why_not("vllm") is None
+    assert (registry.row("vllm"), registry.row("lm-studio")) == (found, None)
 
 
 async def test_a_token_goes_through_the_official_client_as_a_bearer_token(open_registry):

@@ -279,7 +279,7 @@ def test_dying_at_any_line_that_writes_a_file_leaves_the_old_or_the_new(tmp_path
                 found.add(secret.reveal().replace(place.name, "new"))
             case _:
                 [answer] = recall(place / "models.json")
-                found.add(answer.label.replace(place.name, "new"))
+                found.add(answer.origin.removeprefix("http://").replace(place.name, "new"))
         FILES[name][1](place)
     assert found == {"first", "new"}
 

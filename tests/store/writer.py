@@ -185,7 +185,7 @@ def save_key(place: Path) -> None:
 
 
 def remember_models(place: Path) -> None:
-    row = ProviderRow(name="p", api="chat", base_url="http://127.0.0.1:1/v1", label=place.name)
+    row = ProviderRow(name="p", api="chat", base_url=f"http://{place.name}/v1", label="P")
     probed.remember(place / "models.json", [probed.answer_of(row, ())])
 
 

@@ -23,7 +23,7 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import Model
-from yourtool.providers.catalogue.local_servers import own_models
+from yourtool.providers.catalogue.inquiry import own_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import Registry
@@ -71,6 +71,7 @@ class Routes:
         self._defaults = defaults
         self.structured_output = False
         """Whether replies are to be held to a schema."""
+        self._in_vain: set[str] = set()  # models that their servers were asked for and told not
 
     def estimate(self, state: State, model_id: str, said: Sequence[Message] = ()) -> int:
         """Guess how many tokens the next request is to a model, with what is to be said in it.
@@ -137,16 +138,20 @@ class Routes:
             state.model or self._defaults.workspace or self._defaults.everywhere
         )
 
-    async def learn(self, model: Model) -> None:
+    async def learn(self, model: Model, *, again: bool = False) -> None:
         """Ask the server of a model that nobody described what it is, if that server needs no key.
 
-        A server that does not answer changes nothing here: the request to it will say so.
+        A server that did not describe it is asked for it no more, unless `again`. One that does not
+        answer changes nothing here: the request to it will say so.
         """
-        rows = [row for row in self._registry.providers() if row.name == model.provider]
-        if model.known or not rows or rows[0].needs_key:
+        row = self._registry.row(model.provider)
+        if model.known or row is None or row.needs_key:
+            return
+        if model.id in self._in_vain and not again:
             return
         with suppress(AdapterError):
-            self.catalogue.learn(await own_models(self._registry, model.provider))
+            self.catalogue.learn(row.name, await own_models(self._registry, row.name))
+            self._in_vain.add(model.id)
 
     def swap_target(self, name: str, state: State) -> Model:
         """Return the model that `name` means, if it can take the session as it stands.

@@ -267,11 +267,12 @@ class Runtime:
 
     async def find_local_servers(self) -> tuple[LocalServer, ...]:
         """Look for model servers on this machine, and make their models known."""
-        [ollama] = [row.base_url for row in self.registry.providers() if row.name == "ollama"]
-        found = await discover(ollama)
+        ollama = self.registry.row("ollama")
+        assert ollama is not None, "it is built in"
+        found = await discover(ollama.base_url)
         for server in found:
             self.registry.attach(server.row)
-            self.catalogue.learn(server.models)
+            self.catalogue.learn(server.row.name, server.models)
         answers = [probed.answer_of(server.row, server.models) for server in found]
         with suppress(OSError):  # only a cache
             await asyncio.to_thread(probed.remember, self._probed, answers)

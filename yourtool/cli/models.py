@@ -18,7 +18,8 @@ from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.outcome import Exit
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import probed
-from yourtool.providers.catalogue.local_servers import discover, own_models
+from yourtool.providers.catalogue.inquiry import own_models
+from yourtool.providers.catalogue.local_servers import discover
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 
@@ -75,7 +76,7 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
     heard: list[probed.Answer] = []
     for server in found:
         registry.attach(server.row)
-        catalogue.learn(server.models)
+        catalogue.learn(server.row.name, server.models)
         heard.append(probed.answer_of(server.row, server.models))
     names = ", ".join(server.row.label for server in found) or "no model server"
     notes = [f"Found on the usual ports of this machine: {names}."]
@@ -89,7 +90,7 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
         if isinstance(answer, str):
             notes.append(answer)
         else:
-            catalogue.learn(answer)
+            catalogue.learn(name, answer)
             heard.append(probed.answer_of(rows[name], answer))
     try:
         probed.remember(file, heard)

@@ -51,6 +51,10 @@ class Registry:
         """Return the rows, built-in ones first."""
         return tuple(self._rows.values())
 
+    def row(self, provider: str) -> ProviderRow | None:
+        """Return the row of a provider; None: there is no such one."""
+        return self._rows.get(provider)
+
     def why_not(self, provider: str) -> str | None:
         """Return why a provider cannot be used and what to do; None: it is configured."""
         row = self._rows.get(provider)

@@ -63,8 +63,11 @@ def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes_r_adp_14_r_eas
         supports_prompt_caching=True,
         max_context_tokens=1_000_000,
         max_output_tokens=128_000,
+        max_images=600,
         accepted_image_media_types=IMAGE_TYPES,
     )
+    [short] = hosted("anthropic", {"data": [{**CLAUDE, "max_input_tokens": 200_000}]})
+    assert short.capabilities.max_images == 100
 
 
 @pytest.mark.parametrize(

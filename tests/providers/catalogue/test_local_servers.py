@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.providers.local_server import RESET, LocalServer, chunk, head, serve
-from yourtool.errors import AdapterError, NetworkError, OtherAdapterError
+from yourtool.errors import NetworkError, OtherAdapterError
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.catalogue.listings import MOST_MODELS
 from yourtool.providers.catalogue.local_servers import (
@@ -159,39 +159,6 @@ async def test_a_wrong_context_is_not_believed_blindly():
         [found] = await discover(places=[row("vllm", server)])
     [model] = found.models
     assert model.capabilities.max_context_tokens == AdapterCapabilities().max_context_tokens
-
-
-@pytest.mark.parametrize(
-    ("api", "path", "answer", "names"),
-    [
-        ("chat", "/models", {"data": [{"id": "gpt-x"}, {"id": "bad\nname"}]}, ["gpt-x"]),
-        ("messages", "/v1/models", {"data": [{"id": "claude-x", "type": "model"}]}, ["claude-x"]),
-        (
-            "generate-content",
-            "/v1beta/models",
-            {"models": [{"name": "models/gemini-x", "inputTokenLimit": 1000}]},
-            ["gemini-x"],
-        ),
-        ("responses", "/models", {"object": "list"}, []),
-    ],
-)
-async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, names):
-    with serve({path: answer}) as server:
-        asked = ProviderRow(name="p", api=api, base_url=server.url, label="P")
-        transport = HttpxTransport(server.url, {})
-        models = await listed(asked, transport)
-        await transport.close()
-    assert [model.wire_name for model in models] == names
-    assert not any(model.known or model.price for model in models)
-    assert all(model.capabilities.supports_tools for model in models)
-
-
-async def test_a_list_that_cannot_be_had_is_an_error():
-    with serve({}) as server:
-        transport = HttpxTransport(server.url, {})
-        with pytest.raises(AdapterError, match="status 404"):
-            await listed(row("vllm", server), transport)
-        await transport.close()
 
 
 async def test_a_server_that_answers_drop_by_drop_is_given_up_on():

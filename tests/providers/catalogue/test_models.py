@@ -136,7 +136,10 @@ def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_
         """)
     told = AdapterCapabilities(supports_tools=False, supports_thinking=True, max_context_tokens=9)
     names = ("qwen3:8b", "other")
-    catalogue.learn(Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names)
+    catalogue.learn(
+        "ollama",
+        (Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names),
+    )
     qwen, other = catalogue.resolve("qwen"), catalogue.resolve("other")
     assert qwen.capabilities == msgspec.structs.replace(
         told, max_context_tokens=65536, supports_system_messages_in_list=True
@@ -152,7 +155,8 @@ def test_a_provider_s_own_list_changes_nothing_that_the_tables_say_r_adp_14(load
     before, mine = catalogue.resolve("openai:gpt-5"), catalogue.resolve("new")
     told = AdapterCapabilities(max_context_tokens=9)
     for model in (before, mine):
-        catalogue.learn([Model(id=model.id, wire_name=model.wire_name, capabilities=told)])
+        again = Model(id=model.id, wire_name=model.wire_name, capabilities=told)
+        catalogue.learn(model.provider, [again])
     assert catalogue.get("openai:gpt-5") == before
     assert catalogue.resolve("new") == mine
 
@@ -163,7 +167,7 @@ def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_no
     def learn(window, day, *, known):
         told = AdapterCapabilities(max_context_tokens=window)
         model = Model(id="mine:x", wire_name="x", capabilities=told, known=known)
-        catalogue.learn([model], datetime(2026, 11, day, tzinfo=UTC))
+        catalogue.learn("mine", [model], datetime(2026, 11, day, tzinfo=UTC))
         at = catalogue.told_at("mine:x")
         return catalogue.get("mine:x").capabilities.max_context_tokens, at and at.day
 
@@ -187,7 +191,7 @@ def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated_r_c
         )
         for name in names
     ]
-    catalogue.learn(models, datetime(2026, 11, 20, tzinfo=UTC))
+    catalogue.learn("openrouter", models, datetime(2026, 11, 20, tzinfo=UTC))
     mine, theirs = (catalogue.get(f"openrouter:{name}") for name in names)
     assert mine.price is not None
     assert (mine.price.input_per_mtok_usd, mine.price_as_of) == (Decimal(1), "")
@@ -352,17 +356,52 @@ def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them_r_adp_14
 def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_it(load):
     catalogue = load("[models.'vllm:mine']\n")
 
-    def hear(*ids):
+    def hear(provider, *names):
         catalogue.learn(
-            Model(id=each, wire_name=each, capabilities=AdapterCapabilities()) for each in ids
+            provider,
+            (
+                Model(id=f"{provider}:{name}", wire_name=name, capabilities=AdapterCapabilities())
+                for name in names
+            ),
         )
 
     def named():
         return {model.id for model in catalogue.all()} & {"vllm:mine", "vllm:a", "vllm:b", "lm:c"}
 
-    hear("vllm:mine", "vllm:a")
-    hear("lm:c")
-    hear("vllm:b")
+    hear("vllm", "mine", "a")
+    hear("lm", "c")
+    hear("vllm", "b")
     assert named() == {"vllm:mine", "vllm:b", "lm:c"}
     assert catalogue.told_at("vllm:a") is None
     assert not catalogue.get("vllm:a").known
+    hear("vllm")
+    assert named() == {"vllm:mine", "lm:c"}
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "google"])
+def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it_r_adp_15(load, provider):
+    catalogue = load(f"[defaults.{provider}]\nmax_image_side = 7000\n")
+    named, told = f"{provider}:new", AdapterCapabilities(supports_images=True)
+    row = next(model for model in catalogue.all() if model.provider == provider)
+
+    def limits(model):
+        can = model.capabilities
+        return can.max_image_bytes, can.max_image_side, can.max_file_bytes, can.max_request_bytes
+
+    assert limits(catalogue.get(named)) == limits(row)
+    assert not catalogue.get(named).known
+    assert not catalogue.get(named).capabilities.supports_images
+    catalogue.learn(provider, [Model(id=named, wire_name="new", capabilities=told)])
+    learned = catalogue.get(named)
+    assert limits(learned) == limits(row)
+    assert (learned.known, learned.capabilities.supports_images) == (True, True)
+    assert learned.capabilities.max_context_tokens == told.max_context_tokens
+
+
+def test_openai_s_newer_name_of_the_limit_is_used_for_every_model_of_it(load):
+    catalogue = load()
+    plain = Model(id="openai:told", wire_name="told", capabilities=AdapterCapabilities())
+    catalogue.learn("openai", [plain])
+    assert catalogue.get("openai:told").uses_max_completion_tokens
+    assert catalogue.get("openai:unheard-of").uses_max_completion_tokens
+    assert not catalogue.get("vllm:unheard-of").uses_max_completion_tokens

@@ -27,8 +27,12 @@ _PER_MILLION = 6
 _CHEAPEST, _DEAREST = Decimal("1e-9"), Decimal(1_000_000)
 """US dollars per million tokens; what is beyond that, and not free, is a mistake."""
 
+_LONG, _MORE_IMAGES = 200_000, 600
+"""A Claude with a longer context than so many tokens takes so many images in a request
+(https://docs.claude.com/en/docs/build-with-claude/vision)."""
 
-class Facts(Struct, frozen=True, kw_only=True):
+
+class Description(Struct, frozen=True, kw_only=True):
     """What a server says of a model."""
 
     window: int | None = None
@@ -39,6 +43,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     images: bool = False
     audio: bool = False
     documents: bool = False
+    max_images: int = AdapterCapabilities().max_images
+    """In one request."""
     thinking: bool = False
     form: Thinking | None = None
     levels: tuple[Effort, ...] = ()
@@ -51,30 +57,31 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Whether it says anything."""
 
 
-def described(provider: str, name: str, facts: Facts) -> Model:
-    """Return the model of that name as the facts have it."""
-    window = facts.window or AdapterCapabilities().max_context_tokens
-    output = facts.output or max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT))
+def described(provider: str, name: str, told: Description) -> Model:
+    """Return the model of that name as it was described."""
+    window = told.window or AdapterCapabilities().max_context_tokens
+    output = told.output or max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT))
     return Model(
         id=f"{provider}:{name}",
         wire_name=name,
         capabilities=AdapterCapabilities(
-            supports_tools=facts.tools,
-            supports_images=facts.images,
-            supports_audio=facts.audio,
-            supports_documents=facts.documents,
-            supports_thinking=facts.thinking,
-            supports_structured_output=facts.schema,
-            supports_prompt_caching=facts.caching,
+            supports_tools=told.tools,
+            supports_images=told.images,
+            supports_audio=told.audio,
+            supports_documents=told.documents,
+            supports_thinking=told.thinking,
+            supports_structured_output=told.schema,
+            supports_prompt_caching=told.caching,
             max_context_tokens=window,
             max_output_tokens=output,
-            accepted_image_media_types=IMAGE_TYPES if facts.images else (),
+            max_images=told.max_images,
+            accepted_image_media_types=IMAGE_TYPES if told.images else (),
         ),
-        price=facts.price,
-        accepts_temperature=facts.temperature,
-        thinking=facts.form,
-        thinking_levels=facts.levels,
-        known=facts.known,
+        price=told.price,
+        accepts_temperature=told.temperature,
+        thinking=told.form,
+        thinking_levels=told.levels,
+        known=told.known,
     )
 
 
@@ -92,7 +99,7 @@ def entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
 def hosted(provider: str, answer: Any) -> tuple[Model, ...]:
     """Return the models of a vendor's own list, but for those that nobody can talk to."""
     read = ((name, _told(entry)) for name, entry in entries(answer))
-    return tuple(described(provider, name, facts) for name, facts in read if facts is not None)
+    return tuple(described(provider, name, told) for name, told in read if told is not None)
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
@@ -101,7 +108,7 @@ def window_of(entry: Mapping[str, Any]) -> int | None:
     return next((size for name in names if (size := count(entry.get(name)))), None)
 
 
-def _told(entry: Mapping[str, Any]) -> Facts | None:
+def _told(entry: Mapping[str, Any]) -> Description | None:
     """Return what an entry says of its model; None: it writes no text, or is not served."""
     methods = entry.get("supportedGenerationMethods")
     if isinstance(methods, list) and "generateContent" not in methods:
@@ -113,10 +120,10 @@ def _told(entry: Mapping[str, Any]) -> Facts | None:
     if isinstance(entry.get("supported_parameters"), list):
         return _of_openrouter(entry, _words(entry["supported_parameters"]))
     output = count(entry.get("outputTokenLimit"))
-    return Facts(window=window_of(entry), output=output, tools=True, known=False)
+    return Description(window=window_of(entry), output=output, tools=True, known=False)
 
 
-def _of_anthropic(entry: Mapping[str, Any], able: Mapping[str, Any]) -> Facts:
+def _of_anthropic(entry: Mapping[str, Any], able: Mapping[str, Any]) -> Description:
     """Read the entry of an interface whose models all call tools and cache prefixes."""
     forms = mapping(mapping(able.get("thinking")).get("types"))
     effort = mapping(able.get("effort"))
@@ -128,11 +135,13 @@ def _of_anthropic(entry: Mapping[str, Any], able: Mapping[str, Any]) -> Facts:
         form, levels = "budget", EFFORTS[1:]
     if form is not None and _has(forms, "disabled"):
         levels = ("off", *levels)
-    return Facts(
-        window=window_of(entry),
+    window, usual = window_of(entry), AdapterCapabilities().max_images
+    return Description(
+        window=window,
         output=count(entry.get("max_tokens")),
         tools=True,
         images=_has(able, "image_input"),
+        max_images=_MORE_IMAGES if (window or 0) > _LONG else usual,
         documents=_has(able, "pdf_input"),
         thinking=form is not None,
         form=form,
@@ -146,14 +155,14 @@ def _has(able: Mapping[str, Any], name: str) -> bool:
     return mapping(able.get(name)).get("supported") is True
 
 
-def _of_openrouter(entry: Mapping[str, Any], offered: frozenset[str]) -> Facts | None:
+def _of_openrouter(entry: Mapping[str, Any], offered: frozenset[str]) -> Description | None:
     shape = mapping(entry.get("architecture"))
     inputs, outputs = _words(shape.get("input_modalities")), _words(shape.get("output_modalities"))
     if outputs and "text" not in outputs:
         return None
     rates = mapping(entry.get("pricing"))
     best = mapping(entry.get("top_provider"))
-    return Facts(
+    return Description(
         window=window_of(entry),
         output=count(best.get("max_completion_tokens")),
         tools="tools" in offered,

@@ -1,4 +1,4 @@
-"""Model servers on this machine and, by the same means, any provider's own list of its models.
+"""Model servers on this machine: which of them answer, and what they say of their models.
 
 What answers on a usual port is recognised by the shape of its answer, for anything may listen
 there. Sources: https://docs.ollama.com/api/tags and .../api/show,
@@ -20,27 +20,25 @@ from yourtool.models import Effort, Model
 from yourtool.providers.base import Transport
 from yourtool.providers.catalogue.listings import (
     NAME,
-    Facts,
+    Description,
     described,
     entries,
-    hosted,
     window_of,
 )
-from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow
 from yourtool.providers.shapes import count, decode, mapping, objects, text
 from yourtool.providers.transports.http import HttpxTransport, Timeouts
 
-OLLAMA_WINDOW = 32_768
+_OLLAMA = "http://127.0.0.1:11434"
+_OLLAMA_WINDOW = 32_768
 """Tokens of context asked of Ollama for a model that could have more: memory grows with them."""
 _MOST_SHOWN = 200
 """Models that Ollama is asked about, each by itself."""
 
-_LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
 _AT_ONCE = 8
-_LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
 _YES_OR_NO: tuple[Effort, ...] = ("off", "high")
-"""Of models that think or do not (https://docs.ollama.com/capabilities/thinking)."""
+"""Of models that think or do not; GPT-OSS takes the usual levels
+(https://docs.ollama.com/capabilities/thinking)."""
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})$", re.MULTILINE)
 _TIMEOUTS = Timeouts(connect=0.3, silence=2, listing=2)
 _PATIENCE = 5
@@ -60,7 +58,7 @@ Read = Callable[[Transport, str], Awaitable[tuple[Model, ...] | None]]
 
 
 async def discover(
-    ollama: str = "http://127.0.0.1:11434", places: Iterable[ProviderRow] | None = None
+    ollama: str = _OLLAMA, places: Iterable[ProviderRow] | None = None
 ) -> tuple[LocalServer, ...]:
     """Ask the usual ports of this machine, all at once, and return the servers that answer.
 
@@ -73,7 +71,7 @@ async def discover(
     return tuple(server for server in found if server is not None)
 
 
-def usual_places(ollama: str) -> tuple[ProviderRow, ...]:
+def usual_places(ollama: str = _OLLAMA) -> tuple[ProviderRow, ...]:
     """Return the rows of the servers to look for."""
 
     def compatible(name: str, label: str, port: int) -> ProviderRow:
@@ -86,29 +84,6 @@ def usual_places(ollama: str) -> tuple[ProviderRow, ...]:
         compatible("lm-studio", "LM Studio", 1234),
         compatible("vllm", "vLLM", 8000),
     )
-
-
-async def own_models(registry: Registry, provider: str) -> tuple[Model, ...]:
-    """Ask a provider for its own models; Ollama describes them, the others mostly name them.
-
-    Raises:
-        AdapterError: it cannot be used, or the list could not be had.
-    """
-    async with registry.connection(provider) as (row, transport):
-        return await listed(row, transport)
-
-
-async def listed(row: ProviderRow, transport: Transport) -> tuple[Model, ...]:
-    """Return the models that a provider lists; a script has none.
-
-    Raises:
-        AdapterError: the list could not be had.
-    """
-    if row.api == "scripted":
-        return ()
-    if row.api == "ollama":
-        return await _ollama(transport, row.name) or ()
-    return hosted(row.name, await transport.get(_LISTS.get(row.api, "/models")))
 
 
 async def _look(row: ProviderRow) -> LocalServer | None:
@@ -129,7 +104,12 @@ async def _open(url: str) -> AsyncGenerator[Transport, None]:
         await transport.close()
 
 
-async def _ollama(transport: Transport, provider: str) -> tuple[Model, ...] | None:
+async def ask_ollama(transport: Transport, provider: str) -> tuple[Model, ...] | None:
+    """Return what an Ollama anywhere says of its models; None: this is none.
+
+    Raises:
+        AdapterError: it did not answer.
+    """
     tags = mapping(await transport.get("/api/tags"))
     if not isinstance(tags.get("models"), list):
         return None
@@ -166,17 +146,17 @@ def _of_ollama(provider: str, name: str, shown: Mapping[str, Any]) -> Model | No
     info = mapping(shown.get("model_info"))
     most = count(info.get(f"{text(info.get('general.architecture'))}.context_length"))
     chosen = _NUM_CTX.search(text(shown.get("parameters")))
-    window = int(chosen[1]) if chosen else min(most or OLLAMA_WINDOW, OLLAMA_WINDOW)
-    facts = Facts(
+    window = int(chosen[1]) if chosen else min(most or _OLLAMA_WINDOW, _OLLAMA_WINDOW)
+    told = Description(
         window=window,
         tools="tools" in able,
         images="vision" in able,
         thinking="thinking" in able,
-        levels=_LEVELS if "gpt-oss" in name else _YES_OR_NO,
+        levels=() if "gpt-oss" in name else _YES_OR_NO,
         schema=True,
         known=bool(shown),
     )
-    return described(provider, name, facts)
+    return described(provider, name, told)
 
 
 async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -185,14 +165,14 @@ async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] |
     if not settings:
         return None
     able, takes = mapping(props.get("chat_template_caps")), mapping(props.get("modalities"))
-    facts = Facts(
+    told = Description(
         window=count(settings.get("n_ctx")),
         tools=able.get("supports_tools") is True,
         images=takes.get("vision") is True,
         audio=takes.get("audio") is True,
     )
     listed = entries(await transport.get("/v1/models"))
-    return tuple(described(provider, name, facts) for name, _ in listed)
+    return tuple(described(provider, name, told) for name, _ in listed)
 
 
 async def _lm_studio(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -218,12 +198,12 @@ def _of_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
         for each in objects(entry.get("loaded_instances"))
         if (size := count(mapping(each.get("config")).get("context_length")))
     ]
-    facts = Facts(
+    told = Description(
         window=min(loaded) if loaded else count(entry.get("max_context_length")),
         tools=able.get("trained_for_tool_use") is True,
         images=able.get("vision") is True,
     )
-    return described(provider, name, facts)
+    return described(provider, name, told)
 
 
 def _of_older_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
@@ -231,12 +211,12 @@ def _of_older_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None
     if entry.get("type") not in ("llm", "vlm") or not NAME.fullmatch(name):
         return None
     loaded, most = entry.get("loaded_context_length"), entry.get("max_context_length")
-    facts = Facts(
+    told = Description(
         window=count(loaded) or count(most),
         tools=isinstance(able, list) and "tool_use" in able,
         images=entry.get("type") == "vlm",
     )
-    return described(provider, name, facts)
+    return described(provider, name, told)
 
 
 async def _vllm(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -244,11 +224,13 @@ async def _vllm(transport: Transport, provider: str) -> tuple[Model, ...] | None
     own = [(name, entry) for name, entry in listed if entry.get("owned_by") == "vllm"]
     if not own:
         return None
-    return tuple(described(provider, name, Facts(window=window_of(entry))) for name, entry in own)
+    return tuple(
+        described(provider, name, Description(window=window_of(entry))) for name, entry in own
+    )
 
 
 _READERS: Mapping[str, Read] = {
-    "ollama": _ollama,
+    "ollama": ask_ollama,
     "llama-cpp": _llama_cpp,
     "lm-studio": _lm_studio,
     "vllm": _vllm,

@@ -22,6 +22,19 @@ from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _CAPABILITIES = frozenset(AdapterCapabilities.__struct_fields__)
+_SHARED = frozenset(
+    {
+        "max_image_bytes",
+        "max_image_side",
+        "max_images",
+        "many_images",
+        "many_images_side",
+        "max_file_bytes",
+        "max_request_bytes",
+        "uses_max_completion_tokens",
+    }
+)
+"""What a provider asks of every request, whichever model it is for."""
 _RESERVED = frozenset({"show"})
 
 
@@ -55,11 +68,12 @@ class Catalogue:
         pricing_version: str,
         prices: Mapping[str, Price] | None = None,
         rows: Mapping[str, Mapping[str, Any]] | None = None,
+        defaults: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """Index `models` by id and alias.
 
         `prices` are for models that nobody described, `<provider>:*` for any of that provider;
-        `rows` are what the tables say of a model, key by key.
+        `rows` are what the tables say of a model, key by key, and `defaults` of a provider's.
 
         Raises:
             ConfigError: two models have the same alias.
@@ -67,6 +81,10 @@ class Catalogue:
         self.pricing_version = pricing_version
         self._prices = prices or {}
         self._rows = rows or {}
+        self._shared = {
+            provider: {key: row[key] for key in row if key in _SHARED}
+            for provider, row in (defaults or {}).items()
+        }
         self._models = {model.id: model for model in models}
         self._told: dict[str, datetime] = {}
         self._aliases: dict[str, str] = {}
@@ -97,12 +115,12 @@ class Catalogue:
                 _check(file, name, row)
                 rows.setdefault(name, {}).update(row)
         prices, version = _prices(paths)
-        models = (_model(name, row, defaults, prices) for name, row in rows.items())
         whole = {
             name: {**defaults.get(ModelId.parse(name).provider, {}), **row}
             for name, row in rows.items()
         }
-        return cls(models, version, prices, whole)
+        models = (_model(name, row, prices) for name, row in whole.items())
+        return cls(models, version, prices, whole, defaults)
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; one that nobody described is not `known`.
@@ -112,29 +130,23 @@ class Catalogue:
         """
         if model := self._models.get(model_id):
             return model
-        return Model(
-            id=model_id,
-            wire_name=ModelId.parse(model_id).name,
-            capabilities=AdapterCapabilities(),
-            price=_price(model_id, self._prices),
-            known=False,
-        )
+        return replace(_model(model_id, self._said(model_id), self._prices), known=False)
 
-    def learn(self, models: Iterable[Model], at: datetime | None = None) -> None:
-        """Take in what servers say of all their models; what the tables say holds, key by key.
+    def learn(self, provider: str, models: Iterable[Model], at: datetime | None = None) -> None:
+        """Take in what a provider says of all its models; what the tables say holds, key by key.
 
         A model that is described already is not made worse by a guess (`known` is false), and one
-        that its server named before and does not name any more is forgotten. `at` is when they
+        that was named before and is not named any more is forgotten. `at` is when the provider
         said it; None: now.
         """
         at, models = at or datetime.now(UTC), tuple(models)
-        self._forget({model.provider for model in models}, {model.id for model in models})
+        self._forget(provider, {model.id for model in models})
         for model in models:
             earlier = self._models.get(model.id)
             if earlier is not None and earlier.known and not model.known:
                 continue
             self._told[model.id] = at
-            row = self._rows.get(model.id, {})
+            row = self._said(model.id)
             price = _price(model.id, self._prices)
             told_price = f"{model.provider} {at:%Y-%m-%d}" if model.price and not price else ""
             said = {name: row[name] for name in row if name in _CAPABILITIES}
@@ -146,9 +158,14 @@ class Catalogue:
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
             )
 
-    def _forget(self, providers: Container[str], named: Container[str]) -> None:
+    def _said(self, model_id: str) -> Mapping[str, Any]:
+        """Return what the tables say of a model, of one without a row what its provider shares."""
+        row = self._rows.get(model_id)
+        return self._shared.get(ModelId.parse(model_id).provider, {}) if row is None else row
+
+    def _forget(self, provider: str, named: Container[str]) -> None:
         for model_id in tuple(self._told):
-            is_asked = ModelId.parse(model_id).provider in providers
+            is_asked = ModelId.parse(model_id).provider == provider
             if is_asked and model_id not in named and model_id not in self._rows:
                 del self._told[model_id], self._models[model_id]
 
@@ -186,18 +203,12 @@ class Catalogue:
         return tuple(self._models.values())
 
 
-def _model(
-    name: str,
-    row: Mapping[str, Any],
-    defaults: Mapping[str, Mapping[str, Any]],
-    prices: Mapping[str, Price],
-) -> Model:
-    model_id = ModelId.parse(name)
-    merged = _Row(**{**defaults.get(model_id.provider, {}), **row})
+def _model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price]) -> Model:
+    merged = _Row(**row)
     fields = asdict(merged)
     return Model(
         id=name,
-        wire_name=merged.wire_name or model_id.name,
+        wire_name=merged.wire_name or ModelId.parse(name).name,
         capabilities=AdapterCapabilities(
             **{field: fields[field] for field in AdapterCapabilities.__struct_fields__}
         ),

@@ -14,23 +14,21 @@ from msgspec import Struct
 
 from yourtool.files import replace_file
 from yourtool.models import Model
+from yourtool.providers.catalogue.local_servers import usual_places
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.origin import is_loopback, origin_of
+from yourtool.providers.origin import origin_of
 from yourtool.providers.registry import Registry
 from yourtool.providers.rows import ProviderRow
 from yourtool.text import escaped
 
 FILE_NAME = "models.json"
 _LARGEST = 8 * 2**20
-_FOUND = frozenset({"llama-cpp", "lm-studio", "vllm"})
-"""Providers that are known by being found on their usual ports."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
     """The models of one provider."""
 
     provider: str
-    label: str
     origin: str
     """Scheme, host and port that answered; at another address the answer means nothing."""
     at: datetime
@@ -41,7 +39,6 @@ def answer_of(row: ProviderRow, models: tuple[Model, ...]) -> Answer:
     """Return what a provider has just said."""
     return Answer(
         provider=row.name,
-        label=row.label,
         origin=origin_of(row.base_url),
         at=datetime.now(UTC),
         models=models,
@@ -51,23 +48,16 @@ def answer_of(row: ProviderRow, models: tuple[Model, ...]) -> Answer:
 def learn(answers: Iterable[Answer], registry: Registry, catalogue: Catalogue) -> None:
     """Let the catalogue know the models of providers that are still where they were.
 
-    Servers that were found on this machine are made known as well.
+    Servers that were found on usual ports of this machine are made known as well.
     """
+    usual = {row.name: row for row in usual_places()}
     for answer in answers:
-        if answer.provider in _FOUND and is_loopback(answer.origin):
-            registry.attach(
-                ProviderRow(
-                    name=answer.provider,
-                    api="chat",
-                    base_url=f"{answer.origin}/v1",
-                    label=answer.label,
-                    needs_key=False,
-                )
-            )
-        rows = [row for row in registry.providers() if row.name == answer.provider]
-        if rows and origin_of(rows[0].base_url) == answer.origin:
-            own = (model for model in answer.models if model.provider == answer.provider)
-            catalogue.learn(own, answer.at)
+        row = registry.row(answer.provider) or usual.get(answer.provider)
+        if row is None or origin_of(row.base_url) != answer.origin:
+            continue
+        registry.attach(row)
+        own = (model for model in answer.models if model.provider == answer.provider)
+        catalogue.learn(answer.provider, own, answer.at)
 
 
 def recall(file: Path) -> tuple[Answer, ...]:
