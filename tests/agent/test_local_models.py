@@ -51,6 +51,46 @@ async def test_r_oll_03_a_local_server_that_is_not_running_is_said_by_the_turn_i
     await runtime.close()
 
 
+async def test_a_server_is_asked_once_in_vain_and_again_for_an_explicit_choice(
+    tmp_path, monkeypatch
+):
+    tags = {"models": [{"name": "small"}]}
+    with serve({**PAGES, "/api/tags": tags}) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+        session = await runtime.new_session(User())
+        asked = []
+        for step in (session.select("ollama:qwen3:8b"), session.send("hello")):
+            await play(step)
+            await session.learn()
+            asked.append([line for line, *_ in server.requests if "/api/tags" in line])
+        assert [len(lines) for lines in asked] == [1, 1]
+        assert not session.model.known
+        tags["models"].append({"name": "qwen3:8b"})
+        await play(session.select("ollama:qwen3:8b"))
+        assert session.model.known
+        await session.close()
+        await runtime.close()
+
+
+async def test_nothing_is_asked_of_a_server_before_the_first_message_r_qlt_01(
+    tmp_path, monkeypatch
+):
+    (resolve_paths().home / "config.toml").write_text('model = "ollama:qwen3:8b"\n')
+    with serve(PAGES) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+        session = await runtime.new_session(User())
+        session.explain()
+        session.context()
+        await runtime.route("hello")
+        assert (session.model.id, server.requests) == ("ollama:qwen3:8b", [])
+        await play(session.send("hello"))
+        assert "/api/tags" in server.requests[0][0]
+        await session.close()
+        await runtime.close()
+
+
 async def test_r_ease_02_servers_on_this_machine_are_found_and_their_models_can_be_taken(
     tmp_path, monkeypatch
 ):

@@ -98,8 +98,8 @@ async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way_r
     adapter = Scripted([says("Words I can take.")])
     session = await bench.session(adapter)
     await play(session.select("blind"))
-    assert await session.objection(PICTURE) == "`openai:blind` takes no images"
-    assert await session.objection(TextBlock("hello")) is None
+    assert session.objection(PICTURE) == "`openai:blind` takes no images"
+    assert session.objection(TextBlock("hello")) is None
     events = await play(session.send((TextBlock("look"), PICTURE)))
     said = [event.text for event in events if isinstance(event, Notice)]
     assert "  openai:blind: `openai:blind` takes no images" in said

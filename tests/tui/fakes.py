@@ -220,7 +220,9 @@ class FakeSession:
     def explain(self) -> list[str]:
         return [f"{self.model.id} answers next", "7 global_default: chose"]
 
-    async def objection(self, *content: ContentBlock) -> str | None:
+    async def learn(self) -> None: ...
+
+    def objection(self, *content: ContentBlock) -> str | None:
         has_document = any(isinstance(block, DocumentBlock) for block in content)
         takes = self.model.capabilities.supports_documents or not has_document
         return None if takes else f"`{self.model.id}` takes no documents"
@@ -368,8 +370,6 @@ class FakeRuntime:
         self.warnings: list[str] = []
         self.closed = False
         self.resumed: list[str] = []
-        self.begun_with: str | None = None
-        """The model that the last new session was asked for with."""
         self._prepared = list(sessions)
 
     async def find_local_servers(self) -> tuple[()]:
@@ -380,7 +380,6 @@ class FakeRuntime:
         confirm: Callable[[Confirmation], Awaitable[Decision]],
         model: str | None = None,
     ):
-        self.begun_with = model
         session = self._prepared.pop(0) if len(self._prepared) > 1 else self._prepared[0]
         session.confirm = confirm
         return session

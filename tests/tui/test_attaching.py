@@ -24,7 +24,12 @@ PIXEL = base64.b64decode(
 
 
 class Listening(FakeSession):
-    """A session that keeps what a prompt was made of."""
+    """A session that keeps what a prompt was made of, and counts when a server is asked."""
+
+    learned = 0
+
+    async def learn(self):
+        self.learned += 1
 
     async def send(self, content):
         self.content = content
@@ -126,6 +131,7 @@ async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits_r_swp_03(c
         await say(pilot, f"/attach {name}")
         await until(pilot, lambda name=name: name in pilot.app.chat.attached.names)
     assert "takes no documents" not in screen_text(pilot.app)
+    assert session.learned == 2
     await say(pilot, f"/model {blind.id}")
     told = f"paper.pdf, letter.pdf: `{blind.id}` takes no documents. Choose another model"
     await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
@@ -134,6 +140,7 @@ async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits_r_swp_03(c
     await say(pilot, "/attach")
     await until(pilot, lambda: screen_text(pilot.app).count("Goes with the next prompt") == 2)
     assert " ".join(screen_text(pilot.app).split()).count("takes no documents") == 1
+    assert session.learned == 4  # once a choice, however much waits
 
 
 async def test_a_prompt_that_is_refused_keeps_what_goes_with_it(chat):

@@ -140,12 +140,12 @@ class Session:
         found = tree.files(self._around.workspace, ".", threading.Event())
         return [name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name]
 
-    async def objection(self, *content: ContentBlock) -> str | None:
-        """Say what of `content` the model of the next turn does not take; None: it takes all.
-
-        A server that nobody described is asked first.
-        """
+    async def learn(self) -> None:
+        """Have the next turn's model described by its server, if nobody else described it."""
         await self._around.routes.learn(self.model)
+
+    def objection(self, *content: ContentBlock) -> str | None:
+        """Say what of `content` the model of the next turn does not take; None: it takes all."""
         return self._around.routes.objection(content, self.state)
 
     async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
@@ -226,7 +226,7 @@ class Session:
         model_id = None
         if name is not None:
             routes = self._around.routes
-            await routes.learn(routes.catalogue.resolve(name))
+            await routes.learn(routes.catalogue.resolve(name), again=True)
             model_id = self._around.routes.swap_target(name, self.state).id
         if self.busy:
             self.state.pending_model = model_id or ""

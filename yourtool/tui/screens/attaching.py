@@ -36,7 +36,7 @@ async def attach_files(chat: TurnScreen, runtime: "Runtime") -> None:
     """Let what `--attach` named go with the first prompt; a file that cannot is told."""
     for each in runtime.options.attachments:
         try:
-            await _take(chat, lambda what=each: runtime.attach(what))
+            await _read(chat, lambda what=each: runtime.attach(what))
         except UsageError as error:
             chat.note("error", str(error))
 
@@ -49,11 +49,12 @@ async def tell_untaken(chat: TurnScreen, came: "Sequence[Attachment]" = ()) -> N
     session, waiting = chat.session, chat.attached.waiting
     if session is None or not waiting:
         return
+    await session.learn()
     untaken: dict[str, list[str]] = {}
     for each in came or waiting:
-        if (why := await session.objection(each.block)) is not None:
+        if (why := session.objection(each.block)) is not None:
             untaken.setdefault(why, []).append(each.name)
-    if not untaken and (why := await session.objection(*(each.block for each in waiting))):
+    if not untaken and (why := session.objection(*(each.block for each in waiting))):
         untaken[why] = [each.name for each in waiting]
     for why, names in untaken.items():
         way_out = "Choose another model with `/model`, or `/attach -` leaves out what waits."
@@ -61,8 +62,12 @@ async def tell_untaken(chat: TurnScreen, came: "Sequence[Attachment]" = ()) -> N
 
 
 async def _take(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
+    await tell_untaken(chat, (await _read(chat, read),))
+
+
+async def _read(chat: TurnScreen, read: "Callable[[], Attachment]") -> "Attachment":
     attachment = await asyncio.to_thread(read)
     chat.attached.add(attachment)
     if attachment.remark:
         chat.note("warning", attachment.remark)
-    await tell_untaken(chat, (attachment,))
+    return attachment
