@@ -16,7 +16,7 @@ from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Surroundings, Wishes
+from yourtool.agent.surroundings import Budget, Surroundings, Wishes
 from yourtool.config import Limits, Mode
 from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict

@@ -3,7 +3,7 @@ from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, names, play
 from tests.providers.histories import image
-from yourtool.agent.turn import Wishes
+from yourtool.agent.surroundings import Wishes
 from yourtool.deltas import Notice
 from yourtool.errors import ServerError, UsageError
 from yourtool.events import TurnStarted

@@ -133,9 +133,8 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
 async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
     request, remark = request_of(turn)
-    if remark is not None and remark not in turn.told:
-        turn.told.add(remark)
-        yield Notice(level="warning", text=remark)
+    for notice in turn.around.once(remark):
+        yield notice
     started = time.monotonic()
     call = await turn.record(
         LlmCallStarted(

@@ -24,7 +24,7 @@ from yourtool.agent.scratch import make_scratch_copy
 from yourtool.agent.secrets import known_secrets, masked
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Surroundings, Wishes
+from yourtool.agent.surroundings import Budget, Surroundings, Wishes
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm

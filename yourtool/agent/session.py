@@ -23,7 +23,8 @@ from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import record_of
 from yourtool.agent.state import State
-from yourtool.agent.turn import Budget, Surroundings, Turn
+from yourtool.agent.surroundings import Budget, Surroundings
+from yourtool.agent.turn import Turn
 from yourtool.agent.user_shell import UserShell
 from yourtool.blobs import by_hash, has_bytes
 from yourtool.config import Mode
@@ -76,10 +77,6 @@ class Session:
         self._interrupt: Interrupt | None = None
         self._opened = time.monotonic()
         self._closed = False
-        self._adjusted: str | None = None
-        """The last thing that was said about a thinking level."""
-        self._told: set[str] = set()
-        """What is said once in a session."""
 
     @property
     def workspace(self) -> Path:
@@ -289,13 +286,9 @@ class Session:
                 yield await record(_nothing_ran(), parent=route.id)
             else:
                 turn = self._turn(interrupt, started, route)
-                told = adjustment(turn.model, turn.wishes.effort)
-                if told is not None and told != self._adjusted:
-                    yield Notice(level="warning", text=told)
-                self._adjusted = told
-                if (told := routes.without_tools(turn.model)) and told not in self._told:
-                    self._told.add(told)
-                    yield Notice(level="warning", text=told)
+                thinks = adjustment(turn.model, turn.wishes.effort)
+                for notice in self._around.once(thinks, routes.without_tools(turn.model)):
+                    yield notice
                 async with aclosing(run_turn(turn)) as events:
                     async for event in events:
                         if isinstance(event, TurnCompleted | TurnCancelled):
@@ -340,7 +333,6 @@ class Session:
             system=system_messages(self.workspace, self.id),
             reads=self._reads,
             wishes=around.wishes,
-            told=self._told,
             root=started.id,
             parent=started.id,
         )
