@@ -4,8 +4,9 @@ import asyncio
 import threading
 
 import pytest
+from msgspec.structs import replace
 
-from tests.agent.harness import ALLOW, DENY, Bench, Checked, User, names, play
+from tests.agent.harness import ALLOW, DENY, MODEL, Bench, Checked, User, names, play
 from yourtool.agent import dispatch as dispatching
 from yourtool.config import Limits, Mode
 from yourtool.deltas import Notice
@@ -18,6 +19,7 @@ from yourtool.events import (
 from yourtool.invariants import validate_session
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.base import Args, ToolContext, tool
 
@@ -49,6 +51,23 @@ async def test_an_unknown_tool_fails_as_not_found_and_names_those_there_are(benc
     assert between == ["tool.failed"]
     assert failed.error_class == "not_found"
     assert "`read_file`" in failed.error_message
+
+
+@pytest.mark.parametrize(
+    ("able", "why"),
+    [
+        ({"max_image_bytes": 2**20}, "more than 1 MiB, which is the most that this model takes"),
+        ({"supports_images": False}, "this model takes no images"),
+    ],
+)
+async def test_an_image_is_read_if_the_model_takes_it_r_tool_10(bench, able, why):
+    (bench.workspace / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 2**20)
+    _, failed = await outcome(bench, calls("read_file", path="a.png"))
+    assert failed == []
+    model = replace(MODEL, capabilities=replace(MODEL.capabilities, **able))
+    bench.catalogue = Catalogue([model], "2026-01-01")
+    _, [failed] = await outcome(bench, calls("read_file", path="a.png"))
+    assert why in failed.error_message
 
 
 async def test_arguments_that_do_not_fit_are_reported_and_nothing_is_run(bench):

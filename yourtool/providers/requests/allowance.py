@@ -78,7 +78,7 @@ class _Load(Struct, frozen=True):
 _Limit: TypeAlias = Literal["size", "images", "wide"]
 """What there can be too much of."""
 _Block = TypeVar("_Block", bound=ContentBlock)
-_ELSEWHERE = ImageSource("base64", "")
+_EMPTY = ImageSource("base64", "")
 
 
 def fitted(messages: Sequence[Message], model: Model, places: Places) -> Fitted:
@@ -240,7 +240,7 @@ def _words(messages: Iterable[Message]) -> int:
 def _emptied(content: Iterable[ContentBlock]) -> list[ContentBlock]:
     """Return the blocks with nothing in their attachments."""
     return [
-        replace(block, source=_ELSEWHERE)
+        replace(block, source=_EMPTY)
         if isinstance(block, MediaBlock)
         else replace(block, content=tuple(_emptied(block.content)))
         if isinstance(block, ToolResultBlock)
