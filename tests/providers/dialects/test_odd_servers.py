@@ -43,6 +43,7 @@ from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.rows import ProviderRow
 from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.text import DEEPEST
 
 QUICK = Patience(first_event=0.5, content=0.5, last_word=0.01, linger=0.001)
 
@@ -587,3 +588,34 @@ async def test_where_words_are_from_is_kept_and_never_sent_back():
     assert whole.provider_raw["about"] == {"annotations": notes, "citations": sites}
     history, _ = await turn(target, OpenAIChat(), *lines, *CHAT_END)
     assert "e.org" not in json.dumps(body(OpenAIChat(), target, *history, user()))
+
+
+async def test_citations_may_come_before_their_words_and_are_theirs_alone():
+    """Anthropic's web search, https://docs.claude.com/en/docs/build-with-claude/citations."""
+
+    def about(kind, index, **fields):
+        return data({"type": f"content_block_{kind}", "index": index, **fields})
+
+    cited = [{"type": "web_search_result_location", "url": f"https://e.org/{n}"} for n in "12"]
+    lines = [about("start", at, content_block={"type": "text", "text": ""}) for at in (1, 2)]
+    lines += [
+        about("delta", at, delta=piece)
+        for at, note in enumerate(cited, 1)
+        for piece in (
+            {"type": "citations_delta", "citation": note},
+            {"type": "text_delta", "text": "b"},
+        )
+    ]
+    whole = await said(Anthropic(), *MESSAGE, *lines, MESSAGE_ENDS, MESSAGE_STOPS)
+    assert whole.final_content == (TextBlock("a"), TextBlock("b"), TextBlock("b"))
+    assert whole.provider_raw["notes"] == {"1": cited[:1], "2": cited[1:]}
+
+
+async def test_a_note_as_deep_as_a_reply_may_be_can_be_stored():
+    deep = "x"
+    for _ in range(DEEPEST - 3):
+        deep = [deep]
+    item = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh", "content": deep}
+    done = {"type": "response.output_item.done", "item": item}
+    whole = await said(OpenAIResponses(), data(done), RESPONSE)
+    assert whole.provider_raw["notes"]["0"] == [{"item": item}]

@@ -124,7 +124,7 @@ def _delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[StreamEven
         case "input_json_delta" if not reply.is_server(key):
             return reply.arguments(key, text(delta.get("partial_json")))
         case "citations_delta":
-            reply.annotate(key, delta.get("citation"))
+            reply.remark(key, mapping(delta.get("citation")), of_text=True)
         case _:
             for field, value in delta.items():
                 if field != "type" and isinstance(value, str):
@@ -138,7 +138,7 @@ def _block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEven
         case "text":
             yield from reply.text(text(block.get("text")), key)
             for citation in objects(block.get("citations")):
-                reply.annotate(key, citation)
+                reply.remark(key, citation, of_text=True)
         case "thinking":
             yield from reply.thinking(text(block.get("thinking")), key)
             if signature := text(block.get("signature")):

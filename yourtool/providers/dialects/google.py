@@ -129,7 +129,8 @@ def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     elif words:
         yield from reply.text(words)
         if signature:
-            reply.remark(None, {SIGNATURE: signature})
+            begin, end = reply.newest_piece()
+            reply.remark(None, {"from": begin, "to": end, SIGNATURE: signature})
     elif signature or "text" not in part:
         reply.server(None, part)
 

@@ -24,8 +24,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.replies.arguments import Growth, parse_arguments
-from yourtool.providers.shapes import mapping
-from yourtool.text import storable, storable_json
+from yourtool.text import storable
 
 RAW_LIMIT = 2_000
 """Characters kept of arguments that are not a JSON object."""
@@ -40,7 +39,7 @@ class Growing:
         self.parts: list[str] = []
         self.index = -1
         """Its place in the content; -1 until something was shown."""
-        self.notes: list[Any] = []
+        self.notes: list[dict[str, Any]] = []
         """What only the provider can read beside the text, such as citations."""
         self.half = ""
         """Half a character that the other half did not follow yet."""
@@ -55,14 +54,6 @@ class Growing:
     def over(self) -> bool:
         """Whether blocks after it may be shown."""
         return True
-
-    @property
-    def kept_notes(self) -> list[Any]:
-        """The notes as they can be stored."""
-        return [
-            {name: storable_json(value) for name, value in mapping(note).items()} or note
-            for note in self.notes
-        ]
 
     def take(self, text: str) -> None:
         """Add a piece; half a character at its end waits for the other half."""

@@ -177,22 +177,25 @@ class Reply:
             block.parts += (field, storable(text))
             self.activity += 1
 
-    def annotate(self, key: Hashable, note: Any) -> None:
-        """Keep a note, such as a citation, beside the text under `key`."""
-        self._words(GrowingText, key).notes.append(storable_json(note))
-        self.activity += 1
-
-    def remark(self, key: Hashable, note: dict[str, Any]) -> bool:
+    def remark(self, key: Hashable, note: dict[str, Any], *, of_text: bool = False) -> bool:
         """Keep a note beside the block under `key`, or without one the newest, if there is any.
 
-        `from` and `to` are added: the characters of the block that its newest piece takes up.
+        `of_text`: it is about words, which may follow it.
         """
-        block = self._blocks[-1] if key is None and self._blocks else self._by_key.get(key)
+        if of_text:
+            block = self._words(GrowingText, key)
+        else:
+            block = self._blocks[-1] if key is None and self._blocks else self._by_key.get(key)
         if block is not None:
-            end = sum(map(len, block.parts))
-            begin = end - len(block.parts[-1]) if block.parts else 0
-            block.notes.append({"from": begin, "to": end, **note})
+            block.notes.append(note)
+            self.activity += 1
         return block is not None
+
+    def newest_piece(self) -> tuple[int, int]:
+        """Return which characters of the newest block its newest piece takes up."""
+        parts = self._blocks[-1].parts if self._blocks else []
+        end = sum(map(len, parts))
+        return end - len(parts[-1]) if parts else 0, end
 
     def has(self, key: Hashable) -> bool:
         """Whether there is a block under `key`."""
@@ -366,7 +369,7 @@ class Reply:
             elif block.index >= 0:
                 place = block.index + 1
                 if block.notes:
-                    notes[str(block.index)] = block.kept_notes
+                    notes[str(block.index)] = [storable_json(note) for note in block.notes]
         if not kept and not notes and not self.about:
             return None
         scope = scope_of(self._request, self._api)
