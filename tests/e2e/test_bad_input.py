@@ -158,6 +158,24 @@ def test_a_paste_of_ten_thousand_lines_arrives_whole(work, home):
         assert pasted in text
 
 
+def test_a_pasted_log_with_colours_sends_nothing_and_is_sent_whole(work, home):
+    """R-TUI-01: what stands in a paste is never a key, whatever it begins like."""
+    pasted = "one\x1b[31mred\ntwo\x1b[0m\x1b\nthree\x1b[A"
+    with ProviderServer([Reply("A colourful log.")]) as server:
+        with Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal:
+            terminal.wait(READY)
+            terminal.paste(pasted)
+            terminal.wait("three␛")
+            assert server.requests == []
+            terminal.send("\r")
+            terminal.wait("A colourful log")
+            quit_program(terminal)
+        assert len(server.requests) == 1
+        said = server.requests[0][1]["messages"][0]["content"]
+        text = said if isinstance(said, str) else "".join(part["text"] for part in said)
+        assert pasted.replace("\x1b", "␛") in text
+
+
 def test_quitting_in_mid_turn_stops_the_turn_and_its_children(work, home):
     """R-TUI-16."""
     script = [Reply("", [("shell", {"command": "sleep 987"})]), Reply("never")]

@@ -9,9 +9,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
 from yourtool.text import printable
+from yourtool.tui.keyboard import read_keys
 
 _PLAIN = ("", "dumb", "linux")
 """Values of TERM whose terminals would print such sequences or know nothing of them."""
@@ -26,6 +28,12 @@ class OutputDriver(LinuxDriver):
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
             self._file = sys.__stdout__
         self._asleep = False
+
+    def run_input_thread(self) -> None:
+        """Read keys and pastes until the program ends."""
+        parser = XTermParser(self._debug)
+        for event in read_keys(self.fileno, parser.feed, parser.tick, self.exit_event.is_set):
+            self.process_message(event)
 
     def _sigtstp_application(self, *arguments: Any) -> None:
         self._asleep = True

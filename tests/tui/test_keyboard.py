@@ -1,0 +1,61 @@
+"""What is pasted is never pressed."""
+
+import itertools
+import os
+import pty
+import threading
+import tty
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual._xterm_parser import XTermParser
+from textual.events import Key, Paste
+
+from yourtool.tui.keyboard import BEGIN, END, SHOWN, Pastes, read_keys
+
+PASTED = st.text(st.sampled_from(["\x1b", "[", "3", "1", "m", "\n", "\r", "a", "~", "2", "0", "O"]))
+
+
+def pieces(text, cuts):
+    edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    return [text[begin:end] for begin, end in itertools.pairwise(edges)]
+
+
+@given(PASTED.filter(lambda text: END not in f"{text}{END}"[:-1]), st.lists(st.integers(0, 99)))
+def test_a_paste_is_one_event_whatever_is_in_it_and_however_it_comes(text, cuts):
+    parser, pastes = XTermParser(), Pastes()
+    came = [pastes(piece) for piece in pieces(f"x{BEGIN}{text}{END}yz", cuts)]
+    events = [event for some in came if some for event in parser.feed(some)]
+    shown = text.replace("\x1b", SHOWN)
+    assert [event.text for event in events if isinstance(event, Paste)] == [shown]
+    assert [event.key for event in events if isinstance(event, Key)] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("keys", ["\x1b", "\x1b[A", "\x1bf", "\x1b[20", "a\x1b[200"])
+def test_no_key_is_held_back_outside_of_a_paste(keys):
+    pastes = Pastes()
+    assert pastes(keys) == keys
+    assert pastes("\r") == "\r"
+
+
+def test_bytes_that_are_no_text_stop_no_keys_and_a_terminal_that_goes_ends_them():
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    os.write(ours, b"a\xffb")
+    heard, done = [], threading.Event()
+
+    def feed(text):
+        heard.append(text)
+        if "b" in "".join(heard):
+            os.close(ours)
+        return ()
+
+    def run():
+        list(read_keys(theirs, feed, lambda: (), lambda: False))
+        done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert done.wait(10)
+    assert "".join(heard) == "a\ufffdb"
+    os.close(theirs)
