@@ -2,6 +2,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from yourtool.agent.commands import COMMANDS
+from yourtool.models import EFFORTS
 from yourtool.tui.completer import Completer, best
 
 FILES = ["README.md", "src/app.py", "src/apple/pie.py", "tests/test_app.py"]
@@ -87,3 +88,12 @@ def test_the_shortest_id_of_a_model_by_that_name_is_the_closest():
     names = ["openrouter:openai/gpt-5", "openai:gpt-5-mini", "openai:gpt-5", "ollama:qwen3:8b"]
     assert best("gpt-5", names)[0] == "openai:gpt-5"
     assert best("qwen", names)[0] == "ollama:qwen3:8b"
+
+
+def test_words_that_are_no_names_are_offered_first_and_never_completed_to_a_name():
+    assert labels(make().offers("/model "))[:2] == ["show", "-"]
+    assert [make().offers(text) for text in ("/model -", "/model show", "/effort -")] == [None] * 3
+
+
+def test_levels_and_modes_keep_their_own_order():
+    assert labels(Completer().offers("/effort ")) == ["-", *EFFORTS]

@@ -17,6 +17,8 @@ class Command(Struct, frozen=True, kw_only=True):
     argument: str = ""
     """How the argument is written in the help; empty: there is none."""
     values: Values | None = None
+    words: tuple[tuple[str, str], ...] = ()
+    """Arguments that are no name of anything, and what they do."""
     during_turn: bool = True
     """Whether it may be used while a turn runs."""
     needs_session: bool = True
@@ -34,6 +36,7 @@ COMMANDS: tuple[Command, ...] = (
         name="model",
         argument="[NAME | - | show]",
         values="model",
+        words=(("show", "say why the last turn went where"), ("-", "give the choice back")),
         summary="choose the model; `-` gives the choice back, `show` explains the last one",
     ),
     Command(name="models", summary="pick a model from a list with prices and abilities"),
@@ -41,6 +44,7 @@ COMMANDS: tuple[Command, ...] = (
         name="effort",
         argument="[LEVEL | -]",
         values="effort",
+        words=(("-", "let models think as they like"),),
         summary="say how long models think before they answer; `-` leaves it to them",
     ),
     Command(name="new", summary="begin a new session", during_turn=False),
@@ -97,6 +101,7 @@ COMMANDS: tuple[Command, ...] = (
         name="attach",
         argument="[FILE | ADDRESS | -]",
         values="file",
+        words=(("-", "leave out what waits"),),
         summary="send a picture, a recording or a document with the next prompt; `-` leaves it out",
     ),
     Command(name="paste", summary="send the picture in the clipboard with the next prompt"),

@@ -10,6 +10,8 @@ from yourtool.agent.commands import COMMANDS, matching
 from yourtool.models import EFFORTS
 
 MAX_OFFERS = 50
+_IN_ORDER = ("effort", "mode")
+"""Kinds whose values have an order of their own."""
 
 
 class Candidate(Struct, frozen=True):
@@ -66,18 +68,22 @@ class Completer:
         return Offers(0, candidates) if candidates else None
 
     def _arguments(self, name: str, query: str) -> Offers | None:
-        kind = next((each.values for each in COMMANDS if each.name == name), None)
-        if kind is None:
+        command = next((each for each in COMMANDS if each.name == name), None)
+        if command is None or command.values is None or query in dict(command.words):
             return None
-        start = len(f"/{name} ")
-        described = dict(self.values.get(kind, ()))
-        if kind == "file":
+        described = dict(self.values.get(command.values, ()))
+        if command.values == "file":
             described = dict.fromkeys(self.files, "file")
-        found = _models(query, described) if kind == "model" else best(query, described)
+        found = _models(query, described) if command.values == "model" else best(query, described)
+        if command.values in _IN_ORDER and not query:
+            found = list(described)
         if found == [query]:
             return None
-        candidates = tuple(Candidate(each, each, described[each]) for each in found)
-        return Offers(start, candidates) if candidates else None
+        candidates = [
+            Candidate(word, word, about) for word, about in command.words if word.startswith(query)
+        ]
+        candidates += [Candidate(each, each, described[each]) for each in found]
+        return Offers(len(f"/{name} "), tuple(candidates)) if candidates else None
 
     def _mentions(self, start: int, query: str, *, first: bool) -> Offers | None:
         models = dict(self.values.get("model", ())) if first else {}

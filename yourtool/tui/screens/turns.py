@@ -392,7 +392,7 @@ class TurnScreen(Screen[None]):
             self.queue.add(draft, first=True)
             self.queue.hold(True)
         else:
-            self.prompt.load(draft)
+            self.prompt.load(draft, selected=True)
 
     def _report_fault(self) -> None:
         _log.exception("a fault in the interface or the core")

@@ -89,11 +89,16 @@ class Prompt(TextArea):
         """What the prompt holds."""
         return Draft(self.text, self._pastes)
 
-    def load(self, draft: Draft) -> None:
-        """Replace what the prompt holds and put the cursor at the end."""
+    def load(self, draft: Draft, *, selected: bool = False) -> None:
+        """Replace what the prompt holds and put the cursor at the end.
+
+        `selected`: what is typed next takes its place, unless the cursor is moved first.
+        """
         self._pastes = draft.pastes
         self.load_text(draft.text)
         self.move_cursor(self.document.end)
+        if selected:
+            self.select_all()
         self._completion.open(None)
 
     def let_go(self, draft: Draft) -> None:
@@ -130,7 +135,8 @@ class Prompt(TextArea):
         before = self._before_cursor()
         if (chosen := self._completion.chosen) is not None and self._completion.offers is not None:
             word = before[self._completion.offers.start :]
-            if word != chosen.text.rstrip():
+            # What merely stands first in a list is no answer to a word that was not begun.
+            if word != chosen.text.rstrip() and (word or self._completion.at):
                 self._take()
                 if chosen.text.endswith(" "):
                     return
