@@ -174,9 +174,17 @@ class Consent(Vertical):
             self.take_keys()
         self._subtitle()
 
-    def take_keys(self) -> None:
-        """Listen for an answer; the user asked for it, or nothing was typed for a while."""
-        if self.question is None or self.answering.wait > 0:
+    def take_keys(self, *, again: bool = True) -> None:
+        """Listen for an answer; the user asked for it, or nothing was typed for a while.
+
+        The key that asks is one that was just pressed, so that is looked at once `again`: what is
+        typed after it is meant for the prompt.
+        """
+        if self.question is None:
+            return
+        if (wait := self.answering.wait) > 0:
+            if again and wait < 60:
+                self.set_timer(wait, lambda: self.take_keys(again=False))
             return
         self.can_focus = True
         self.choices.awake = True
