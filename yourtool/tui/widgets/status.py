@@ -93,12 +93,13 @@ def parts(status: Status, *, narrow: bool) -> list[Part]:
         swap = f" → {_short(status.pending)}" if status.pending else ""
         found.append(Part(1, f"{name}{swap}", "$text-primary"))
     if status.mode:
-        found.append(Part(4, status.mode, "$text-error" if status.mode == "auto" else ""))
+        is_auto = status.mode == "auto"
+        found.append(Part(0 if is_auto else 2, status.mode, "$text-error" if is_auto else ""))
     if status.context is not None:
         style = "$text-error" if status.context >= 90 else "$text-warning"
-        found.append(Part(2, f"{status.context}% ctx", style if status.context >= 75 else ""))
+        found.append(Part(3, f"{status.context}% ctx", style if status.context >= 75 else ""))
     if status.cost:
-        found.append(Part(3, status.cost, ""))
+        found.append(Part(4, status.cost, ""))
     if status.queued:
         found.append(Part(5, f"{status.queued} queued", ""))
     if status.branch:
