@@ -27,7 +27,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         messages=messages,
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
-        effort=asked(model, wishes.effort),
+        effort=wishes.effort,
         tool_choice=wishes.tool_choice,
         output_schema=wishes.output_schema,
         cache=plan_cache(messages, tools, model, wishes.cache_retention),
