@@ -58,7 +58,6 @@ class Request(Struct, frozen=True, kw_only=True):
     stop_sequences: tuple[str, ...] = ()
     temperature: float | None = None
     effort: Effort | None = None
-    """As it is wished for; each dialect asks for what the model takes instead."""
     """Thinking level; a model that does not take it gets `thinking.asked` of it."""
     tool_choice: ToolChoice = "auto"
     """Only with `tools`."""
