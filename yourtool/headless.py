@@ -80,6 +80,7 @@ class Printer:
         self._output = output
         self._out = out
         self._err = err
+        self._said = ""
         self.abandoned = False
         """Nobody reads standard output any more."""
 
@@ -112,11 +113,15 @@ class Printer:
                 f"denied `{denial.tool_name}` {denial.input_summary};"
                 " `--allow RULE` or `--mode` permits what no rule forbids"
             )
-        if result.error is not None and result.exit_code is not Exit.DENIED:
+        if result.error is None:
+            if not result.result.strip():
+                self.say("the model said nothing")
+        elif result.exit_code is not Exit.DENIED and result.error.message != self._said:
             self.say(result.error.message)
 
     def say(self, text: str) -> None:
         """Write to standard error."""
+        self._said = text
         self._err.write(f"yourtool: {printable(text)}\n")
 
     def _write(self, text: str) -> None:

@@ -292,3 +292,17 @@ def test_a_key_never_reaches_output_or_log_r_crd_02(line, monkeypatch):
     assert not any(canary in text for text in outputs)
     for path in line.home.rglob("*"):
         assert not path.is_file() or canary.encode() not in path.read_bytes()
+
+
+def test_a_reply_that_is_empty_is_told_on_standard_error(line):
+    line.script([{"say": " "}])
+    code, out, err = line("-p", "hi")
+    assert (code, out.strip()) == (0, "")
+    assert "the model said nothing" in err
+
+
+def test_a_limit_that_ended_a_run_is_told_once(line):
+    line.script([{"call": "list_dir", "input": {}}], [{"say": "never"}])
+    code, _, err = line("-p", "look", "--max-turns", "1")
+    assert code == 5
+    assert err.count("limit of 1 model requests") == 1
