@@ -16,6 +16,7 @@ from yourtool.agent.asking import options_of, request_of
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import spend_allowance
 from yourtool.agent.turn import Turn
+from yourtool.agent.window import room_made
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (
@@ -31,6 +32,7 @@ from yourtool.events import (
 from yourtool.interrupt import Interrupted
 from yourtool.invariants import validate_session
 from yourtool.messages import (
+    ContentBlock,
     ErrorInfo,
     Message,
     MessageMetadata,
@@ -44,7 +46,6 @@ from yourtool.messages import (
     UsageExtra,
     now,
 )
-from yourtool.models import Model
 from yourtool.providers.base import Request
 from yourtool.providers.catalogue.prices import cost
 
@@ -112,7 +113,7 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
                     results.append(event.message)
         if results and all(result.metadata.terminate for result in results):
             return
-        cut, last = turn.state.cuts.get(turn.model.id), None
+        last = None
         async with aclosing(_ask(turn)) as events:
             async for event in events:
                 yield event
@@ -123,10 +124,10 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
             if not calls and last.stop_reason is not StopReason.PAUSE_TURN:
                 return
         else:
-            has_room = turn.state.cuts.get(turn.model.id) != cut
-            if last is None or last.message is not None or last.cut_calls or not has_room:
+            has_begun = last is None or last.message is not None or last.cut_calls
+            if has_begun or not turn.state.made_room:
                 return
-            yield Notice(level="warning", text=_room_made(turn.model))
+            yield Notice(level="warning", text=room_made(turn.model.id))
             calls = ()
 
 
@@ -175,13 +176,6 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
         yield event
 
 
-def _room_made(model: Model) -> str:
-    return (
-        f"The conversation is too long for `{model.id}`: what tools returned long ago is left out"
-        " of what it is sent from now on. The session keeps all of it, and a larger model gets it."
-    )
-
-
 def _demand_valid(request: Request) -> None:
     if problems := validate_session(request.messages):
         raise InvalidRequestError(f"The conversation cannot be sent: {'; '.join(problems)}.")
@@ -191,6 +185,13 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
     usage, extra = _price(turn, reply)
     content = reply.final_content or (TextBlock(""),)
     calls = [block for block in content if isinstance(block, ToolUseBlock)]
+    metadata = MessageMetadata(
+        usage=usage,
+        usage_extra=extra,
+        stop_detail=reply.stop_detail,
+        provider_raw=reply.provider_raw,
+        tool_input_errors=reply.tool_input_errors or None,
+    )
     fact = await turn.record(
         LlmCallCompleted(
             model=turn.model.id,
@@ -210,25 +211,7 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
                 for call in calls
                 if (wire := turn.around.tool_ids.known_wire(turn.model.provider, call.id))
             },
-            message=Message(
-                id=reply.message_id,
-                session_id=turn.session_id,
-                role=Role.ASSISTANT,
-                content=content,
-                metadata=MessageMetadata(
-                    model=turn.model.id,
-                    provider=turn.model.provider,
-                    routing=turn.routing,
-                    usage=usage,
-                    stop_reason=reply.stop_reason,
-                    stop_detail=reply.stop_detail,
-                    provider_raw=reply.provider_raw,
-                    tool_input_errors=reply.tool_input_errors or None,
-                    usage_extra=extra,
-                    request=options_of(turn),
-                ),
-                created_at=now(),
-            ),
+            message=_message(turn, reply, content, metadata),
         ),
         parent=turn.parent,
     )
@@ -333,21 +316,31 @@ def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | 
     cancelled = reply.stop_reason is StopReason.CANCELLED
     usage, extra = _price(turn, reply)
     metadata = MessageMetadata(
-        model=turn.model.id,
-        provider=turn.model.provider,
-        routing=turn.routing,
         usage=usage,
-        status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
-        stop_reason=reply.stop_reason,
         usage_extra=extra,
-        request=options_of(turn),
+        status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
+        error=None if cancelled else error,
     )
+    return _message(turn, reply, content, metadata)
+
+
+def _message(
+    turn: Turn, reply: MessageComplete, content: tuple[ContentBlock, ...], metadata: MessageMetadata
+) -> Message:
+    """`metadata`: what depends on how the reply ended."""
     return Message(
         id=reply.message_id,
         session_id=turn.session_id,
         role=Role.ASSISTANT,
         content=content,
-        metadata=metadata if cancelled else replace(metadata, error=error),
+        metadata=replace(
+            metadata,
+            model=turn.model.id,
+            provider=turn.model.provider,
+            routing=turn.routing,
+            stop_reason=reply.stop_reason,
+            request=options_of(turn),
+        ),
         created_at=now(),
     )
 

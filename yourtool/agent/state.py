@@ -64,6 +64,8 @@ class State:
         """The last request of each model whose tokens its provider counted."""
         self.cuts: dict[str, str] = {}
         """By the model that found the conversation too long: up to which message outputs go."""
+        self.made_room = False
+        """Whether the last failure was for want of room, and the next request is shorter for it."""
         self.open_turn: TurnStarted | None = None
         """The turn that has no terminal fact yet."""
         self.open_calls: dict[str, LlmCallCompleted] = {}
@@ -115,8 +117,7 @@ class State:
             case LlmCallFailed(message=message):
                 self.last_error = fact
                 self._add(message)
-                if fact.error_class == ErrorClass.CONTEXT_OVERFLOW:
-                    self._make_room(fact.model)
+                self.made_room = self._make_room(fact)
             case ShellRan(message=message):
                 self._add(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
@@ -127,9 +128,13 @@ class State:
             case _:
                 pass
 
-    def _make_room(self, model_id: str) -> None:
-        if (cut := next_cut(self.conversation, self.cuts.get(model_id))) is not None:
-            self.cuts[model_id] = cut
+    def _make_room(self, failure: LlmCallFailed) -> bool:
+        if failure.error_class != ErrorClass.CONTEXT_OVERFLOW:
+            return False
+        if (cut := next_cut(self.conversation, self.cuts.get(failure.model))) is None:
+            return False
+        self.cuts[failure.model] = cut
+        return True
 
     def _begin(self, message: Message | None) -> None:
         """Take up a prompt; None: the last one is tried again."""

@@ -43,6 +43,14 @@ def next_cut(messages: Sequence[Message], cut: str | None) -> str | None:
     return heavy[-1] if heavy else None
 
 
+def room_made(model_id: str) -> str:
+    """Say that a model is sent less from now on."""
+    return (
+        f"The conversation is too long for `{model_id}`: what tools returned long ago is left out"
+        " of what it is sent from now on. The session keeps all of it, and a larger model gets it."
+    )
+
+
 def _is_heavy(message: Message) -> bool:
     result = message.result
     return result is not None and _size(result) > SHORT
