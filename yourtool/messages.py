@@ -304,6 +304,8 @@ class RequestOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`auto`, `any`, `none` or `tool:<name>`; None: there were no tools."""
     service_tier: str | None = None
     cache_retention: str | None = None
+    api: str | None = None
+    """The wire format, as `api` of a provider's row names it."""
 
 
 class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):

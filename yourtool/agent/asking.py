@@ -15,7 +15,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
     model, wishes = turn.model, turn.wishes
     tools = turn.around.toolbox.definitions if model.capabilities.supports_tools else ()
     conversation = hygiene.view(
-        turn.state.conversation_for(model.id), model, turn.around.thinking_on_swap
+        turn.state.conversation_for(model.id), model, turn.around.thinking_on_swap, _api_of(turn)
     )
     places = Places(turn.around.blobs, turn.around.workspace.root)
     messages, remark = fitted((*turn.system, *conversation), model, places)
@@ -48,4 +48,10 @@ def options_of(turn: Turn) -> RequestOptions:
         max_tokens=model.capabilities.max_output_tokens,
         tool_choice=named if has_tools and turn.around.toolbox.definitions else None,
         cache_retention=wishes.cache_retention,
+        api=_api_of(turn),
     )
+
+
+def _api_of(turn: Turn) -> str | None:
+    row = turn.around.registry.row(turn.model.provider)
+    return row.api if row else None

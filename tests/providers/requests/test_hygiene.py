@@ -11,6 +11,7 @@ from yourtool.messages import (
     MessageMetadata,
     MessageStatus,
     RedactedThinkingBlock,
+    RequestOptions,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -262,6 +263,21 @@ def test_thinking_of_another_model_is_dropped_with_one_warning_each_r_adp_05(tar
         assert record.message_id == history[1].id
         assert record.adapter == target.provider
         assert record.reason == "only the model that thought can read it"
+
+
+def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_name_d4(caplog):
+    """A gateway whose `api` is changed in the configuration is another reader."""
+    writer = Writer()
+    asked = RequestOptions(api="responses")
+    reply = say(writer, ThinkingBlock("hm", "sealed"), TextBlock("a"), request=asked)
+    history = (ask(writer), reply)
+    assert view(history, SONNET, api="responses") == view(history, SONNET) == history
+    assert caplog.records == []
+    shown = view(history, SONNET, api="messages")
+    assert shown[1].content == (TextBlock("a"),)
+    assert [record.block_type for record in caplog.records] == ["thinking"]
+    aloud = view(history, SONNET, "text", "messages")
+    assert aloud[1].content == (TextBlock("hm"), TextBlock("a"))
 
 
 def test_leftovers_of_another_model_never_reach_an_adapter_r_can_13():

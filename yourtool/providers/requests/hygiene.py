@@ -45,12 +45,17 @@ _NO_ANSWER = "This call has no result: it was interrupted before it finished."
 
 
 def view(
-    messages: Sequence[Message], model: Model, thinking_on_swap: ThinkingOnSwap = "drop"
+    messages: Sequence[Message],
+    model: Model,
+    thinking_on_swap: ThinkingOnSwap = "drop",
+    api: str | None = None,
 ) -> tuple[Message, ...]:
     """Return `messages` as `model` may be asked to continue them.
 
     `thinking_on_swap`: whether another model's reasoning is left out, or goes on as plain text.
+    `api`: the wire format that it is asked in; what it thought in another one, it cannot read.
     """
+    messages = [_estranged(message, model, api) for message in messages]
     results = _results(messages, model)
     seen: set[str] = set()
     turns: list[list[Message]] = []
@@ -74,6 +79,16 @@ def view(
             dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
         turns.pop()
     return _opened(tuple(message for turn in turns for message in turn))
+
+
+def _estranged(message: Message, model: Model, api: str | None) -> Message:
+    """Return a message that the model wrote in another wire format as if nobody known wrote it."""
+    asked = message.metadata.request
+    if api is None or asked is None or asked.api in (None, api):
+        return message
+    if message.metadata.model != model.id:
+        return message
+    return replace(message, metadata=replace(message.metadata, model=None))
 
 
 def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
