@@ -195,14 +195,12 @@ class Playback:
         self._headers = dict(headers or {})
         self._failure = failure
         self._pause = pause
-        self.posted: list[tuple[str, bytes, Mapping[str, str]]] = []
+        self.posted: list[tuple[str, bytes]] = []
         self.open = 0
         self.closed = False
 
-    def post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[WireReply]:
-        self.posted.append((path, body, headers))
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
+        self.posted.append((path, body))
         return self._reply()
 
     @asynccontextmanager

@@ -131,9 +131,7 @@ class WireReply(Protocol):
 class Transport(Protocol):
     """Posts a body and yields bytes; knows keys and hosts, and nothing of dialects."""
 
-    def post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
         """Post JSON to `path` under the provider's base URL; never retries.
 
         Raises:

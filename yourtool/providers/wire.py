@@ -13,7 +13,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
     Sequence,
 )
 from contextlib import AsyncExitStack, aclosing
@@ -51,7 +50,6 @@ class WireRequest(Struct, frozen=True):
     """What is posted."""
 
     path: str
-    headers: Mapping[str, str]
     body: bytes
     framing: Callable[[], Framing] = Framing
     """How the answer is divided into events."""
@@ -162,7 +160,7 @@ class WireAdapter:
         wire_request = self._to_wire(request)
         wait = _Wait(request.interrupt, self._provider, self._patience)
         async with AsyncExitStack() as stack:
-            post = self._transport.post(wire_request.path, wire_request.body, wire_request.headers)
+            post = self._transport.post(wire_request.path, wire_request.body)
             wire = await wait.for_(stack.enter_async_context(post))
             if not HTTPStatus.OK <= wire.status < HTTPStatus.MULTIPLE_CHOICES:
                 body = await wait.for_(wire.read())

@@ -176,7 +176,7 @@ async def test_of_an_endless_answer_the_beginning_is_read():
         transport = HttpxTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="did not answer with JSON"):
             await transport.get("/v1/models")
-        async with transport.post("/api/show", b"{}", {}) as reply:
+        async with transport.post("/api/show", b"{}") as reply:
             assert len(await reply.read()) == ANSWER_LIMIT
         await transport.close()
 

@@ -78,7 +78,6 @@ def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, 
     posted = Google().to_wire(asked)
     name = target.wire_name
     assert posted.path == f"/v1beta/models/{name}:streamGenerateContent?alt=sse"
-    assert posted.headers == {}
     assert problems("gemini", "generateContent", posted.body) == []
     if os.environ.get("WRITE_GOLDEN"):
         (GOLDEN / golden).write_bytes(posted.body + b"\n")

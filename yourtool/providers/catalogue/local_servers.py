@@ -130,7 +130,7 @@ async def ask_ollama(transport: Transport, provider: str) -> tuple[Model, ...] |
 async def _show(transport: Transport, name: str) -> dict[str, Any]:
     """Return what Ollama says of a model; nothing where it cannot."""
     try:
-        async with transport.post("/api/show", canonical_json({"model": name}), {}) as reply:
+        async with transport.post("/api/show", canonical_json({"model": name})) as reply:
             return mapping(decode(await reply.read())) if reply.status == 200 else {}
     except (AdapterError, ValueError):
         return {}

@@ -22,7 +22,6 @@ from yourtool.providers.shapes import count, decode_frame, mapping, objects, tex
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/v1/messages"
-_HEADERS = {"anthropic-version": "2023-06-01"}
 _STOPS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
@@ -55,7 +54,6 @@ class Anthropic:
         """Write the request; equal requests have equal bytes."""
         return WireRequest(
             path=_PATH,
-            headers=_HEADERS,
             body=canonical_json(body(request, keeps_long=self._keeps_long, signs=self._signs)),
         )
 

@@ -66,7 +66,7 @@ class Google:
         name = request.model.wire_name
         place = quote(name if "/" in name else f"models/{name}")
         path = f"/v1beta/{place}:streamGenerateContent?alt=sse"
-        return WireRequest(path=path, headers={}, body=canonical_json(body(request)))
+        return WireRequest(path=path, body=canonical_json(body(request)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one event of a stream; what is unknown is skipped.

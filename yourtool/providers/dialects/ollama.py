@@ -67,7 +67,7 @@ class Ollama:
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
-        return WireRequest(_PATH, {}, canonical_json(_body(request)), Ndjson)
+        return WireRequest(_PATH, canonical_json(_body(request)), Ndjson)
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one line.

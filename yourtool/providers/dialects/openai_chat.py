@@ -69,7 +69,7 @@ class OpenAIChat:
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
-        return WireRequest(path=_PATH, headers={}, body=canonical_json(body(request, self._quirks)))
+        return WireRequest(path=_PATH, body=canonical_json(body(request, self._quirks)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one event of a stream; what is unknown is skipped.

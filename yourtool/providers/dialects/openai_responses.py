@@ -53,7 +53,7 @@ class OpenAIResponses:
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
         return WireRequest(
-            path=_PATH, headers={}, body=canonical_json(body(request, keeps_long=self._keeps_long))
+            path=_PATH, body=canonical_json(body(request, keeps_long=self._keeps_long))
         )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:

@@ -55,27 +55,23 @@ class HttpxTransport:
         self._hint = f"; `{hint}` starts it" if hint and is_loopback(base_url) else ""
         self._client: httpx.AsyncClient | None = None
 
-    def post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
         """Post JSON to `path` under the base URL; never retries.
 
         Raises:
             NetworkError: no connection, TLS, or no response in time.
         """
-        return self._post(path, body, headers)
+        return self._post(path, body)
 
     @asynccontextmanager
-    async def _post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AsyncGenerator[WireReply, None]:
+    async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireReply, None]:
         client = self._open()
         try:
             request = client.build_request(
                 "POST",
                 self._base_url + path,
                 content=body,
-                headers={"content-type": "application/json", **self._headers, **headers},
+                headers={"content-type": "application/json", **self._headers},
             )
             response = await client.send(request, stream=True)
         except _UNSENT as error:

@@ -52,22 +52,18 @@ class SdkTransport:
         self._http: Any = None
         self._vendor_error: type[Exception] = Exception
 
-    def post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
         """Post JSON to `path` under the base URL; never retries.
 
         Raises:
             NetworkError: no connection, TLS, or no response in time.
             AuthError: the client found no way to log in.
         """
-        return self._post(path, body, headers)
+        return self._post(path, body)
 
     @asynccontextmanager
-    async def _post(
-        self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AsyncGenerator[WireReply, None]:
-        response = await self._send("post", path, content=body, headers=headers)
+    async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireReply, None]:
+        response = await self._send("post", path, content=body)
         try:
             yield _SdkReply(response, self)
         finally:
