@@ -74,8 +74,8 @@ async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench
     await session.close()
 
 
-async def test_a_level_that_is_not_taken_is_told_of_once_and_again_when_it_changes_r_adp_17(bench):
-    script = Scripted([says("one"), says("two"), says("three"), says("four")])
+async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session_r_adp_17(bench):
+    script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
     session = await bench.session(script, wishes=Wishes(effort="max"))
     [told] = warnings(await play(session.send("hi")))
     assert told.startswith("`anthropic:test` cannot think at `max`")
