@@ -5,7 +5,10 @@ import json
 import pytest
 
 from tests.cli.line import Line
+from tests.provider_server import ProviderServer, Reply
+from yourtool.config import config_file
 from yourtool.ids import new_id, new_session_id
+from yourtool.paths import resolve_paths
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
@@ -148,3 +151,12 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(line, tmp_path):
     code, _, err = line("sessions", "fork", begun(line), "--at", new_id())
     assert code == 2 and "no message" in err
     assert len(json.loads(printed(line, "list", "--json"))) == 1
+
+
+def test_what_has_no_known_price_is_not_listed_as_free_r_cst_01(line):
+    with ProviderServer([Reply("It waits.")]) as server:
+        config = f'[providers.mine]\napi = "chat"\nbase_url = "{server.url}/v1"\n'
+        config_file(resolve_paths()).write_text(config)
+        assert line("-p", "why?", "-m", "mine:any")[0] == 0
+    assert "  unpriced  " in printed(line, "list")
+    assert [each["unpriced"] for each in json.loads(printed(line, "list", "--json"))] == [True]

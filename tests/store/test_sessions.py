@@ -155,7 +155,8 @@ async def test_r_cst_02_a_report_counts_the_answered_requests_of_each_model(log,
             unpriced_calls=1,
         ),
     )
-    assert (await sessions.list())[0].cost_usd == Decimal("2.52")
+    [listed] = await sessions.list()
+    assert (listed.cost_usd, listed.unpriced) == (Decimal("2.52"), True)
     assert await sessions.cost_report("sess_other") == ()
 
 

@@ -181,6 +181,7 @@ def test_r_tui_24_resume(app_of, snap_compare, size, monkeypatch):
                 active_model="openai:gpt-5.2",
                 turn_count=n,
                 cost_usd=Decimal(n) / 7,
+                unpriced=False,
                 updated_at=WHEN,
             )
             for n, title in enumerate(("Fix the parser", "Why is the build slow?"), 1)

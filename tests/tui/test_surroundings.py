@@ -246,6 +246,7 @@ def summary(**changes):
         "workspace_path": "/w",
         "active_model": None,
         "turn_count": 1,
+        "unpriced": False,
         "cost_usd": Decimal("0.5"),
         "updated_at": WHEN - timedelta(hours=2),
     }
@@ -259,11 +260,13 @@ def test_r_tui_20_sessions_of_this_workspace_come_first_then_the_youngest(tmp_pa
             summary(id="a", updated_at=WHEN),
             summary(id="b", workspace_path=here, updated_at=WHEN - timedelta(days=3)),
             summary(id="c", workspace_path=here, turn_count=2),
+            summary(id="d", cost_usd=Decimal(0), unpriced=True, updated_at=WHEN),
         ],
         tmp_path,
         WHEN,
     )
-    assert [row.value for row in rows] == ["c", "b", "a"]
+    assert [row.value for row in rows][:3] == ["c", "b", "a"]
+    assert "· unpriced ·" in rows[3].about
     assert rows[0].about == "2 h ago · 2 turns · $0.5000 · default model · here"
 
 

@@ -102,7 +102,7 @@ def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
                     each.id,
                     _local(each.updated_at),
                     "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns",
-                    f"${each.cost_usd:.4f}",
+                    _cost(each),
                     each.active_model or "default model",
                     each.workspace_path,
                     each.title,
@@ -110,6 +110,13 @@ def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
                 for each in found
             ]
         )
+
+
+def _cost(session: SessionSummary) -> str:
+    known = f"${session.cost_usd:.4f}"
+    if session.unpriced:
+        return f"{known} + unpriced" if session.cost_usd else "unpriced"
+    return known
 
 
 def _tell_hits(hits: Sequence[Hit], *, as_json: bool) -> None:

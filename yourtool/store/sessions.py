@@ -59,6 +59,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     """The model chosen for the session, if one was."""
     turn_count: int
     cost_usd: Decimal
+    unpriced: bool = False
+    """Some of its requests have no known price, so `cost_usd` is too low."""
     created_at: datetime
     updated_at: datetime
 
@@ -226,19 +228,23 @@ def _used(
 
 
 def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
-    return tuple(
-        SessionSummary(
-            id=session_id,
-            title=_title(connection, session_id),
-            workspace_path=path,
-            active_model=model,
-            turn_count=_turn_count(connection, session_id),
-            cost_usd=_total(_report(connection, "call.session_id = ?", session_id)),
-            created_at=moment(created),
-            updated_at=moment(updated),
+    found = list[SessionSummary]()
+    for session_id, path, model, created, updated in _used(connection, workspace, limit):
+        report = _report(connection, "call.session_id = ?", session_id)
+        found.append(
+            SessionSummary(
+                id=session_id,
+                title=_title(connection, session_id),
+                workspace_path=path,
+                active_model=model,
+                turn_count=_turn_count(connection, session_id),
+                cost_usd=_total(report),
+                unpriced=any(cost.unpriced_calls for cost in report),
+                created_at=moment(created),
+                updated_at=moment(updated),
+            )
         )
-        for session_id, path, model, created, updated in _used(connection, workspace, limit)
-    )
+    return tuple(found)
 
 
 def _search(

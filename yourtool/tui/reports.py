@@ -123,6 +123,13 @@ def money(amount: Decimal) -> str:
     return f"${amount:.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
 
 
+def spent(amount: Decimal, *, unpriced: bool) -> str:
+    """Write what was spent; what nobody has a price for is never nothing."""
+    if unpriced:
+        return f"{money(amount)} + unpriced" if amount else "unpriced"
+    return money(amount)
+
+
 def price_words(price: Price | None) -> str:
     """Write a price per million tokens."""
     if price is None:

@@ -9,7 +9,7 @@ from typing import Protocol
 from yourtool.messages import Message, Role
 from yourtool.models import Model
 from yourtool.tui.drafts import Draft
-from yourtool.tui.reports import money, price_words, tokens_words
+from yourtool.tui.reports import price_words, spent, tokens_words
 from yourtool.tui.screens.picker import Choice
 
 LEGEND = "⚒ tools  ▣ images  ♪ recordings  ▤ documents  ✻ thinking"
@@ -30,6 +30,8 @@ class Summary(Protocol):
     def turn_count(self) -> int: ...
     @property
     def cost_usd(self) -> Decimal: ...
+    @property
+    def unpriced(self) -> bool: ...
     @property
     def updated_at(self) -> datetime: ...
 
@@ -95,7 +97,7 @@ def session_choices(summaries: Iterable[Summary], workspace: Path, now: datetime
         facts = (
             f"{age_words(age)} ago",
             turns,
-            money(each.cost_usd),
+            spent(each.cost_usd, unpriced=each.unpriced),
             each.active_model or "default model",
             "here" if here else each.workspace_path,
         )

@@ -24,7 +24,7 @@ from yourtool.tui.attached import Attached
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
-from yourtool.tui.reports import money
+from yourtool.tui.reports import spent
 from yourtool.tui.screens.shelling import begun, shell_hint, was_stopped
 from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
@@ -301,16 +301,13 @@ class TurnScreen(Screen[None]):
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
-        cost = money(state.cost_usd)
-        if state.unpriced:
-            cost = f"{cost} + unpriced" if state.cost_usd else "unpriced"
         activity = "stopping" if self._stopping else doing(state.facts, self.transcript.arriving)
         self.status_line.status = Status(
             model=model.id,
             pending="" if pending is None else pending or "default",
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
-            cost=cost,
+            cost=spent(state.cost_usd, unpriced=state.unpriced),
             activity=activity if self.playing else "",
             seconds=int(self.clock() - self._began) if self.playing else None,
             silent=self.transcript.silent,
