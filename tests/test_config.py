@@ -86,6 +86,13 @@ def test_a_bad_value_is_told_with_its_line(paths, text, line, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000])
+def test_a_value_that_no_parser_can_hold_is_told_with_its_file(paths, value):
+    write(paths, f"a = {value}")
+    with pytest.raises(ConfigError, match=r"config.toml: not TOML: it "):
+        load_config(paths, {})
+
+
 def test_a_bad_variable_is_told_by_its_name(paths):
     with pytest.raises(ConfigError, match="environment YOURTOOL_MODE: `mode`: must be one of"):
         load_config(paths, {"YOURTOOL_MODE": "yolo"})

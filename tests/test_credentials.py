@@ -84,6 +84,8 @@ def test_a_file_that_others_can_reach_is_refused_with_the_command_to_run_r_crd_0
         ("KEY\n", "is not TOML"),
         ('schema_version = 1\n[providers.p]\napi_key = KEY"\n', "is not TOML"),
         ("\xff", "is not TOML"),
+        ("a = " + "[" * 5_000, "is not TOML"),
+        ("a = " + "9" * 5_000, "is not TOML"),
     ],
 )
 def test_a_file_of_an_unknown_form_is_refused_and_never_overwritten_r_crd_01(

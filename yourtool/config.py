@@ -6,7 +6,6 @@ A key that does not exist is an error. A file of the workspace never sets anythi
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
@@ -20,7 +19,7 @@ from msgspec import Meta, Struct
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped
-from yourtool.tables import Fault, Key, dotted, flat, leaves, line_of, nested
+from yourtool.tables import Fault, Key, dotted, flat, leaves, line_of, nested, parsed
 
 ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
 """What becomes of reasoning when another model goes on."""
@@ -300,11 +299,12 @@ def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
         problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
         return "", {}, [Problem(where=str(file), message=problem)]
     try:
-        return text, tomllib.loads(text), []
-    except tomllib.TOMLDecodeError as error:
+        return text, parsed(text), []
+    except ValueError as error:
         message, _, place = str(error).partition(" (at ")
         stated = re.match(r"line (\d+)", place)
-        line = int(stated[1]) if stated else len(text.splitlines())
+        ends = len(text.splitlines()) if place else None
+        line = int(stated[1]) if stated else ends
         return "", {}, [Problem(where=str(file), line=line, message=f"not TOML: {message}")]
 
 

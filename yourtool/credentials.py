@@ -7,7 +7,6 @@ only as a `Secret`.
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from msgspec import Struct
 from yourtool.errors import ConfigError, UsageError
 from yourtool.files import replace_file
 from yourtool.paths import Paths
+from yourtool.tables import parsed
 
 SCHEMA_VERSION = 1
 _SHORTEST_SHOWN = 24
@@ -168,16 +168,16 @@ class Credentials:
                         f"`{self.path}` can be read by others (mode {mode:04o}) and is not used;"
                         f" run `chmod 600 {self.path}`"
                     )
-                content = msgspec.convert(tomllib.loads(file.read().decode("utf-8-sig")), _File)
+                content = msgspec.convert(parsed(file.read().decode("utf-8-sig")), _File)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise ConfigError(f"`{self.path}` cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-            # The parser quotes what it stumbled over, which may be a key.
-            raise ConfigError(f"`{self.path}` is not TOML and is not used") from None
         except msgspec.ValidationError as error:
             raise ConfigError(f"`{self.path}` is not used: {error}") from error
+        except ValueError:
+            # The parser quotes what it stumbled over, which may be a key.
+            raise ConfigError(f"`{self.path}` is not TOML and is not used") from None
         if content.schema_version != SCHEMA_VERSION:
             raise ConfigError(
                 f"`{self.path}` has `schema_version = {content.schema_version}`; this program"

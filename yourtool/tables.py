@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_origin
@@ -20,6 +20,22 @@ class Fault(Struct, frozen=True):
     message: str
     nearest: str | None = None
     """The key or value that was probably meant."""
+
+
+def parsed(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """Read TOML that anybody may have written.
+
+    Raises:
+        ValueError: it is not TOML, is nested too deeply, or has a number beyond all measure.
+    """
+    try:
+        return tomllib.loads(text, parse_float=parse_float)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except (ValueError, ArithmeticError):
+        raise ValueError("it has a number that is too large") from None
 
 
 def leaves(
@@ -122,7 +138,7 @@ _STATEMENT = re.compile(rf"\s*(?:\[\s*(?P<header>{_NAMES})\s*\]|(?P<key>{_NAMES}
 
 def _parse_key(written: str) -> Key:
     keys: list[str] = []
-    content: Any = tomllib.loads(f"{written} = 0")
+    content: Any = parsed(f"{written} = 0")
     while is_table(content):
         [(name, content)] = content.items()
         keys.append(name)
@@ -131,8 +147,8 @@ def _parse_key(written: str) -> Key:
 
 def _is_complete(lines: list[str]) -> bool:
     try:
-        tomllib.loads("".join(lines))
-    except tomllib.TOMLDecodeError:
+        parsed("".join(lines), str)
+    except ValueError:
         return False
     return True
 

@@ -52,6 +52,7 @@ def test_what_a_person_wrote_stays(file, workspace):
     [
         "allow = ", "allow = 1", "alow = []", "allow = ['shell(']", "allow = ['shell(a; b)']",
         "schema_version = 2", "[[workspace]]\nallow = []", "workspace = 1", "\xff",
+        "allow = " + "[" * 5_000, "schema_version = " + "9" * 5_000,
     ],
 )  # fmt: skip
 def test_r_conf_08_a_malformed_file_grants_nothing_and_says_so(file, workspace, text):

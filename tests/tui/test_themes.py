@@ -81,6 +81,13 @@ def test_inks_combine_and_unknown_ones_change_nothing():
     assert palette.style("sgr:bold,red").bold
 
 
+@pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000])
+def test_a_theme_that_no_parser_can_hold_is_named(tmp_path, value):
+    (tmp_path / "bad.toml").write_text(f"name = {value}")
+    with pytest.raises(ConfigError, match=r"bad\.toml` is not a usable theme: it "):
+        load_theme(tmp_path / "bad.toml")
+
+
 def test_a_broken_theme_is_named_and_left_out(tmp_path, caplog):
     (tmp_path / "bad.toml").write_text('name = "bad"\ncolour = 1\n')
     with pytest.raises(ConfigError, match=r"bad\.toml.*compare it"):

@@ -9,7 +9,6 @@
 A file that cannot be read as this grants nothing.
 """
 
-import tomllib
 from pathlib import Path
 
 import msgspec
@@ -18,6 +17,7 @@ from msgspec import Struct
 from yourtool.errors import ConfigError, UsageError
 from yourtool.files import replace_file
 from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.tables import parsed
 
 SCHEMA_VERSION = 1
 
@@ -88,12 +88,12 @@ class Grants:
 
     def _parse(self, text: str) -> RuleSet:
         try:
-            file = msgspec.convert(tomllib.loads(text), _File)
+            file = msgspec.convert(parsed(text), _File)
             rules = file.rules()
             for part in file.workspace:
                 if part.path == self._workspace:
                     rules |= part.rules()
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError, UsageError) as error:
+        except (ValueError, UsageError) as error:
             raise self._unusable(str(error)) from error
         if file.schema_version != SCHEMA_VERSION:
             raise self._unusable(f"its `schema_version` is {file.schema_version}, not 1")

@@ -6,7 +6,6 @@ the terminal's own palette, `default` included.
 """
 
 import logging
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped
+from yourtool.tables import parsed
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ def load_theme(path: Path) -> ThemeFile:
         ConfigError: it is not a theme; names the file and what is wrong in it.
     """
     try:
-        theme = msgspec.convert(tomllib.loads(path.read_text("utf-8-sig")), ThemeFile)
+        theme = msgspec.convert(parsed(path.read_text("utf-8-sig")), ThemeFile)
         Palette(theme)
         theme.toolkit_theme().to_color_system().generate()
     except (OSError, ValueError, msgspec.ValidationError, StyleSyntaxError) as error:

@@ -5,7 +5,6 @@ rows are laid over the shipped ones key by key. Whatever is written wrongly is o
 """
 
 import re
-import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,7 +17,7 @@ from msgspec.structs import asdict, astuple, replace
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
-from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested
+from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested, parsed
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _CAPABILITIES = frozenset(AdapterCapabilities.__struct_fields__)
@@ -276,12 +275,12 @@ def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
 def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
     try:
         text = file.read_text("utf-8-sig")
-        content = tomllib.loads(text, parse_float=Decimal)
+        content = parsed(text, Decimal)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     values: dict[Key, Any] = {}
     for key, value in leaves(content, kind):
@@ -298,5 +297,5 @@ def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
 
 
 def _error(file: Path, key: Key, message: str, text: str | None = None) -> ConfigError:
-    line = line_of(file.read_text("utf-8") if text is None else text, key)
+    line = line_of(file.read_text("utf-8-sig") if text is None else text, key)
     return ConfigError(f"{file}{f':{line}' if line else ''}: `{dotted(key)}`: {message}")

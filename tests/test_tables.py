@@ -1,0 +1,31 @@
+import tomllib
+from decimal import Decimal
+
+import pytest
+
+from yourtool.tables import parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a = " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
+        ("a = " + "{ b = " * 5_000 + "1" + " }" * 5_000, "nested too deeply"),
+        ("a = " + "9" * 5_000, "too large"),
+        ("a = 1e" + "9" * 30, "too large"),
+        ("a = -1e-" + "9" * 30, "too large"),
+    ],
+)
+def test_what_no_parser_can_hold_is_a_mistake_in_the_file_r_rte_07(text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        parsed(text, Decimal)
+
+
+def test_what_is_not_toml_is_told_with_its_place():
+    with pytest.raises(tomllib.TOMLDecodeError, match="at line 2"):
+        parsed("a = 1\nb = x")
+
+
+def test_numbers_stay_as_exact_as_they_are_asked_for():
+    assert parsed("a = 0.1", Decimal) == {"a": Decimal("0.1")}
+    assert parsed("a = 0.1") == {"a": 0.1}
