@@ -20,9 +20,21 @@ from yourtool.events import (
     ToolCompleted,
     ToolFailed,
     TurnCompleted,
+    TurnStarted,
 )
+from yourtool.ids import new_id
 from yourtool.invariants import validate, validate_session
-from yourtool.messages import MessageStatus, Role, StopReason, TextBlock, ToolUseBlock
+from yourtool.messages import (
+    Audience,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+    now,
+)
 from yourtool.providers.retry import Retrying
 from yourtool.providers.scripted import (
     Scripted,
@@ -188,6 +200,39 @@ async def test_a_failed_request_keeps_the_partial_text_and_the_session_usable(be
     assert partial.text == "I was saying"
     await play(session.send("go on"))
     assert session.state.messages[-1].text == "fine"
+    assert valid(session)
+    await session.close()
+
+
+async def test_a_conversation_of_which_nothing_is_left_is_refused_before_it_is_sent_r_swp_02(bench):
+    adapter = Checked(Scripted([says("never")]))
+    session = await bench.session(adapter)
+    hidden = MessageMetadata(audience=Audience.USER)
+    asked = Message(id=new_id(), session_id=session.id, role=Role.USER, metadata=hidden,
+                    content=(TextBlock("for the user alone"),), created_at=now())  # fmt: skip
+    started = TurnStarted(
+        user_message_hash="", estimated_input_tokens=0, has_images=False,
+        has_tool_calls_in_history=False, message=asked,
+    )  # fmt: skip
+    session.state.apply(started)
+    events = await play(session.retry())
+    (failed,) = (event for event in events if isinstance(event, LlmCallFailed))
+    assert failed.error_class == "invalid_request"
+    assert adapter.requests == []
+    await session.close()
+
+
+async def test_a_reply_that_its_provider_ended_with_an_error_is_kept_as_one_d1(bench):
+    """It came whole, and is no answer: the next request goes without it."""
+    script = [says("Let me") + stops(StopReason.ERROR), says("Here it is.")]
+    adapter = Checked(Scripted(script))
+    session = await bench.session(adapter)
+    events = await play(session.send("talk"))
+    assert session.state.messages[-1].metadata.status is MessageStatus.ERROR
+    assert events[-1].stop_reason is StopReason.ERROR
+    await play(session.retry())
+    assert "Let me" not in str(adapter.requests[-1].messages)
+    assert session.state.messages[-1].text == "Here it is."
     assert valid(session)
     await session.close()
 

@@ -177,6 +177,8 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
 
 
 def _demand_valid(request: Request) -> None:
+    if all(message.role is Role.SYSTEM for message in request.messages):
+        raise InvalidRequestError("Nothing is left in the conversation that could be sent.")
     if problems := validate_session(request.messages):
         raise InvalidRequestError(f"The conversation cannot be sent: {'; '.join(problems)}.")
 
@@ -185,9 +187,11 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
     usage, extra = _price(turn, reply)
     content = reply.final_content or (TextBlock(""),)
     calls = [block for block in content if isinstance(block, ToolUseBlock)]
+    is_error = reply.stop_reason is StopReason.ERROR
     metadata = MessageMetadata(
         usage=usage,
         usage_extra=extra,
+        status=MessageStatus.ERROR if is_error else MessageStatus.COMPLETE,
         stop_detail=reply.stop_detail,
         provider_raw=reply.provider_raw,
         tool_input_errors=reply.tool_input_errors or None,
