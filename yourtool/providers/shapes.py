@@ -20,7 +20,7 @@ def decode(data: bytes, *, halves: bool = False) -> Any:
     `halves`: the latter stay, for their other halves may follow.
 
     NaN and Infinity, which some servers write among log probabilities, are let through here:
-    counters and arguments refuse them.
+    counters and arguments refuse them. A whole number too long to read becomes Infinity.
 
     Raises:
         ValueError: it is not JSON, or nested deeper than `DEEPEST`.
@@ -39,11 +39,19 @@ def decode(data: bytes, *, halves: bool = False) -> Any:
 def _tolerated(text: str, halves: bool) -> Any:
     """Decode what servers get away with."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=_figure)
         whole = storable_json(value)
         return value if halves else whole
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _figure(digits: str) -> int | float:
+    """Read a whole number; Python reads 4,300 digits."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
 
 
 def decode_frame(data: bytes) -> dict[str, Any]:
