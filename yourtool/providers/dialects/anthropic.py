@@ -13,7 +13,7 @@ from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.anthropic_request import API, body
-from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.arguments import told, written
 from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
@@ -120,7 +120,7 @@ def _delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[StreamEven
         case "signature_delta":
             return reply.signature(text(delta.get("signature")), key)
         case "input_json_delta" if not reply.is_server(key):
-            return reply.arguments(key, text(delta.get("partial_json")))
+            return reply.arguments(key, told(delta.get("partial_json")))
         case "citations_delta":
             reply.remark(key, mapping(delta.get("citation")), of_text=True)
         case _:
@@ -145,8 +145,8 @@ def _block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEven
             yield from reply.redacted(text(block.get("data")))
         case "tool_use":
             yield from reply.call(key, text(block.get("id")), text(block.get("name")))
-            if block.get("input"):
-                yield from reply.arguments(key, written(block["input"]))
+            if (arguments := block.get("input")) != {}:  # a stream begins with none and adds to it
+                yield from reply.arguments(key, written(arguments))
         case _:
             reply.server(key, block)
 

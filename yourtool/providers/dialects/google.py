@@ -148,8 +148,7 @@ def _call(call: dict[str, Any], signature: str, reply: Reply) -> Iterable[Stream
     yield from reply.call(key, text(call.get("id")), text(call.get("name")))
     if signature:
         reply.remark(key, {SIGNATURE: signature})
-    if arguments := mapping(call.get("args")):
-        yield from reply.arguments(key, written(arguments))
+    yield from reply.arguments(key, written(call.get("args")))
     yield from reply.close(key)
 
 

@@ -27,7 +27,7 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import OneTool, Request
-from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.arguments import told
 from yourtool.providers.replies.ndjson import Ndjson
 from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.replies.reply import Reply
@@ -111,10 +111,7 @@ def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     place: int = reply.scratch.get("calls", 0)
     reply.scratch["calls"] = place + 1
     yield from reply.call(place, text(call.get("id")), text(function.get("name")))
-    arguments = function.get("arguments")
-    if not isinstance(arguments, str):
-        arguments = "" if arguments is None else written(arguments)
-    yield from reply.arguments(place, arguments)
+    yield from reply.arguments(place, told(function.get("arguments")))
     yield from reply.close(place)
 
 

@@ -17,7 +17,7 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, Quirks, body
 from yourtool.providers.dialects.chat_usage import usage_of
-from yourtool.providers.replies.arguments import written
+from yourtool.providers.replies.arguments import told
 from yourtool.providers.replies.blocks import GrowingCall
 from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.replies.reply import CUT_OFF, Reply
@@ -233,8 +233,7 @@ def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     function, custom = mapping(call.get("function")), mapping(call.get("custom"))
     head = function if text(function.get("name")) or not text(custom.get("name")) else custom
     wire_id, name = text(call.get("id")), text(head.get("name"))
-    arguments = head.get("arguments", head.get("input"))
-    arguments = written(arguments) if isinstance(arguments, dict) else text(arguments)
+    arguments = told(head.get("arguments", head.get("input")))
     if not (wire_id or name or arguments):
         return
     index = count(call.get("index"))

@@ -17,6 +17,7 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.dialects.responses_request import API, body
+from yourtool.providers.replies.arguments import told
 from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
@@ -156,7 +157,7 @@ def _piece(kind: str, place: int, chunk: dict[str, Any], reply: Reply) -> Iterab
             part = count(chunk.get("summary_index")) or part
             return _think(place, (name, part), piece, reply)
         case "function_call_arguments" | "custom_tool_call_input":
-            return reply.arguments(place, piece)
+            return reply.arguments(place, told(chunk.get("delta")))
         case _:
             reply.activity += 1  # of a tool that runs at the provider
             return ()
@@ -186,7 +187,7 @@ def _item(
             yield from _thought(place, item, reply)
         case "function_call" | "custom_tool_call" as kind:
             yield from _begun(place, item, reply)
-            yield from reply.whole(place, text(item.get(_CALLS[kind])))
+            yield from reply.whole(place, told(item.get(_CALLS[kind])))
             yield from reply.close(place)
         case str() if not is_again:
             reply.server(None, item)

@@ -36,11 +36,19 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
 
 
 def written(arguments: Any) -> str:
-    """Return arguments that a provider sent as an object as the text they are read from.
+    """Return arguments that a provider sends as an object as the text they are read from.
 
-    What is no JSON stays so: a NaN that a lenient server let through is refused with the rest.
+    What is no object stays so, also a text: it is refused with the rest, and so is a NaN that a
+    lenient server let through. Nothing at all is no text.
     """
+    if arguments is None or arguments == "":
+        return ""
     return json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def told(arguments: Any) -> str:
+    """Return arguments that a provider sends as text; some servers send the object itself."""
+    return arguments if isinstance(arguments, str) else written(arguments)
 
 
 class Growth:

@@ -1,0 +1,169 @@
+"""What every dialect makes of arguments that are no JSON object."""
+
+import json
+
+import pytest
+
+from tests.providers.exchanges import Playback, complete, events_of, model, request
+from yourtool.messages import StopReason, ToolUseBlock
+from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.dialects.google import Google
+from yourtool.providers.dialects.ollama import Ollama
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.wire import Patience, WireAdapter
+
+HUGE = "9" * 5_000
+"""A number of more digits than Python reads."""
+
+
+def events(*chunks):
+    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+
+
+def message(arguments):
+    block = {"type": "tool_use", "id": "t", "name": "f", "input": arguments}
+    return {"type": "message", "content": [block], "stop_reason": "tool_use"}
+
+
+def begun(arguments):
+    return events(
+        {"type": "message_start", "message": {"id": "m"}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": message(arguments)["content"][0],
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    )
+
+
+def piece(delta):
+    return events(
+        {"type": "message_start", "message": {"id": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": message({})["content"][0]},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": delta},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    )
+
+
+def content(arguments):
+    part = {"functionCall": {"name": "f", "args": arguments}}
+    return {"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]}
+
+
+def choice(field, arguments):
+    call = {"index": 0, "id": "a", "function": {"name": "f", "arguments": arguments}}
+    return {"choices": [{"index": 0, field: {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+
+
+def response(arguments):
+    item = {"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments}
+    return {"status": "completed", "output": [item]}
+
+
+def done(arguments):
+    [item] = response(arguments)["output"]
+    return events(
+        {
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": {**item, "arguments": ""},
+        },
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"status": "completed", "output": []}},
+    )
+
+
+def line(arguments):
+    call = {"function": {"name": "f", "arguments": arguments}}
+    return json.dumps({"message": {"tool_calls": [call]}, "done": True}) + "\n"
+
+
+WAYS = {
+    "anthropic, whole": (Anthropic, lambda value: json.dumps(message(value))),
+    "anthropic, at the start": (Anthropic, begun),
+    "google, streamed": (Google, lambda value: events(content(value))),
+    "google, whole": (Google, lambda value: json.dumps(content(value))),
+    "chat, streamed": (OpenAIChat, lambda value: events(choice("delta", value))),
+    "chat, whole": (OpenAIChat, lambda value: json.dumps(choice("message", value))),
+    "responses, by item": (OpenAIResponses, done),
+    "responses, at the end": (
+        OpenAIResponses,
+        lambda value: events({"type": "response.completed", "response": response(value)}),
+    ),
+    "responses, whole": (OpenAIResponses, lambda value: json.dumps(response(value))),
+    "ollama": (Ollama, line),
+}
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+async def called(dialect, body):
+    """Return the call in a reply, and why it must not run."""
+    speaker = WireAdapter(
+        dialect(), Playback([body.encode()]), "acme", patience=Patience(linger=0.001)
+    )
+    heard, error = await events_of(speaker, request(model("acme")))
+    assert error is None
+    whole = complete(heard)
+    assert whole.stop_reason is StopReason.TOOL_USE
+    [block] = whole.final_content
+    assert isinstance(block, ToolUseBlock)
+    return block, whole.tool_input_errors.get(block.id)
+
+
+@every_way
+@pytest.mark.parametrize("arguments", [[], [1], "x", "[1]", 0, 5, True, False, '{"a": '], ids=repr)
+async def test_arguments_that_are_no_object_never_run_r_adp_06(way, arguments):
+    """D3: they are stored as none and flagged."""
+    dialect, body = WAYS[way]
+    block, error = await called(dialect, body(arguments))
+    assert block.input == {}
+    assert error is not None
+
+
+@every_way
+@pytest.mark.parametrize("arguments", [None, "", {}], ids=repr)
+async def test_no_arguments_are_an_empty_object(way, arguments):
+    dialect, body = WAYS[way]
+    block, error = await called(dialect, body(arguments))
+    assert (block.input, error) == ({}, None)
+
+
+@every_way
+async def test_arguments_that_are_an_object_run(way):
+    dialect, body = WAYS[way]
+    block, error = await called(dialect, body({"a": 1}))
+    assert (block.input, error) == ({"a": 1}, None)
+
+
+@pytest.mark.parametrize("way", ["anthropic, at the start", "google, streamed", "google, whole"])
+async def test_an_object_written_as_text_is_no_object_where_one_is_due_r_adp_06(way):
+    dialect, body = WAYS[way]
+    block, error = await called(dialect, body('{"path": "sub"}'))
+    assert block.input == {}
+    assert error is not None
+    assert error.error == "the arguments are not a JSON object but text"
+
+
+@pytest.mark.parametrize("delta", [[1], 5, True], ids=repr)
+async def test_pieces_that_are_no_text_do_not_vanish_r_adp_06(delta):
+    _, error = await called(Anthropic, piece(delta))
+    assert error is not None
+
+
+@every_way
+async def test_a_number_too_long_to_read_spoils_its_call_alone_d16(way):
+    """Sending the request again would bring the same number again."""
+    dialect, body = WAYS[way]
+    block, error = await called(dialect, body({"a": "?"}).replace('"?"', HUGE))
+    assert block.input == {}
+    assert error is not None
