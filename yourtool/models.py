@@ -1,9 +1,9 @@
 """Models: their names, what they can take, and what they cost."""
 
 from decimal import Decimal
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from yourtool.errors import UnknownModelError
 
@@ -15,6 +15,10 @@ Effort: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider is to keep the beginning of a conversation: not, minutes, hours."""
+
+
+Size: TypeAlias = Annotated[int, Meta(ge=1)]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class ModelId(NamedTuple):
@@ -58,23 +62,23 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
     supports_prompt_caching: bool = False
     supports_system_messages_in_list: bool = False
     """False: the adapter hoists system messages into a field of their own."""
-    max_context_tokens: int = 32_768
-    max_output_tokens: int = 4_096
+    max_context_tokens: Size = 32_768
+    max_output_tokens: Size = 4_096
     accepted_image_media_types: tuple[str, ...] = ()
-    max_image_bytes: int = 5 * 2**20 * 3 // 4
+    max_image_bytes: Size = 5 * 2**20 * 3 // 4
     """As they are; in base64 it is 5 MiB, the smallest limit among the large providers
     (https://docs.claude.com/en/docs/build-with-claude/vision)."""
-    max_image_side: int = 8_000
+    max_image_side: Size = 8_000
     """Pixels (same page)."""
-    max_images: int = 100
+    max_images: Count = 100
     """In one request (same page)."""
-    many_images: int = 20
+    many_images: Count = 20
     """With more in one request, none has more than `many_images_side` pixels a side (same page)."""
-    many_images_side: int = 2_000
-    max_file_bytes: int = 14 * 2**20
+    many_images_side: Size = 2_000
+    max_file_bytes: Size = 14 * 2**20
     """In a recording or a document; in base64 they leave room for words within
     `max_request_bytes`."""
-    max_request_bytes: int = 20 * 2**20
+    max_request_bytes: Size = 20 * 2**20
     """Of all that is posted, with files in base64: what Google took for long
     (https://ai.google.dev/gemini-api/docs/document-processing)."""
 
@@ -92,7 +96,7 @@ class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class PriceTier(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a whole request costs whose prompt is longer than so many tokens."""
 
-    above_prompt_tokens: int
+    above_prompt_tokens: Count
     """Cached tokens count as well."""
 
 

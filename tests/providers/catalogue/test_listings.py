@@ -107,6 +107,11 @@ def test_openrouter_s_list_tells_limits_abilities_and_prices_r_adp_14():
     assert price.cache_write_per_mtok_usd is None
 
 
+def test_a_reply_is_never_longer_than_the_context_that_is_told():
+    [model] = hosted("p", {"data": [{"id": "a", "context_length": 5, "outputTokenLimit": 999}]})
+    assert (model.capabilities.max_context_tokens, model.capabilities.max_output_tokens) == (5, 5)
+
+
 def test_a_model_without_tools_or_a_price_of_its_cache_says_so_r_oll_05():
     model = llama(supported_parameters=["max_tokens"], pricing={"prompt": "0", "completion": "0"})
     assert not model.capabilities.supports_tools

@@ -134,7 +134,9 @@ def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_
         aliases = ["qwen"]
         max_context_tokens = 65536
         """)
-    told = AdapterCapabilities(supports_tools=False, supports_thinking=True, max_context_tokens=9)
+    told = AdapterCapabilities(
+        supports_tools=False, supports_thinking=True, max_context_tokens=9, max_output_tokens=9
+    )
     names = ("qwen3:8b", "other")
     catalogue.learn(
         "ollama",
@@ -257,11 +259,57 @@ def test_the_user_can_price_a_model_and_the_version_says_so(load):
     assert catalogue.pricing_version == load().pricing_version + "+2027-01-01"
 
 
-def test_an_amount_in_a_tier_that_is_no_price_is_refused(load):
-    tier = "above_prompt_tokens = 1, input_per_mtok_usd = nan, output_per_mtok_usd = 1"
-    row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = 1\ntiers = [{{ {tier} }}]"
-    with pytest.raises(ConfigError, match=r"prices.toml:4: .*tiers`: a price is zero or more"):
+@pytest.mark.parametrize("amount", ["nan", "inf", "-1", "-0.5", "1e999999", "1e-999999", "1000001"])
+def test_an_amount_that_is_no_price_is_refused_r_cst_01(load, amount):
+    row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = {amount}"
+    with pytest.raises(ConfigError, match=r"toml:3: .*output_per_mtok_usd`: a price is zero, or"):
         load("", f'[models."a:b"]\n{row}')
+
+
+def tier(above, price="1"):
+    rates = f"input_per_mtok_usd = {price}, output_per_mtok_usd = 1"
+    return f"{{ above_prompt_tokens = {above}, {rates} }}"
+
+
+@pytest.mark.parametrize(
+    ("tiers", "complaint"),
+    [
+        (tier(1, "nan"), "a price is zero, or from 0.000000001 to 1,000,000"),
+        (tier(-1), r"expected `int` >= 0 - at `\$\[0\].above_prompt_tokens`"),
+        (f"{tier(5)}, {tier(9)}, {tier(5, 2)}", "two of them have one `above_prompt_tokens`"),
+    ],
+)
+def test_a_tier_that_is_no_price_is_refused_r_cst_01(load, tiers, complaint):
+    row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = 1\ntiers = [{tiers}]"
+    with pytest.raises(ConfigError, match=rf"prices.toml:4: .*tiers`: {complaint}"):
+        load("", f'[models."a:b"]\n{row}')
+
+
+def test_a_reply_is_never_longer_than_a_context_that_is_told_elsewhere_r_adp_14(load):
+    catalogue = load(
+        """
+        [models."anthropic:claude-sonnet-4-6"]
+        max_context_tokens = 5000
+        [models."mine:x"]
+        max_output_tokens = 50_000
+        """
+    )
+
+    def sizes(name):
+        can = catalogue.get(name).capabilities
+        return can.max_context_tokens, can.max_output_tokens
+
+    assert sizes("anthropic:claude-sonnet-4-6") == (5000, 5000)
+    assert sizes("mine:x") == (32_768, 32_768)
+    for window, output in ((20_000, 20_000), (90_000, 50_000)):
+        told = AdapterCapabilities(max_context_tokens=window)
+        catalogue.learn("mine", [Model(id="mine:x", wire_name="x", capabilities=told)])
+        assert sizes("mine:x") == (window, output)
+
+
+def test_a_place_is_found_in_a_file_with_a_byte_order_mark(load):
+    with pytest.raises(ConfigError, match=r"models.toml:1: `models.b`"):
+        load("\ufeff[models.b]\n")
 
 
 def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it_whole(load):
@@ -304,6 +352,24 @@ def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it
         ('[models."a:b"]\nsupports_tools = "no"', "", "toml:2: .*supports_tools"),
         ("[models.b]\n", "", r"toml:1: `models.b`: `b` is not a model id"),
         ("[model.b]\n", "", "`model`: there is no such key; did you mean `models`"),
+        ('[models."a:b"]\nmax_output_tokens = 0', "", "toml:2: .*output_tokens`: .* >= 1"),
+        ('[models."a:b"]\nmax_output_tokens = -1', "", "toml:2: .*output_tokens`: .* >= 1"),
+        ('[models."a:b"]\nmax_context_tokens = -5', "", "toml:2: .*context_tokens`: .* >= 1"),
+        ('[models."a:b"]\nmax_images = -1', "", "toml:2: .*max_images`: .* >= 0"),
+        ('[models."a:b"]\nleast_cached_tokens = -1', "", "toml:2: .*cached_tokens`: .* >= 0"),
+        ("[defaults.a]\nmax_request_bytes = 0", "", "toml:2: .*request_bytes`: .* >= 1"),
+        ('[models."a:b"]\nwire_name = ""', "", "toml:2: .*wire_name`: .* length >= 1"),
+        (
+            '[models."a:b"]\nmax_context_tokens = 9\nmax_output_tokens = 10',
+            "",
+            "toml:3: .*max_output_tokens`: no reply is longer .*`max_context_tokens` is 9",
+        ),
+        ('[models."openai:o"]\nmax_output_tokens = 400_001', "", "toml:2: .*is 400000"),
+        (
+            "[defaults.a]\nmax_output_tokens = 10\nmax_context_tokens = 9",
+            "",
+            "toml:2: `defaults.a.max_output_tokens`: no reply",
+        ),
         ("[models", "", "models.toml: not TOML"),
         ("a = " + "[" * 5_000, "", "models.toml: not TOML: it is nested too deeply"),
         ("", "a = " + "9" * 5_000, "prices.toml: not TOML: it has a number that is too large"),

@@ -15,6 +15,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from yourtool.models import EFFORTS, AdapterCapabilities, Effort, Model, Price, Thinking
+from yourtool.providers.catalogue.prices import is_amount
 from yourtool.providers.magic import IMAGE_TYPES
 from yourtool.providers.shapes import count, mapping, objects, text
 
@@ -24,8 +25,6 @@ NAME = re.compile(r"[!-~]{1,200}")
 
 _LEAST_OUTPUT, _MOST_OUTPUT = 1_024, 32_768
 _PER_MILLION = 6
-_CHEAPEST, _DEAREST = Decimal("1e-9"), Decimal(1_000_000)
-"""US dollars per million tokens; what is beyond that, and not free, is a mistake."""
 
 _LONG, _MORE_IMAGES = 200_000, 600
 """A Claude with a longer context than so many tokens takes so many images in a request
@@ -73,7 +72,7 @@ def described(provider: str, name: str, told: Description) -> Model:
             supports_structured_output=told.schema,
             supports_prompt_caching=told.caching,
             max_context_tokens=window,
-            max_output_tokens=output,
+            max_output_tokens=min(output, window),
             max_images=told.max_images,
             accepted_image_media_types=IMAGE_TYPES if told.images else (),
         ),
@@ -200,7 +199,9 @@ def _rate(told: Any) -> Decimal | None:
     """Return dollars per million tokens; OpenRouter writes dollars per token, as text."""
     try:
         per_token = Decimal(text(told))
-        rate = per_token.scaleb(_PER_MILLION) if per_token else Decimal(0)
-        return rate if not per_token or _CHEAPEST <= rate <= _DEAREST else None
+        if not per_token:
+            return Decimal(0)
+        rate = per_token.scaleb(_PER_MILLION)
+        return rate if rate and is_amount(rate) else None
     except ArithmeticError:  # no number, or one beyond all measure
         return None

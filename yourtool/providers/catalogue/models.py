@@ -9,14 +9,15 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import asdict, astuple, replace
 
 from yourtool.errors import ConfigError, UnknownModelError
-from yourtool.models import AdapterCapabilities, Effort, Model, ModelId, Price, Thinking
+from yourtool.models import AdapterCapabilities, Count, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
+from yourtool.providers.catalogue.prices import CHEAPEST, DEAREST, is_amount
 from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested, parsed
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
@@ -38,13 +39,13 @@ _RESERVED = frozenset({"show"})
 
 
 class _Row(AdapterCapabilities, frozen=True, kw_only=True):
-    wire_name: str = ""
+    wire_name: Annotated[str, Meta(min_length=1)] = ""
     aliases: tuple[str, ...] = ()
     uses_max_completion_tokens: bool = False
     accepts_temperature: bool = True
     thinking: Thinking | None = None
     thinking_levels: tuple[Effort, ...] = ()
-    least_cached_tokens: int = 1_024
+    least_cached_tokens: Count = 1_024
     caches_for_a_day: bool = False
 
 
@@ -109,17 +110,21 @@ class Catalogue:
         for file in names:
             tables = _read(file, _ModelsFile)
             for name, row in tables.get("defaults", {}).items():
-                defaults.setdefault(name, {}).update(row)
+                whole = defaults.setdefault(name, {})
+                whole.update(row)
+                _check_sizes(file, ("defaults", name), row, whole)
             for name, row in tables.get("models", {}).items():
                 _check(file, name, row)
                 rows.setdefault(name, {}).update(row)
+                whole = {**defaults.get(ModelId.parse(name).provider, {}), **rows[name]}
+                _check_sizes(file, ("models", name), row, whole)
         prices, version = _prices(paths)
-        whole = {
+        rows = {
             name: {**defaults.get(ModelId.parse(name).provider, {}), **row}
             for name, row in rows.items()
         }
-        models = (_model(name, row, prices) for name, row in whole.items())
-        return cls(models, version, prices, whole, defaults)
+        models = (_model(name, row, prices) for name, row in rows.items())
+        return cls(models, version, prices, rows, defaults)
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; one that nobody described is not `known`.
@@ -151,7 +156,7 @@ class Catalogue:
             said = {name: row[name] for name in row if name in _CAPABILITIES}
             self._models[model.id] = replace(
                 model,
-                capabilities=replace(model.capabilities, **said),
+                capabilities=_fitting(replace(model.capabilities, **said)),
                 price=price or model.price,
                 price_as_of=told_price,
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
@@ -208,8 +213,10 @@ def _model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price]) -> Mo
     return Model(
         id=name,
         wire_name=merged.wire_name or ModelId.parse(name).name,
-        capabilities=AdapterCapabilities(
-            **{field: fields[field] for field in AdapterCapabilities.__struct_fields__}
+        capabilities=_fitting(
+            AdapterCapabilities(
+                **{field: fields[field] for field in AdapterCapabilities.__struct_fields__}
+            )
         ),
         aliases=merged.aliases,
         price=_price(name, prices),
@@ -220,6 +227,11 @@ def _model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price]) -> Mo
         least_cached_tokens=merged.least_cached_tokens,
         caches_for_a_day=merged.caches_for_a_day,
     )
+
+
+def _fitting(can: AdapterCapabilities) -> AdapterCapabilities:
+    """Let no reply be longer than the context, which may be told elsewhere than its length."""
+    return replace(can, max_output_tokens=min(can.max_output_tokens, can.max_context_tokens))
 
 
 def _price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
@@ -237,8 +249,14 @@ def _prices(paths: Paths) -> tuple[dict[str, Price], str]:
             if missing:
                 raise _error(file, ("models", name), f"`{min(missing)}` is missing")
             for key, value in _amounts(row):
-                if not (value.is_finite() and value >= 0):
-                    raise _error(file, ("models", name, key), "a price is zero or more")
+                if not is_amount(value):
+                    demand = f"a price is zero, or from {CHEAPEST:f} to {DEAREST:,}"
+                    raise _error(file, ("models", name, key), demand)
+            reached = [tier.above_prompt_tokens for tier in row.get("tiers", ())]
+            if len(set(reached)) < len(reached):
+                raise _error(
+                    file, ("models", name, "tiers"), "two of them have one `above_prompt_tokens`"
+                )
             prices[name] = Price(**row)
         if tables.get("models"):
             if not tables.get("pricing_version"):
@@ -270,6 +288,16 @@ def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
                 f"`{alias}` cannot be an alias: it begins with a letter or digit, goes on with"
                 " letters, digits and any of `._+-`, and is not `show`",
             )
+
+
+def _check_sizes(file: Path, key: Key, row: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
+    output, window = row.get("max_output_tokens", 0), whole.get("max_context_tokens")
+    if window is not None and output > window:
+        raise _error(
+            file,
+            (*key, "max_output_tokens"),
+            f"no reply is longer than the context; `max_context_tokens` is {window}",
+        )
 
 
 def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:

@@ -10,7 +10,15 @@ from decimal import Decimal
 from yourtool.deltas import TokenUsage
 from yourtool.models import Price, Rates
 
+CHEAPEST, DEAREST = Decimal("1e-9"), Decimal(1_000_000)
+"""US dollars per million tokens; what is beyond that, and not free, is a mistake."""
+
 _MILLION = -6
+
+
+def is_amount(rate: Decimal) -> bool:
+    """Tell whether so many US dollars per million tokens may be what somebody charges."""
+    return not rate.is_nan() and (not rate or CHEAPEST <= rate <= DEAREST)
 
 
 def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
