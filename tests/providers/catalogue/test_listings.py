@@ -107,6 +107,14 @@ def test_openrouter_s_list_tells_limits_abilities_and_prices_r_adp_14():
     assert price.cache_write_per_mtok_usd is None
 
 
+def test_a_request_that_costs_nothing_besides_is_priced_by_its_tokens_r_cst_01():
+    rates = {"prompt": "0.000001", "completion": "0.000002"}
+    for fee in ("0", "0.0", "", None):
+        price = llama(pricing={**rates, "request": fee}).price
+        assert price is not None
+        assert price.input_per_mtok_usd == 1
+
+
 def test_a_reply_is_never_longer_than_the_context_that_is_told():
     [model] = hosted("p", {"data": [{"id": "a", "context_length": 5, "outputTokenLimit": 999}]})
     assert (model.capabilities.max_context_tokens, model.capabilities.max_output_tokens) == (5, 5)
@@ -127,6 +135,8 @@ def test_a_model_without_tools_or_a_price_of_its_cache_says_so_r_oll_05():
         None,
         {},
         {"prompt": "0.1"},
+        {"prompt": "0", "completion": "0", "request": "0.01"},
+        {"prompt": "0", "completion": "0", "request": "much"},
         {"prompt": "-1", "completion": "-1"},
         {"prompt": "NaN", "completion": "0"},
         {"prompt": "Infinity", "completion": "0"},

@@ -183,9 +183,12 @@ def _words(value: Any) -> frozenset[str]:
 
 
 def _price(rates: Mapping[str, Any]) -> Price | None:
-    """Return a price out of US dollars per token; None: it is not told, or changes by itself."""
+    """Return a price out of US dollars per token.
+
+    None: it is not told, changes by itself, or there is a fee for the request besides.
+    """
     prompt, reply = _rate(rates.get("prompt")), _rate(rates.get("completion"))
-    if prompt is None or reply is None:
+    if prompt is None or reply is None or _rate(rates.get("request") or "0") != 0:
         return None
     return Price(
         input_per_mtok_usd=prompt,
