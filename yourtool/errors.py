@@ -5,7 +5,7 @@
     ├── ConfigError                a file the user edits: file, line, key, nearest key
     ├── UnknownModelError          no such model, or several
     ├── AdapterError               a model request failed; one subclass per class of cause
-    │   ├── RateLimitError         429, overloaded; may carry `retry_after`
+    │   ├── RateLimitError         429, overloaded
     │   ├── AuthError              401, 403
     │   ├── ServerError            5xx
     │   ├── NetworkError           no connection, TLS, time-out, broken stream
@@ -94,6 +94,8 @@ class AdapterError(YourtoolError):
         """The HTTP status, where there was one."""
         self.retryable = self.transient if retryable is None else retryable
         """Whether the same request may be sent again."""
+        self.retry_after: float | None = None
+        """Seconds the provider asked to wait before that."""
         self.code = code or self.usual_code
         self.request_id: str | None = None
         """The provider's id of the request, for its support desk."""
@@ -104,8 +106,6 @@ class RateLimitError(AdapterError):
 
     error_class = ErrorClass.RATE_LIMIT
     transient = True
-    retry_after: float | None = None
-    """Seconds the provider asked to wait."""
 
 
 class AuthError(AdapterError):
@@ -119,8 +119,6 @@ class ServerError(AdapterError):
 
     error_class = ErrorClass.SERVER_ERROR
     transient = True
-    retry_after: float | None = None
-    """Seconds the provider asked to wait."""
 
 
 class NetworkError(AdapterError):

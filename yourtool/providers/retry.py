@@ -23,7 +23,7 @@ from yourtool.deltas import (
     UsageUpdate,
 )
 from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError, RateLimitError, ServerError
+from yourtool.errors import AdapterError
 from yourtool.interrupt import Interrupted
 from yourtool.messages import Message, StopReason
 from yourtool.providers.base import Adapter, Request
@@ -48,8 +48,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         """Return how long to wait after so many failures; `jitter` gives -1 to 1."""
         backoff = min(self.first_delay * 2 ** (failures - 1), self.longest_delay)
         backoff = min(backoff * (1 + self.jitter * jitter()), self.longest_delay)
-        asked = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
-        return max(backoff, min(asked or 0, self.longest_retry_after))
+        return max(backoff, min(error.retry_after or 0, self.longest_retry_after))
 
 
 class Retrying:

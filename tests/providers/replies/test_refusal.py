@@ -17,6 +17,7 @@ from yourtool.errors import (
     ServerError,
 )
 from yourtool.providers.replies.refusal import refusal, retry_after
+from yourtool.providers.retry import RetryPolicy
 
 SPENT = {"error_code": "enforced_spend_limit_reached"}
 MANY = "Limit 3 tokens exceeded"
@@ -81,6 +82,7 @@ def openai(code, kind=None, message="no"):
         (404, openai("model_not_found"), InvalidRequestError, False),
         (402, openai(402), InvalidRequestError, False),
         (402, anthropic("billing_error"), InvalidRequestError, False),
+        (400, openai(400, "exceed_context_size_error"), ContextOverflowError, False),
         (422, "malformed {", InvalidRequestError, False),
         (200, '{"error": {"code": 502, "message": "Provider returned error"}}', ServerError, True),
         (200, '{"error": {"code": "429", "message": "slow down"}}', RateLimitError, True),
@@ -133,6 +135,14 @@ def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_
         (400, "max_tokens: 300000 > 128000, which is the maximum allowed number of output tokens"),
         (400, "max_tokens is too large: 200000. This model supports at most 128000 completion"),
         (400, "thinking.budget_tokens: Input should be greater than or equal to 1024"),
+        (400, "The maximum tokens you requested exceeds the model limit of 4096. Try again."),
+        (400, "max_tokens (64000) exceeds the limit of 8192 tokens for this model"),
+        (400, "max_completion_tokens exceeds the maximum of 8192 tokens"),
+        (400, "max_tokens: Input should not exceed 8192 tokens"),
+        (422, "max_tokens exceeds the maximum of 8192 output tokens"),
+        (400, "max_tokens=5000 cannot be greater than max_model_len=4096"),
+        (400, "The input image is larger than 5 MB"),
+        (400, "thinking.budget_tokens must not exceed max_tokens"),
         (429, "Too many tokens, please wait before trying again."),
         (429, "Rate limit reached: this request would exceed 30,000 input tokens per minute"),
     ],
@@ -164,11 +174,20 @@ async def test_recorded_errors_map_to_their_class_r_adp_07(name):
         ({"retry-after": "-3"}, 0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
-        ({"retry-after": "nan"}, 0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "7", "retry-after-ms": "nan"}, 7),
+        ({"retry-after": "7, 7"}, 7),
     ],
 )
 def test_how_long_to_wait_comes_in_three_forms(headers, seconds):
     assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 503])
+def test_whoever_may_be_asked_again_is_waited_for_as_long_as_it_says(status):
+    """`security.md` R8."""
+    error = refusal("acme", status, b"", {"retry-after": "30"})
+    assert RetryPolicy().delay(1, error, lambda: 0) == 30
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from math import ceil
+from math import ceil, isnan
 from typing import Any
 
 from msgspec import Struct
@@ -42,10 +42,19 @@ _OVERFLOW = re.compile(
     r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
     r"|context (?:length|window|size|limit)|context_length"
     r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
-    r"|tokens? .{0,40}exceed|exceeds? .{0,60}tokens?|reduce the length"
-    r"|maximum model length|must have less than \d{1,9} tokens|range of input length",
+    r"|prompt exceeds max|(?:input|prompt) (?:length|token count) .{0,12}(?:exceeds?|larger than)"
+    r"|maximum model length|must have less than \d{1,9} tokens|range of input length"
+    r"|reduce the length",
     re.IGNORECASE | re.DOTALL,
 )
+_TOO_MANY = re.compile(r"tokens? .{0,40}exceed|exceeds? .{0,60}tokens?", re.IGNORECASE | re.DOTALL)
+_OF_OUTPUT = re.compile(
+    r"^(?:(?!prompt|input(?! should)|messages).)*"
+    r"(?:max(?:imum)?[ _](?:(?:new|output|completion)[ _])?|output |completion |budget_)tokens"
+    r".*exceed",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Says that more was asked for than the model writes or thinks at once."""
 _FINAL = frozenset({400, 401, 403, 404, 413})
 """Statuses that another attempt does not change, whatever a header says."""
 _LONG = 60
@@ -103,7 +112,9 @@ _SERVER = frozenset(
     }
 )
 _NOT_A_KEY = "api key not valid"
-_OVERFLOWED = frozenset({"context_length_exceeded", "request_too_large"})
+_OVERFLOWED = frozenset(
+    {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+)
 _INVALID = _FILTERED | {"invalid_request_error", "not_found_error", "model_not_found"}
 _PLEAS: dict[type[AdapterError], str] = {
     AuthError: "does not accept the key",
@@ -157,28 +168,33 @@ def refusal(
         advice = headers.get("x-should-retry", "").strip().lower()
         usual = error.retryable or number == HTTPStatus.CONFLICT
         error.retryable = advice == "true" if advice else usual
-    if isinstance(error, RateLimitError | ServerError):
-        error.retry_after = wait
+    error.retry_after = wait
     error.request_id = headers.get("request-id") or headers.get("x-request-id") or report.request_id
     return error
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds the provider asks to wait: milliseconds, seconds, or a date."""
-    try:
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    except (KeyError, ValueError):
-        value = headers.get("retry-after", "").strip()
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
+    if (thousandths := _wait_of(headers.get("retry-after-ms", ""))) is not None:
+        return thousandths / 1000
+    value = headers.get("retry-after", "").strip()
+    if (wait := _wait_of(value)) is not None:
+        return wait
     try:
         when = parsedate_to_datetime(value)
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
         return max(0.0, when.timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _wait_of(value: str) -> float | None:
+    """Read a number; a header that was sent twice comes as a list."""
+    try:
+        number = float(value.partition(",")[0])
+    except ValueError:
+        return None
+    return None if isnan(number) else max(0.0, number)
 
 
 def _span(seconds: float) -> str:
@@ -201,13 +217,19 @@ def _classify(number: int, report: _Report) -> type[AdapterError]:
         return ContextOverflowError
     if number == 408:
         return NetworkError
-    if _OVERFLOW.search(report.message):  # local servers say so with any number
+    if _is_full(report.message):  # local servers say so with any number
         return ContextOverflowError
     if number >= 500 or (words & _SERVER and not 400 <= number < 500):
         return ServerError
     if 400 <= number < 500 or words & _INVALID:
         return InvalidRequestError
     return OtherAdapterError
+
+
+def _is_full(message: str) -> bool:
+    if _OVERFLOW.search(message):
+        return True
+    return bool(_TOO_MANY.search(message)) and not _OF_OUTPUT.search(message)
 
 
 def _code(number: int, report: _Report) -> ErrorCode | None:
