@@ -39,6 +39,14 @@ def is_loopback(url: str) -> bool:
         return False
 
 
+def is_web_address(url: str) -> bool:
+    """Tell whether this is an http address with a host, of nothing but visible characters."""
+    if not url.startswith(("https://", "http://")) or " " in url or not url.isprintable():
+        return False
+    parts = _split(url)
+    return parts is not None and bool(parts.hostname)
+
+
 def ollama_url(host: str) -> str:
     """Return the base URL that a value of `OLLAMA_HOST` means: a host, host and port, or a URL.
 

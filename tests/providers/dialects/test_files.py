@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.providers.exchanges import problems, request
+from tests.providers.histories import PNG
 from tests.strategies import Writer
 from yourtool.blobs import keep
 from yourtool.messages import (
@@ -162,7 +163,7 @@ def test_a_model_that_takes_none_gets_words_r_adp_05(dialect, block, caplog):
     assert len(caplog.records) == 1
 
 
-PICTURE = b"\x89PNG\r\n\x1a\n a cat"
+PICTURE = base64.b64decode(PNG)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -6,7 +6,8 @@ import pytest
 from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG, image
 from tests.strategies import Writer
-from yourtool.messages import Role
+from yourtool.messages import AudioBlock, DocumentBlock, ImageSource, Role
+from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Places
 from yourtool.providers.requests.media import sendable
 
@@ -73,8 +74,15 @@ def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
         (image("A" * (LIMIT * 2)), "larger than 3.75 MiB"),
         (image("data:image/png;base64,AAAA"), "not base64"),
         (image(""), "it is empty"),
-        (image("AAAA", media_type="image/tiff"), "image/tiff are not accepted"),
+        (image("AAAA", media_type="image/tiff"), "does not begin as images do"),
         (image("file:///etc/passwd", "url"), "not an http address"),
+        (image("https://", "url"), "not an http address with a host"),
+        (image("https://:80/a.png", "url"), "not an http address with a host"),
+        (image("https:// a b", "url"), "not an http address with a host"),
+        (image("https://x/a b.png", "url"), "not an http address with a host"),
+        (image("https://x/\n", "url"), "not an http address with a host"),
+        (image("https://x/\u2028\ud800", "url"), "not an http address with a host"),
+        (image("https://[x/a.png", "url"), "not an http address with a host"),
     ],
 )
 def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning_r_adp_05(
@@ -84,6 +92,56 @@ def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning_r_adp_05(
     [record] = caplog.records
     assert reason in record.reason
     assert record.block_type == "image"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"<html>404</html>",
+        b"BM" + bytes(60),
+        b"\x00\x00\x00\x18ftypheic" + bytes(20),
+        RAW[:10],
+        RAW[:16] + bytes(40),
+        b"GIF89a" + bytes(40),
+        b"\xff\xd8\xff\xe0",
+        b"RIFF\0\0\0\0WEBP",
+    ],
+)
+@pytest.mark.parametrize("kind", ["file_ref", "base64"])
+def test_bytes_that_are_no_picture_are_not_sent_as_one_r_adp_15(
+    send, tmp_path, caplog, content, kind
+):
+    (tmp_path / "workspace" / "a.png").write_bytes(content)
+    data = "a.png" if kind == "file_ref" else base64.b64encode(content).decode()
+    assert send(image(data, kind)) is None
+    [record] = caplog.records
+    assert "it does not begin as images do" in record.reason
+
+
+@pytest.mark.parametrize(
+    ("media_type", "content", "sent_as"),
+    [
+        ("application/pdf", b"hello, no PDF", None),
+        ("application/pdf", b"%PDF-1.7\n", "application/pdf"),
+        ("text/plain", b"hello, no PDF", "text/plain"),
+        ("text/plain", b"ID3 is how many recordings begin", "text/plain"),
+        ("text/plain", b"GIF89a", "text/plain"),
+        ("text/plain", b"%PDF-1.7\n", "application/pdf"),
+    ],
+)
+def test_a_document_is_what_it_begins_as_or_a_text_r_adp_15(send, media_type, content, sent_as):
+    source = ImageSource("base64", base64.b64encode(content).decode())
+    reads = model("openai", capabilities=AdapterCapabilities(supports_documents=True))
+    media = send(DocumentBlock(source, media_type), reads)
+    assert (media and media.media_type) == sent_as
+
+
+@pytest.mark.parametrize("content", [b"RIFF\0\0\0\0WEBPVP8 ", b"hello", RAW])
+def test_bytes_that_are_no_recording_are_not_sent_as_one_r_adp_15(send, content):
+    source = ImageSource("base64", base64.b64encode(content).decode())
+    hears = model("openai", capabilities=AdapterCapabilities(supports_audio=True))
+    assert send(AudioBlock(source, "audio/wav"), hears) is None
 
 
 def test_a_model_gets_only_the_types_it_takes(send, caplog):

@@ -25,8 +25,21 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Places, Request
-from yourtool.providers.magic import AUDIO_TYPES, DOCUMENT_TYPES, IMAGE_TYPES, sniff
+from yourtool.providers.magic import (
+    AUDIO_TYPES,
+    DOCUMENT_TYPES,
+    IMAGE_TYPES,
+    PLAIN,
+    dimensions,
+    sniff,
+)
+from yourtool.providers.origin import is_web_address
 from yourtool.providers.requests.loss import dropped
+
+_LEAST_PICTURE = 24
+"""Bytes; no picture of a type that is accepted has fewer."""
+_SIZED = ("image/png", "image/gif")
+"""Types whose sizes stand right at the beginning."""
 
 
 class MediaRefusedError(Exception):
@@ -115,15 +128,28 @@ def _media(block: MediaBlock, request: Request) -> Media:
         raise MediaRefusedError(f"the model takes no {kind}")
     source = block.source
     if source.kind == "url":
-        if not source.data.startswith(("https://", "http://")):
-            raise MediaRefusedError("its address is not an http address")
+        if not is_web_address(source.data):
+            raise MediaRefusedError("its address is not an http address with a host")
         return Media(block.media_type, "", source.data)
     content = _content(source, request.places, limit)
-    media_type = sniff(content) or block.media_type
+    media_type = _told(content)
+    if block.media_type == PLAIN and media_type not in types:
+        media_type = PLAIN  # a text begins as it likes
+    if media_type is None:
+        raise MediaRefusedError(f"it does not begin as {kind} do that are accepted")
     if media_type not in types:
         raise MediaRefusedError(f"{kind} of type {media_type} are not accepted")
     encoded = source.data if source.kind == "base64" else base64.b64encode(content).decode("ascii")
     return Media(media_type, encoded)
+
+
+def _told(content: bytes) -> str | None:
+    """Return what the first bytes tell; of a picture cut off before its size, they tell nothing."""
+    kind = sniff(content)
+    if kind not in IMAGE_TYPES:
+        return kind
+    has_size = kind not in _SIZED or all(dimensions(content) or (0,))
+    return kind if has_size and len(content) >= _LEAST_PICTURE else None
 
 
 def _content(source: ImageSource, places: Places | None, limit: int) -> bytes:
