@@ -28,6 +28,7 @@ from yourtool.events import Event
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.outcome import Exit, Failure, NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths
+from yourtool.providers.requests.output_schema import closed
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
 
@@ -186,7 +187,7 @@ async def turn(
 
 
 def read_schema(path: Path) -> dict[str, Any]:
-    """Return the JSON schema of an answer.
+    """Return the JSON schema of an answer, its objects closed as every provider has them.
 
     Raises:
         UsageError: the file cannot be read, or holds no schema that every provider takes.
@@ -202,7 +203,7 @@ def read_schema(path: Path) -> dict[str, Any]:
     schema = {name: part for name, part in schema.items() if name not in _ABOUT_THE_FILE}
     if problems := json_schema.check(schema):
         raise UsageError(f"`--output-schema {path}` cannot be used: {'; '.join(problems)}")
-    return schema
+    return closed(schema)
 
 
 def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:

@@ -40,7 +40,12 @@ def test_the_answer_is_the_json_text_that_was_asked_for(line, served, schema):
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"), [("Three.", "it is not JSON"), ('{"n": 0}', "$.n: must be at least 1")]
+    ("text", "problem"),
+    [
+        ("Three.", "it is not JSON"),
+        ('{"n": 0}', "$.n: must be at least 1"),
+        ('{"n": 3, "why": "I counted"}', "$.why: is not known here"),
+    ],
 )
 def test_an_answer_that_does_not_fit_fails_and_says_why(line, served, schema, text, problem):
     served.script.append(Reply(text))

@@ -11,7 +11,7 @@ from tests.providers.histories import full
 from tests.providers.journeys import STATIONS
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import OneTool
-from yourtool.providers.requests.output_schema import ANTHROPIC, is_strict, narrowed
+from yourtool.providers.requests.output_schema import is_strict
 
 OTHER = replace(READ, name="list_files")
 SCHEMA = {
@@ -158,7 +158,7 @@ def test_a_reply_is_held_to_a_schema_in_every_dialect():
     config = found["google"]["generationConfig"]
     assert config["responseMimeType"] == "application/json"
     assert config["responseJsonSchema"] == CLOSED
-    assert found["ollama"]["format"] == SCHEMA
+    assert found["ollama"]["format"] == {**SCHEMA, "additionalProperties": False}
     assert "tools" not in found["ollama"]
 
 
@@ -176,11 +176,20 @@ def test_a_schema_with_optional_parts_is_not_strict():
     assert not is_strict({**CLOSED, "properties": {"a": nested}, "required": ["a"]})
 
 
-def test_an_object_that_is_said_to_be_open_stays_open():
-    assert narrowed({"type": "object", "additionalProperties": True}, ANTHROPIC) == {
+@pytest.mark.parametrize("dialect", STATIONS)
+def test_every_object_of_a_reply_is_closed_also_where_it_is_said_to_be_open(dialect):
+    inner = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    opened = {**inner, "additionalProperties": True}
+    del opened["type"]
+    whole = {
         "type": "object",
+        "properties": {"one": opened, "many": {"type": "array", "items": opened}},
+        "required": ["one", "many"],
         "additionalProperties": True,
     }
+    body = json.dumps(wire(STATIONS[dialect], output_schema=whole))
+    assert body.count('"additionalProperties": false') == 3
+    assert '"additionalProperties": true' not in body
 
 
 def test_a_model_that_takes_no_level_is_asked_for_none():

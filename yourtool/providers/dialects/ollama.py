@@ -35,6 +35,7 @@ from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
 from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import sendable
+from yourtool.providers.requests.output_schema import closed
 from yourtool.providers.requests.stand_ins import (
     EMPTY,
     FAILED,
@@ -142,7 +143,7 @@ def _body(request: Request) -> dict[str, Any]:
         "truncate": False,
     }
     if request.output_schema is not None:
-        wire["format"] = request.output_schema
+        wire["format"] = closed(request.output_schema)
     if tools := _tools(request):
         wire["tools"] = [
             {

@@ -22,8 +22,23 @@ OPENAI = ANTHROPIC | GOOGLE | {"pattern"}
 _SAYS_NOTHING = frozenset({"default", "examples", "title"})
 
 
+def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema with objects that take no names but their own, as providers demand.
+
+    What fits it fits the original as well.
+    """
+    whole = dict(schema)
+    if "properties" in schema:
+        whole["properties"] = {name: closed(part) for name, part in schema["properties"].items()}
+    if "items" in schema:
+        whole["items"] = closed(schema["items"])
+    if _is_object(schema):
+        whole["additionalProperties"] = False
+    return whole
+
+
 def narrowed(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Return the schema with these keywords alone; an object takes no names but its own."""
+    """Return the schema closed and with these keywords alone."""
     kept: dict[str, Any] = {}
     told: dict[str, Any] = {}
     for keyword, value in schema.items():
@@ -35,12 +50,16 @@ def narrowed(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]
             kept[keyword] = value
         elif keyword not in _SAYS_NOTHING:
             told[keyword] = value
-    if schema.get("type") == "object":
-        kept.setdefault("additionalProperties", False)
+    if _is_object(schema):
+        kept["additionalProperties"] = False
     if told:
         demand = f"Must fit {canonical_json(told).decode()}."
         kept["description"] = f"{kept['description']} {demand}" if "description" in kept else demand
     return kept
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "object" or "properties" in schema
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
@@ -50,7 +69,7 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     """
     properties = schema.get("properties", {})
     parts = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
-    if schema.get("type") == "object" and (
+    if _is_object(schema) and (
         schema.get("additionalProperties") is not False
         or properties.keys() - set(schema.get("required", ()))
     ):
