@@ -36,8 +36,28 @@ def test_one_space_after_the_colon_is_not_data():
     assert decode(b"data:  1\n\n") == [SseEvent("", b" 1")]
 
 
-def test_a_byte_order_mark_at_the_beginning_is_not_data():
-    assert decode(b"\xef\xbb", b"\xbfdata: 1\n\n") == [SseEvent("", b"1")]
+MARKED = b"\n\xef\xbb\xbf \n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+@pytest.mark.parametrize("document", [b'{"a": 1}', b"[1]"])
+def test_a_byte_order_mark_before_a_document_is_not_part_of_it_d16(document, size):
+    framing, body = Framing(), MARKED + document
+    for at in range(0, len(body), size):
+        assert framing.feed(body[at : at + size]) == []
+    assert framing.is_document
+    assert framing.document == document
+    assert framing.end() == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it_d16(size):
+    stream, page, body = Framing(), Framing(), MARKED + b"data: 1\n\n"
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    assert [event for piece in pieces for event in stream.feed(piece)] == [SseEvent("", b"1")]
+    for at in range(0, 20, size):
+        page.feed((MARKED + b"<p>gone</p>")[at : at + size])
+    assert page.page == b"<p>gone</p>"
 
 
 @pytest.mark.parametrize("chunks", [[b" \r\n data: 1\n\n"], [b" ", b"\r\n", b" ", b"data: 1\n\n"]])

@@ -19,6 +19,7 @@ PAGE_LIMIT = 16 * 1024
 """Bytes that are kept of a web page."""
 
 _BOM = b"\xef\xbb\xbf"
+_BLANKS = b" \t\r\n"
 
 
 class SseEvent(NamedTuple):
@@ -38,7 +39,6 @@ class SseDecoder:
         self._name = ""
         self._data: list[bytes] = []
         self._size = 0
-        self._began = False
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events that `chunk` completes.
@@ -69,9 +69,6 @@ class SseDecoder:
         return [event for event in events if event is not None]
 
     def _line(self, line: bytes) -> SseEvent | None:
-        if not self._began:
-            self._began = True
-            line = line.removeprefix(_BOM)
         if not line:
             if not self._data:
                 self._name = ""
@@ -110,6 +107,7 @@ class Framing:
         self._document: list[bytes] | None = None
         self._size = 0
         self._undecided = True
+        self._mark = b""  # the beginning of a byte order mark, if there is nothing else yet
         self._is_page = False
         self.page = b""
         """The beginning of a web page, if the body is one."""
@@ -121,13 +119,14 @@ class Framing:
             NetworkError: the body is larger than anything a model says.
         """
         if self._undecided:
-            visible = chunk.lstrip(b" \t\r\n")
-            if not visible:
+            chunk = (self._mark + chunk).lstrip(_BLANKS).removeprefix(_BOM).lstrip(_BLANKS)
+            if _BOM.startswith(chunk):
+                self._mark = chunk
                 return []
-            self._undecided, chunk = False, visible
-            if visible[:1] in (b"{", b"["):
+            self._undecided = False
+            if chunk[:1] in (b"{", b"["):
                 self._document = []
-            self._is_page = visible[:1] == b"<"
+            self._is_page = chunk[:1] == b"<"
         if self._is_page:
             self.page = (self.page + chunk)[:PAGE_LIMIT]
             return []
