@@ -17,8 +17,10 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider is to keep the beginning of a conversation: not, minutes, hours."""
 
 
-Size: TypeAlias = Annotated[int, Meta(ge=1)]
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
+_MOST = 2**53
+"""What any JSON and any reckoning with fractions holds exactly."""
+Size: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST)]
 
 
 class ModelId(NamedTuple):

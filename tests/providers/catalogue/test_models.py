@@ -355,6 +355,11 @@ def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it
         ('[models."a:b"]\nmax_output_tokens = 0', "", "toml:2: .*output_tokens`: .* >= 1"),
         ('[models."a:b"]\nmax_output_tokens = -1', "", "toml:2: .*output_tokens`: .* >= 1"),
         ('[models."a:b"]\nmax_context_tokens = -5', "", "toml:2: .*context_tokens`: .* >= 1"),
+        (
+            f'[models."a:b"]\nmax_context_tokens = 1{"0" * 4_000}',
+            "",
+            "toml:2: .* <= 9007199254740992",
+        ),
         ('[models."a:b"]\nmax_images = -1', "", "toml:2: .*max_images`: .* >= 0"),
         ('[models."a:b"]\nleast_cached_tokens = -1', "", "toml:2: .*cached_tokens`: .* >= 0"),
         ("[defaults.a]\nmax_request_bytes = 0", "", "toml:2: .*request_bytes`: .* >= 1"),
