@@ -193,12 +193,10 @@ def read_schema(path: Path) -> dict[str, Any]:
         UsageError: the file cannot be read, or holds no schema that every provider takes.
     """
     try:
-        schema = msgspec.json.decode(
-            path.read_bytes().removeprefix(codecs.BOM_UTF8), type=dict[str, Any]
-        )
+        schema = _decoded(path.read_bytes().removeprefix(codecs.BOM_UTF8), dict[str, Any])
     except OSError as error:
         raise UsageError(f"`--output-schema {path}`: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"`--output-schema {path}` is no JSON object: {error}") from error
     schema = {name: part for name, part in schema.items() if name not in _ABOUT_THE_FILE}
     if problems := json_schema.check(schema):
@@ -211,8 +209,8 @@ def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:
     if schema is None or result.exit_code is not Exit.ANSWERED:
         return result
     try:
-        problems = json_schema.validate(schema, msgspec.json.decode(result.result))
-    except msgspec.DecodeError as error:
+        problems = json_schema.validate(schema, _decoded(result.result, Any))
+    except ValueError as error:
         problems = [f"it is not JSON: {error}"]
     if not problems:
         return result
@@ -221,6 +219,14 @@ def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:
         message=f"the answer does not fit the schema: {'; '.join(problems[:3])}",
     )
     return replace(result, is_error=True, error=failure, exit_code=Exit.FAILED)
+
+
+def _decoded(text: bytes | str, kind: Any) -> Any:
+    """Return JSON that a user or a model wrote; `ValueError`: it is none, or nested too deeply."""
+    try:
+        return storable_json(msgspec.json.decode(text, type=kind))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 @contextmanager

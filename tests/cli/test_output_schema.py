@@ -43,6 +43,7 @@ def test_the_answer_is_the_json_text_that_was_asked_for(line, served, schema):
     ("text", "problem"),
     [
         ("Three.", "it is not JSON"),
+        ("[" * 5_000 + "]" * 5_000, "it is not JSON: nested too deeply"),
         ('{"n": 0}', "$.n: must be at least 1"),
         ('{"n": 3, "why": "I counted"}', "$.why: is not known here"),
     ],
@@ -61,6 +62,8 @@ def test_an_answer_that_does_not_fit_fails_and_says_why(line, served, schema, te
         (None, "No such file"),
         ("{", "is no JSON object"),
         ("[]", "is no JSON object"),
+        ('{"items": ' * 200 + "{}" + "}" * 200, "nested too deeply"),
+        ('{"items": ' * 5_000 + "{}" + "}" * 5_000, "nested too deeply"),
         ('{"type": "string"}', "must be an `object`"),
         ('{"type": "object", "oneOf": []}', "`oneOf` is not supported"),
     ],
