@@ -133,8 +133,7 @@ def _heard(message: Message, request: Request) -> list[dict[str, Any]]:
         if isinstance(block, TextBlock) and block.text.strip():
             blocks.append({"type": "text", "text": block.text})
         elif isinstance(block, MediaBlock):
-            unseen = {"type": "text", "text": unsent(block)}
-            blocks += _media(block, message, request) or [unseen]
+            blocks += _shown(block, message, request)
         elif isinstance(block, ToolResultBlock):
             blocks.append(_result(block, message, request))
         _mark(blocks, message.id, index, request)
@@ -149,8 +148,9 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
                 content.append({"type": "text", "text": part.text})
         elif result.is_error:
             dropped(part, message, request.model.provider, "an error takes only text")
+            content.append({"type": "text", "text": unsent(part)})
         else:
-            content += _media(part, message, request)
+            content += _shown(part, message, request)
     provider = request.model.provider
     wire: dict[str, Any] = {
         "type": "tool_result",
@@ -162,6 +162,10 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
         wire["is_error"] = True
         wire.setdefault("content", [{"type": "text", "text": "The tool failed and said nothing."}])
     return wire
+
+
+def _shown(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+    return _media(block, message, request) or [{"type": "text", "text": unsent(block)}]
 
 
 def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from yourtool.messages import (
-    ImageBlock,
     MediaBlock,
     Message,
     RedactedThinkingBlock,
@@ -341,11 +340,15 @@ def _answer(
     pictures: list[dict[str, Any]],
 ) -> str | list[dict[str, Any]]:
     """Return what a tool said; that it is an error is said in its words."""
-    texts = [part.text for part in result.content if isinstance(part, TextBlock)]
+    texts: list[str] = []
     own: list[dict[str, Any]] = []
     for part in result.content:
-        if isinstance(part, ImageBlock):
-            own += media_parts(part, message, request, relayed=quirks.more_media)
+        if isinstance(part, TextBlock):
+            texts.append(part.text)
+        else:
+            shown = media_parts(part, message, request, relayed=quirks.more_media)
+            own += shown
+            texts += [] if shown else [unsent(part)]
     said = "\n".join(text for text in texts if text.strip())
     if own and not quirks.images_in_tool_results:
         pictures += own

@@ -12,7 +12,6 @@ from typing import Any
 
 from yourtool.messages import (
     ContentBlock,
-    ImageBlock,
     MediaBlock,
     Message,
     RedactedThinkingBlock,
@@ -186,12 +185,16 @@ def _answer(
     pictures: Parts,
 ) -> dict[str, Any]:
     own: Parts = []
+    words: list[str] = []
     for part in result.content:
-        if isinstance(part, ImageBlock):
-            own += _media(part, message, request)
+        if isinstance(part, TextBlock):
+            words.append(part.text)
+        else:
+            shown = _media(part, message, request)
+            own += shown
+            words += [] if shown else [unsent(part)]
     pictures += own
-    said = "\n".join(part.text for part in result.content if isinstance(part, TextBlock))
-    said = said or (SEE_BELOW if own else NO_OUTPUT)
+    said = "\n".join(words) or (SEE_BELOW if own else NO_OUTPUT)
     answer = {
         "name": function_name(names.get(result.tool_use_id, "")),
         "response": {"error" if result.is_error else "output": said},
@@ -214,7 +217,8 @@ def _said(message: Message, request: Request) -> Parts:
     parts += filter(_is_whole, kept.rest())
     if all(part.get("thought") for part in parts):
         for block in message.content:
-            dropped(block, message, request.model.provider, "reasoning that led to nothing")
+            if not isinstance(block, RedactedThinkingBlock):  # of which each is told by itself
+                dropped(block, message, request.model.provider, "reasoning that led to nothing")
         return []
     calls = [part for part in parts if "functionCall" in part]
     needs_one = not _UNSIGNED_MODELS.match(request.model.wire_name)

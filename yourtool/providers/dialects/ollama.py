@@ -15,6 +15,7 @@ from typing import Any
 from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.effects import ToolDefinition
 from yourtool.messages import (
+    ContentBlock,
     ImageBlock,
     MediaBlock,
     Message,
@@ -196,9 +197,10 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             case Role.TOOL:
                 for block in message.content:
                     if isinstance(block, ToolResultBlock):
-                        own = _images(block.content, message, request)
+                        words, own = _seen(block.content, message, request)
+                        said = "\n".join(words) or (SEE_BELOW if own else NO_OUTPUT)
                         name = names.get(block.tool_use_id, "unknown")
-                        messages.append(_answer(block, name, request, shows=bool(own)))
+                        messages.append(_answer(block, name, said, request))
                         pictures += own
             case Role.SYSTEM:
                 pass
@@ -207,38 +209,37 @@ def _messages(request: Request) -> list[dict[str, Any]]:
     return messages
 
 
-def _texts(blocks: Iterable[Any]) -> list[str]:
-    return [block.text for block in blocks if isinstance(block, TextBlock) and block.text.strip()]
-
-
 def _heard(message: Message, request: Request) -> dict[str, Any]:
-    words: list[str] = []
-    images: list[str] = []
-    for block in message.content:
-        if isinstance(block, TextBlock) and block.text.strip():
-            words.append(block.text)
-        elif isinstance(block, MediaBlock):
-            shown = _images((block,), message, request)
-            images += shown
-            words += [] if shown else [unsent(block)]
+    words, images = _seen(message.content, message, request)
     said = "\n\n".join(words) or ("" if images else EMPTY)
     heard: dict[str, Any] = {"role": "user", "content": said}
     return {**heard, "images": images} if images else heard
 
 
-def _images(blocks: Iterable[Any], message: Message, request: Request) -> list[str]:
-    """Return the pictures as plain base64; the server fetches nothing from an address."""
+def _seen(
+    blocks: Iterable[ContentBlock], message: Message, request: Request
+) -> tuple[list[str], list[str]]:
+    """Return the words, also those for what cannot be shown, and the pictures."""
+    words: list[str] = []
     images: list[str] = []
     for block in blocks:
-        if not isinstance(block, MediaBlock):
-            continue
-        if not isinstance(block, ImageBlock):
-            dropped(block, message, request.model.provider, "this dialect has no place for it")
-        elif block.source.kind == "url":
-            dropped(block, message, request.model.provider, "it fetches no images")
-        elif (picture := sendable(block, message, request)) is not None:
-            images.append(picture.data)
-    return images
+        if isinstance(block, TextBlock) and block.text.strip():
+            words.append(block.text)
+        elif isinstance(block, MediaBlock):
+            picture = _picture(block, message, request)
+            (words if picture is None else images).append(picture or unsent(block))
+    return words, images
+
+
+def _picture(block: MediaBlock, message: Message, request: Request) -> str | None:
+    """Return a picture as plain base64; the server fetches nothing from an address."""
+    if not isinstance(block, ImageBlock):
+        dropped(block, message, request.model.provider, "this dialect has no place for it")
+    elif block.source.kind == "url":
+        dropped(block, message, request.model.provider, "it fetches no images")
+    elif (picture := sendable(block, message, request)) is not None:
+        return picture.data
+    return None
 
 
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
@@ -264,9 +265,8 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     return [wire] if calls or thoughts or message.text.strip() else []
 
 
-def _answer(result: ToolResultBlock, name: str, request: Request, *, shows: bool) -> dict[str, Any]:
+def _answer(result: ToolResultBlock, name: str, said: str, request: Request) -> dict[str, Any]:
     """Return a tool message; that it is an error is said in its words."""
-    said = "\n".join(_texts(result.content)) or (SEE_BELOW if shows else NO_OUTPUT)
     return {
         "role": "tool",
         "tool_name": name,

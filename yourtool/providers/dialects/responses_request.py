@@ -119,9 +119,7 @@ def _parts(
             parts.append({"type": "input_text", "text": block.text})
         elif isinstance(block, MediaBlock):
             unseen = {"type": "input_text", "text": unsent(block)}
-            parts += _media(block, message, request) or (
-                [unseen] if message.role is Role.USER else []
-            )
+            parts += _media(block, message, request) or [unseen]
     return parts
 
 

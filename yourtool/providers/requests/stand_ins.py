@@ -18,7 +18,7 @@ PDF_NAME = "document.pdf"
 
 
 def unsent(block: MediaBlock) -> str:
-    """Return the words that stand for what a user sent along and a request has to leave out."""
+    """Return the words that stand for what a user or a tool showed and a request leaves out."""
     match block:
         case ImageBlock():
             return "(an image that could not be shown to you)"

@@ -1,0 +1,85 @@
+"""What a request leaves out: told to the log once a block, and to the model in words."""
+
+import json
+import logging
+
+import pytest
+
+from tests.providers.exchanges import problems, request
+from tests.providers.histories import image, reply_metadata
+from tests.providers.journeys import STATIONS
+from tests.strategies import Writer
+from yourtool.messages import (
+    MessageMetadata,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.requests.stand_ins import NO_OUTPUT, unsent
+
+LOST = image(f"sha256:{'0' * 64}", "file_ref")
+everywhere = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
+
+
+def blocks_told(caplog):
+    return [record.block_type for record in caplog.records if hasattr(record, "block_type")]
+
+
+def shown(station, *content, is_error=False):
+    """Return a conversation that ends with a result, as the request has it."""
+    writer, own = Writer(), reply_metadata(station.model.id)
+    call = writer.tool_use_id()
+    messages = (
+        writer.message(Role.USER, [TextBlock("look")]),
+        writer.message(Role.ASSISTANT, [ToolUseBlock(call, "look", {})], own),
+        writer.message(
+            Role.TOOL,
+            [ToolResultBlock(call, content, is_error)],
+            MessageMetadata(parent_tool_use_id=call),
+        ),
+    )
+    body = station.dialect().to_wire(request(station.model, messages)).body
+    assert not problems(*station.api, body)
+    return json.dumps(json.loads(body)[station.turns])
+
+
+@everywhere
+@pytest.mark.parametrize("is_error", [False, True])
+@pytest.mark.parametrize("content", [(LOST,), (TextBlock("seen"), LOST)], ids=["alone", "beside"])
+def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning_r_adp_05(
+    station, content, is_error, caplog
+):
+    said = shown(station, *content, is_error=is_error)
+    assert said.count(unsent(LOST)) == 1
+    assert NO_OUTPUT not in said
+    assert ("seen" in said) is (len(content) == 2)
+    assert blocks_told(caplog) == ["image"]
+
+
+@everywhere
+def test_a_picture_of_a_tool_that_is_sent_has_no_words_in_its_place(station, caplog):
+    said = shown(station, image(), LOST)
+    assert said.count(unsent(LOST)) == 1
+    assert blocks_told(caplog) == ["image"]
+    caplog.clear()
+    assert unsent(LOST) not in shown(station, image())
+    assert blocks_told(caplog) == []
+
+
+@everywhere
+def test_reasoning_that_is_left_out_has_one_warning_a_block_r_adp_05(station, caplog):
+    thoughts = (ThinkingBlock("so", "c2ln"), RedactedThinkingBlock("b3BhcXVl"))
+    writer, own = Writer(), reply_metadata(station.model.id)
+    messages = (
+        writer.message(Role.USER, [TextBlock("a")]),
+        writer.message(Role.ASSISTANT, thoughts, own),
+        writer.message(Role.USER, [TextBlock("b")]),
+    )
+    with caplog.at_level(logging.WARNING):
+        station.dialect().to_wire(request(station.model, messages))
+    told = blocks_told(caplog)
+    assert told.count("thinking") <= 1
+    assert told.count("redacted_thinking") == 1
