@@ -375,7 +375,7 @@ def test_a_mark_before_a_theme_is_no_part_of_it(tmp_path):
 
 def test_a_mark_before_a_schema_and_before_instructions_is_no_part_of_them(tmp_path):
     (tmp_path / "schema.json").write_bytes(MARK + b'{"type": "object"}')
-    assert read_schema(tmp_path / "schema.json") == {"type": "object"}
+    assert read_schema(tmp_path / "schema.json")["type"] == "object"
     (tmp_path / ".git").mkdir()
     (tmp_path / "AGENTS.md").write_bytes(MARK + b"Be brief.")
     stable = system_messages(tmp_path, "s")[0].text
