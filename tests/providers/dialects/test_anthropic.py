@@ -19,6 +19,8 @@ from tests.providers.exchanges import (
     request,
 )
 from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.rules import broken_rules
+from tests.providers.speakers import sse
 from tests.strategies import SESSION, Writer, histories
 from yourtool.messages import (
     MessageMetadata,
@@ -447,3 +449,20 @@ def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply_r_swp_02(h
     assert ("temperature" in body) is not thinks
     adaptive = msgspec.structs.replace(target, thinking="adaptive")
     assert "thinking" in wire(request(adaptive, history, (READ,), effort="high"))
+
+
+@pytest.mark.parametrize("index", [b'{"a":1}', b"[]", b'"0"', b"1.5", b"true", b"null"])
+async def test_a_block_whose_place_is_no_number_stops_nothing(index):
+    """Found by damaging recorded bytes: a place is a key, and not everything can be one."""
+    body = sse(
+        b'{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}',
+        b'{"type":"content_block_start","index":%s,"content_block":{"type":"new_kind"}}' % index,
+        b'{"type":"content_block_delta","index":%s,"delta":{"type":"text_delta","text":"a"}}'
+        % index,
+        b'{"type":"content_block_stop","index":%s}' % index,
+        b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}',
+        b'{"type":"message_stop"}',
+    )
+    events, error = await play("anthropic-messages-f33dc675", [body])
+    assert error is None
+    assert broken_rules(events) == []

@@ -66,11 +66,11 @@ class Anthropic:
         chunk = decode_frame(frame.data)
         match chunk.get("type"):
             case "content_block_delta":
-                return _delta(chunk.get("index"), mapping(chunk.get("delta")), reply)
+                return _delta(count(chunk.get("index")), mapping(chunk.get("delta")), reply)
             case "content_block_start":
-                return _block(chunk.get("index"), mapping(chunk.get("content_block")), reply)
+                return _block(count(chunk.get("index")), mapping(chunk.get("content_block")), reply)
             case "content_block_stop":
-                return reply.close(chunk.get("index"))
+                return reply.close(count(chunk.get("index")))
             case "message_start":
                 message = mapping(chunk.get("message"))
                 reply.response_id = text(message.get("id"))
