@@ -18,6 +18,8 @@ SCRIPTS = [
 ]
 
 MODULE_LINES = 400
+OVER: dict[str, int] = {}
+"""Modules that may be longer, with their limit: closed vocabularies, and one idea that has no seam."""
 FUNCTION_LINES = 60
 PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
@@ -57,7 +59,8 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name)
 def test_modules_and_functions_stay_small(path):
-    assert len(path.read_text("utf-8").splitlines()) <= MODULE_LINES
+    limit = OVER.get(name(path), MODULE_LINES)
+    assert len(path.read_text("utf-8").splitlines()) <= limit <= 600
     for function in functions(path):
         lines = (function.end_lineno or 0) - function.lineno + 1
         assert lines <= FUNCTION_LINES, f"{function.name} has {lines} lines"
