@@ -1,16 +1,22 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test static check fix snapshots docs bench pin
+.PHONY: help run test test-recorded soak static check fix snapshots docs bench pin
 BIN := .venv/bin/
 INSTALL := $(BIN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 help:       ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
 
 run: .venv/.run  ## Open yourtool here; ARGS="…" are its arguments
 	@$(BIN)yourtool $(ARGS)
 
 test: .venv/.dev  ## Run the tests; ARGS="…" are pytest's arguments
 	$(BIN)python -m pytest -q -n auto $(ARGS)
+
+test-recorded: .venv/.dev  ## Run the tests that read the larger, recorded set in YOURTOOL_SHARED
+	$(BIN)python -m pytest -q -n auto -m recorded $(ARGS)
+
+soak: .venv/.dev  ## Run the long versions of tests
+	$(BIN)python -m pytest -q -n auto -m soak $(ARGS)
 
 static: .venv/.dev  ## Format, lint, import contracts, types
 	$(BIN)ruff format --check .
