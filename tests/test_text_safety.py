@@ -135,9 +135,12 @@ async def test_a_provider_s_text_becomes_storable_text(dialect, words, name, val
     assert error is None
     said, [call] = blocks_of(events)
     assert said == storable(json.loads(written(words)))
-    assert call.input == {
-        storable(key): storable(inner) for key, inner in json.loads(written({name: value})).items()
-    }
+    sent = json.loads(written({name: value}))
+    if "\0" in name + value:
+        assert call.input == {}
+        assert "NUL" in complete(events).tool_input_errors[call.id].error
+    else:
+        assert call.input == {storable(key): storable(inner) for key, inner in sent.items()}
     content = complete(events).final_content
     assert decode_content(encode_content(content), where="test") == content
 

@@ -57,8 +57,16 @@ def storable(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text.replace("\0", ""))
 
 
+def encodable(text: str) -> str:
+    """Return `text` as UTF-8 can hold it: U+FFFD for lone surrogates. NUL stays.
+
+    For text that is stored inside JSON only, where NUL is an escape, and that must not change.
+    """
+    return _SURROGATES.sub("\ufffd", text)
+
+
 def storable_json(value: Any) -> Any:
-    """Return decoded JSON with every text in it made storable, names included.
+    """Return decoded JSON with every text in it made encodable, names included.
 
     Raises:
         ValueError: it is nested deeper than `DEEPEST`, which encoders on a full stack refuse.
@@ -68,14 +76,14 @@ def storable_json(value: Any) -> Any:
 
 def _storable_json(value: Any, depth: int) -> Any:
     if isinstance(value, str):
-        return storable(value)
+        return encodable(value)
     if not isinstance(value, dict | list | tuple):
         return value
     if depth == DEEPEST:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)  # JSON has no other keys
-        return {storable(name): _storable_json(inner, depth + 1) for name, inner in fields.items()}
+        return {encodable(name): _storable_json(inner, depth + 1) for name, inner in fields.items()}
     return [_storable_json(inner, depth + 1) for inner in cast("list[Any]", value)]  # of anything
 
 

@@ -177,13 +177,76 @@ def test_an_empty_answer_is_an_answer():
         ("", {}),
         ("  ", {}),
         ("{}", {}),
-        ('{"a": [1, {"b": "\\u0000c"}]}', {"a": [1, {"b": "c"}]}),
         ('{"a": "\\ud83d"}', {"a": "\ufffd"}),
         ('{"a": "\\ud83e\\udd8a"}', {"a": "🦊"}),
     ],
 )
 def test_arguments_are_a_json_object(raw, value):
     assert parse_arguments(raw) == (value, None)
+
+
+@pytest.mark.parametrize(
+    ("raw", "argument"),
+    [
+        ('{"path": "a\\u0000b"}', "path"),
+        ('{"x": [1, {"b": "\\u0000c"}]}', "x"),
+        ('{"x": {"b\\u0000": 1}}', "x"),
+        ('{"x\\u0000": 1}', "x\\u0000"),
+    ],
+)
+def test_a_nul_in_the_arguments_is_an_error_that_names_the_argument(raw, argument):
+    reply = new_reply()
+    reply.call("a", "1", "f")
+    reply.arguments("a", raw)
+    reply.close("a")
+    done = complete(list(reply.finish()))
+    [call] = done.final_content
+    assert call.input == {}
+    assert f"`{argument}` holds a NUL character" in done.tool_input_errors[call.id].error
+
+
+def test_a_bare_nul_in_the_arguments_is_not_removed():
+    reply = new_reply()
+    reply.call("a", "1", "f")
+    reply.arguments("a", '{"path": "a\0b"}')
+    done = complete(list(reply.finish()))
+    [call] = done.final_content
+    assert call.input == {}
+    assert "not JSON" in done.tool_input_errors[call.id].error
+
+
+def test_a_nul_in_the_name_of_a_tool_does_not_name_another_tool():
+    reply = new_reply()
+    reply.call("a", "1", "sh\0ell")
+    [call] = complete([*reply.arguments("a", "{}"), *reply.finish()]).final_content
+    assert call.name == "sh\ufffdell"
+
+
+@pytest.mark.parametrize("pieces", [["a\0b"], ["a", "\0", "b"]])
+def test_signed_thinking_keeps_its_nul_characters(pieces):
+    reply = new_reply()
+    for piece in pieces:
+        reply.thinking(piece)
+    events = [*reply.signature("sig\0"), *reply.finish()]
+    assert complete(events).final_content == (ThinkingBlock("a\0b", "sig\0"),)
+
+
+def test_thinking_that_could_not_be_held_as_it_came_loses_its_signature():
+    reply = new_reply()
+    reply.thinking("a\ud83dc")
+    events = [*reply.signature("sig"), *reply.finish()]
+    assert complete(events).final_content == (ThinkingBlock("a\ufffdc", None),)
+
+
+def test_opaque_blocks_keep_their_nul_characters():
+    reply = new_reply()
+    reply.server("s", {"type": "sealed", "data": "a\0"})
+    reply.grow_server("s", "data", "\0b")
+    reply.text("hi", "t")
+    reply.remark("t", {"signature": "\0"})
+    raw = complete(list(reply.finish())).provider_raw
+    assert raw["blocks"][0]["block"]["data"] == "a\0\0b"
+    assert raw["notes"]["0"] == [{"signature": "\0"}]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ _BLANKS = " \t\r\n"
 def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
     """Return the object in `raw`, and why there is none; nothing at all is an empty object.
 
-    Nothing is repaired: half an object is an error, however clear its intention. Whole numbers are
-    exact at any length; NaN and Infinity are no JSON.
+    Nothing is repaired: half an object is an error, however clear its intention, and so is a NUL
+    character, which no path, command or text file can hold. Whole numbers are exact at any length;
+    NaN and Infinity are no JSON.
     """
     if not raw.strip():
         return {}, None
@@ -29,10 +30,15 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
         return {}, f"the arguments are not JSON: {error}"
     if not isinstance(value, dict):
         return {}, f"the arguments are not a JSON object but {_kind(value)}"
+    arguments = cast("dict[str, Any]", value)  # JSON has no other keys
     try:
-        return storable_json(cast("dict[str, Any]", value)), None  # JSON has no other keys
+        clean = storable_json(arguments)
     except ValueError as error:
         return {}, f"the arguments are {error}"
+    if (name := next((name for name in clean if _has_nul(name, clean[name])), None)) is not None:
+        where = name.replace("\0", "\\u0000")
+        return {}, f"`{where}` holds a NUL character (\\u0000), which no tool accepts; leave it out"
+    return clean, None
 
 
 def written(arguments: Any) -> str:
@@ -87,6 +93,21 @@ class Growth:
                 if self._depth <= 0:
                     return True
         return False
+
+
+def _has_nul(*values: Any) -> bool:
+    """Whether any text in decoded JSON, names included, holds NUL; depth is limited by its caller."""
+    for value in values:
+        match value:
+            case str() if "\0" in value:
+                return True
+            case list() if _has_nul(*cast("list[Any]", value)):
+                return True
+            case dict() if _has_nul(*value.keys(), *value.values()):
+                return True
+            case _:
+                pass
+    return False
 
 
 def _decoded(raw: str) -> Any:

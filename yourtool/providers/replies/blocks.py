@@ -24,7 +24,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.replies.arguments import Growth, parse_arguments
-from yourtool.text import storable
+from yourtool.text import encodable, storable
 
 RAW_LIMIT = 2_000
 """Characters kept of arguments that are not a JSON object."""
@@ -63,13 +63,17 @@ class Growing:
             )
             self.half = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
             text = text.removesuffix(self.half)
-        if text := storable(text):
+        if text := self.clean(text):
             self.parts.append(text)
+
+    def clean(self, text: str) -> str:
+        """Return `text` as the block may hold it."""
+        return storable(text)
 
     def flush(self) -> None:
         """Give up waiting for the other half of a character."""
         if self.half:
-            self.parts.append(storable(self.half))
+            self.parts.append(self.clean(self.half))
             self.half = ""
 
     def news(self, message_id: str) -> list[StreamEvent]:
@@ -105,6 +109,8 @@ class GrowingThinking(Growing):
     """Reasoning; worth keeping for its signature even without a word of text."""
 
     signature: str | None = None
+    is_altered = False
+    """Whether the text could not be held as it came, so that no signature fits it."""
     silent = False
     """Whether that the model thought is all there is to know."""
     _signature_shown = False
@@ -113,6 +119,12 @@ class GrowingThinking(Growing):
     def showable(self) -> bool:
         """Whether there is text or a signature, or known to be neither."""
         return bool(self.parts) or self.signature is not None or self.silent
+
+    def clean(self, text: str) -> str:
+        """Return `text` with its NULs, which the signature covers."""
+        clean = encodable(text)
+        self.is_altered = self.is_altered or clean != text
+        return clean
 
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet; the signature comes last."""
@@ -133,12 +145,16 @@ class GrowingThinking(Growing):
         return ThinkingDelta(message_id=message_id, content_block_index=self.index, text=part)
 
     def content(self) -> ContentBlock:
-        """Return the reasoning with its signature."""
-        return ThinkingBlock("".join(self.parts), self.signature)
+        """Return the reasoning, with its signature where that fits."""
+        return ThinkingBlock("".join(self.parts), None if self.is_altered else self.signature)
 
 
 class GrowingRedacted(Growing):
     """Reasoning that is unreadable; no event shows it."""
+
+    def clean(self, text: str) -> str:
+        """Return opaque data as it is."""
+        return encodable(text)
 
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return nothing."""
@@ -194,6 +210,10 @@ class GrowingCall(Growing):
     def __init__(self, key: Hashable = None) -> None:
         super().__init__(key)
         self._growth = Growth()
+
+    def clean(self, text: str) -> str:
+        """Return `text` with its NULs, which make the arguments an error."""
+        return encodable(text)
 
     @property
     def is_whole(self) -> bool:

@@ -36,7 +36,7 @@ from yourtool.providers.replies.blocks import (
     GrowingThinking,
 )
 from yourtool.providers.replies.receipt import receipt_of
-from yourtool.text import storable, storable_json
+from yourtool.text import encodable, storable, storable_json
 
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G", GrowingText, GrowingThinking)
@@ -95,7 +95,7 @@ class Reply:
     def signature(self, signature: str, key: Hashable = None) -> list[StreamEvent]:
         """Take the signature of a block of reasoning, whose text may be empty."""
         block = self._words(GrowingThinking, key)
-        block.signature = storable(signature)
+        block.signature = encodable(signature)
         self.activity += 1
         return self._show(block)
 
@@ -117,7 +117,7 @@ class Reply:
             block = self._add(GrowingCall(key))
             self.activity += 1
         block.wire_id = block.wire_id or storable(wire_id or "")
-        block.name = block.name or storable(name or "")
+        block.name = block.name or encodable(name or "").replace("\0", "\ufffd")
         return self._show(block)
 
     def call_at(self, key: Hashable) -> GrowingCall | None:
@@ -140,9 +140,10 @@ class Reply:
 
         If they say something else, the whole is right; what was shown cannot be taken back.
         """
-        block, said = self._by_key.get(key), storable(text)
-        if block is None or not said or (isinstance(block, GrowingCall) and block.ended):
+        block = self._by_key.get(key)
+        if block is None or not text or (isinstance(block, GrowingCall) and block.ended):
             return []
+        said = block.clean(text)
         told, block.half = "".join(block.parts), ""
         if not said.startswith(told):
             block.restate(said)
@@ -174,7 +175,7 @@ class Reply:
         """Take more of a field of such a block."""
         block = self._by_key.get(key)
         if isinstance(block, GrowingServer):
-            block.parts += (field, storable(text))
+            block.parts += (field, encodable(text))
             self.activity += 1
 
     def remark(self, key: Hashable, note: dict[str, Any], *, of_text: bool = False) -> bool:

@@ -129,7 +129,9 @@ def _aloud(message: Message, model: Model) -> Message:
     if message.role is not Role.ASSISTANT or message.metadata.model == model.id:
         return message
     content = tuple(
-        TextBlock(block.text) if isinstance(block, ThinkingBlock) and block.text else block
+        TextBlock(storable(block.text))
+        if isinstance(block, ThinkingBlock) and block.text
+        else block
         for block in message.content
     )
     return message if content == message.content else replace(message, content=content)
