@@ -19,7 +19,7 @@ SCRIPTS = [
 
 MODULE_LINES = 400
 OVER: dict[str, int] = {}
-"""Modules that may be longer, with their limit: closed vocabularies, and one idea that has no seam."""
+"""Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
 FUNCTION_LINES = 60
 PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}

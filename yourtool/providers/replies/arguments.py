@@ -96,7 +96,7 @@ class Growth:
 
 
 def _has_nul(*values: Any) -> bool:
-    """Whether any text in decoded JSON, names included, holds NUL; depth is limited by its caller."""
+    """Whether any text in JSON of limited depth, names included, holds NUL."""
     for value in values:
         match value:
             case str() if "\0" in value:

@@ -30,6 +30,7 @@ from yourtool.messages import (
 from yourtool.models import Model
 from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.stand_ins import EMPTY
+from yourtool.text import storable
 
 _WHY = {
     MessageStatus.CANCELLED: "This call was not run: the user stopped the turn.",
