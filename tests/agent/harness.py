@@ -124,6 +124,7 @@ class User:
 
 
 NO_RULES, LIMITS, NO_WISHES = RuleSet(), Limits(), Wishes()
+DEFAULTS = Defaults(None, MODEL.id)
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
 
@@ -154,6 +155,7 @@ class Bench:
         max_cost: Decimal | None = None,
         interactive: bool = True,
         wishes: Wishes = NO_WISHES,
+        defaults: Defaults = DEFAULTS,
     ) -> Session:
         adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
         session_id = resume or new_session_id()
@@ -183,7 +185,7 @@ class Bench:
                 self.availability,
                 toolbox.definitions,
                 (),
-                Defaults(None, MODEL.id),
+                defaults,
             ),
             toolbox=toolbox,
             gate=Gate(rules, mode),

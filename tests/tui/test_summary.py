@@ -27,18 +27,18 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
         (
             ErrorClass.SERVER_ERROR,
             STRIKES,
-            "`acme:m` is left out for now: it failed 5 times in a row",
+            "`acme:m` is left out of automatic choices for now: it failed 5 times in a row",
         ),
         (
             ErrorClass.AUTH,
             1,
-            "All models of `acme` are left out for now:"
+            "All models of `acme` are left out of automatic choices for now:"
             " it refused the key (enter another with `/key`)",
         ),
         (
             ErrorClass.NETWORK,
             2,
-            "All models of `acme` are left out for now:"
+            "All models of `acme` are left out of automatic choices for now:"
             " it could not be reached, or broke off, 2 times within 30 seconds",
         ),
     ],
@@ -52,7 +52,8 @@ def test_three_models_take_their_provider_out_in_words_r_rte_05():
     for model in ("a", "b", "c"):
         for _ in range(STRIKES):
             said += map(outage, availability.failed(f"acme:{model}", ErrorClass.SERVER_ERROR))
-    assert said[-1] == "All models of `acme` are left out for now: it failed with 3 of its models"
+    left_out = "All models of `acme` are left out of automatic choices for now"
+    assert said[-1] == f"{left_out}: it failed with 3 of its models"
 
 
 def test_a_recovery_names_what_is_back_r_rte_05():

@@ -1,7 +1,7 @@
 """Routing for a session: what the pure router needs, gathered; what it says, put in words."""
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -117,13 +117,21 @@ class Routes:
             structured_output=self.structured_output,
         )
 
-    def decide(self, override: Model | None, state: State) -> RouteDecided:
-        """Choose the model of a turn whose user message is in `state` already."""
+    def decide(
+        self, override: Model | None, state: State, *, retried: str | None = None
+    ) -> RouteDecided:
+        """Choose the model of a turn whose user message is in `state` already.
+
+        `retried`: the model whose turn the user tries again.
+        """
         started = time.perf_counter()
+        explicit = {override.id if override else None, state.model}
         decided = decide(
             self._preferences(override, state.model),
             self.needs(state.conversation),
-            partial(self._check, state, {override.id if override else None, state.model}),
+            partial(self._check, state, explicit, self._availability.reason),
+            partial(self._check, state, explicit, _no_outage),
+            asked_for={*explicit, retried},
         )
         return RouteDecided(
             chosen_model=decided.chosen,
@@ -161,9 +169,8 @@ class Routes:
             UsageError: it cannot; the text says why and that the active model did not change.
         """
         model = self.catalogue.resolve(name)
-        if (
-            rejection := self._check(state, {model.id}, model.id, self.needs(state.conversation))
-        ) is not None:
+        needs = self.needs(state.conversation)
+        if (rejection := self._check(state, {model.id}, _no_outage, model.id, needs)) is not None:
             raise UsageError(
                 swap_refusal(
                     model,
@@ -211,7 +218,8 @@ class Routes:
         """Say which model is active and what every slot said on the last turn."""
         active = self.expected(state).id
         pending = f"; pending: {state.pending_model}" if state.pending_model else ""
-        lines = [f"Active model: {active}{pending}"]
+        outage = self._availability.reason(active)
+        lines = [f"Active model: {active}{pending}{f'; {outage}' if outage else ''}"]
         if state.last_route is None:
             return [*lines, "No turn has been routed yet."]
         return [*lines, *explain(state.last_route.chain)]
@@ -258,7 +266,12 @@ class Routes:
         return estimate_tokens((*self._system, *messages), self._tools, model_id)
 
     def _check(
-        self, state: State, explicit: Container[str | None], model_id: str, needs: Needs
+        self,
+        state: State,
+        explicit: Container[str | None],
+        outage: Callable[[str], str | None],
+        model_id: str,
+        needs: Needs,
     ) -> Rejection | None:
         """A model that the user chose does without tools if it has to; no other is taken so."""
         model = self.catalogue.get(model_id)
@@ -270,7 +283,7 @@ class Routes:
                 tools=needs.tools and model.id not in explicit,
             ),
             configured=self._registry.why_not(model.provider),
-            unavailable=self._availability.reason(model.id),
+            unavailable=outage(model.id),
         )
 
 
@@ -293,6 +306,10 @@ def record_of(route: RouteDecided) -> RoutingDecisionRecord:
             if each.candidate_model and each.candidate_model != route.chosen_model
         ),
     )
+
+
+def _no_outage(_model_id: str) -> None:
+    """Leave the outages out of account."""
 
 
 _IN_THE_WAY: Mapping[Failure, tuple[str, type[MediaBlock]]] = {

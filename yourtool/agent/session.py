@@ -177,13 +177,18 @@ class Session:
     async def retry(self) -> AsyncGenerator[Event, None]:
         """Run the last turn again over the user message that is stored already.
 
+        The model that failed is asked again despite an outage, and so is the one that the message
+        was addressed to, unless another was chosen since.
+
         Raises:
             UsageError: a turn is running, or there is nothing to try again.
         """
         self._must_be_idle()
         if not self.state.prompts:
             raise UsageError("There is no turn to try again yet.")
-        async with aclosing(self._run(None, Addressed(()))) as events:
+        named = self.state.addressed
+        override = self._around.routes.catalogue.get(named) if named else None
+        async with aclosing(self._run(None, Addressed((), override))) as events:
             async for event in events:
                 yield event
 
@@ -271,13 +276,14 @@ class Session:
             if (pending := self.state.pending_model) is not None:
                 yield await self._choose(pending)
             routes = self._around.routes
+            retried = self._retried() if message is None else None
             await routes.learn(addressed.override or routes.expected(self.state))
             record.turn_id = new_id()
             started = await record(self._started(message))
             yield started
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)
-            decided = routes.decide(addressed.override, self.state)
+            decided = routes.decide(addressed.override, self.state, retried=retried)
             route = await record(decided, parent=started.id)
             yield route
             if route.chosen_model is None:
@@ -298,6 +304,10 @@ class Session:
             self._end(interrupt)
         async for fact in self._settle():
             yield fact
+
+    def _retried(self) -> str | None:
+        """Return the model that the last turn went to."""
+        return self.state.last_route.chosen_model if self.state.last_route else None
 
     def _end(self, interrupt: Interrupt) -> None:
         """Be free for the next turn; without effect if that has begun."""

@@ -22,7 +22,7 @@ from yourtool.events import (
     TurnStarted,
 )
 from yourtool.messages import Audience, Message, Role
-from yourtool.routing.router import Failure
+from yourtool.routing.router import Failure, Slot
 
 _TOO_MUCH = frozenset(
     {
@@ -52,6 +52,8 @@ class State:
         self.pending_model: str | None = None
         """A choice made during a turn, for the next one; empty: the choice is given back."""
         self.last_route: RouteDecided | None = None
+        self.addressed: str | None = None
+        """The model that the last turn was addressed to (`@alias`), until another is chosen."""
         self.last_error: LlmCallFailed | None = None
         """Why the last turn failed; None after a turn that did not."""
         self.cost_usd = Decimal(0)
@@ -104,13 +106,14 @@ class State:
                 self.copied = len(self.facts)
                 self.cost_usd, self.unpriced = Decimal(0), False
             case SessionModelSelected(model=model):
-                self.model, self.pending_model = model, None
+                self.model, self.pending_model, self.addressed = model, None, None
             case TurnStarted(message=message):
                 self.open_turn, self.last_error = fact, None
                 self.turn_count += 1
                 self._begin(message)
             case RouteDecided():
                 self.last_route = fact
+                self.addressed = _addressed(fact)
                 self._untaken = self._unanswered() if is_too_much(fact) else None
             case LlmCallCompleted():
                 self._book(fact)
@@ -168,6 +171,11 @@ class State:
     def _add(self, message: Message | None) -> None:
         if message is not None:
             bisect.insort(self.messages, message, key=lambda each: each.id)
+
+
+def _addressed(route: RouteDecided) -> str | None:
+    overrides = (each for each in route.chain if each.policy == Slot.PER_MESSAGE_OVERRIDE)
+    return next((each.candidate_model for each in overrides), None)
 
 
 def is_too_much(route: RouteDecided) -> bool:

@@ -1,4 +1,6 @@
-"""Which models are out of order at the moment: the outage state machine, with an injected clock.
+"""Which models automatic choices leave out at the moment: the outage state machine.
+
+What the user asks for is tried all the same (`router.decide`), and a success clears the entry.
 
 Failures are counted once per request, however many attempts were made inside it. A cancelled, an
 invalid and a too large request say nothing about the provider and are never counted.
@@ -38,7 +40,8 @@ TRIGGERS: Mapping[Trigger, str] = {
     f" within {NETWORK_WINDOW:.0f} seconds",
     "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
 }
-"""What whoever is out did; each goes on after its name."""
+"""What a model or provider did to be left out; each continues a sentence that names it."""
+_LEFT_OUT = "marked unavailable for automatic choices for"
 
 
 class _State(Struct):
@@ -114,15 +117,15 @@ class Availability:
         return self._forget_quiet(self._clock())
 
     def reason(self, model_id: str) -> str | None:
-        """Return why a model should not be asked at the moment."""
+        """Return why automatic choices leave a model out at the moment."""
         at, provider = self._clock(), ModelId.parse(model_id).provider
         whole, state = self._providers.get(provider), self._models.get(model_id)
         if whole and whole.down_since is not None and at - whole.last_attempt < QUIET_AFTER:
             wait = _minutes(QUIET_AFTER - (at - whole.last_attempt))
-            return f"`{provider}` {TRIGGERS[whole.trigger]}; it is tried again in {wait}"
+            return f"`{provider}` {TRIGGERS[whole.trigger]} ({_LEFT_OUT} {wait})"
         if state and state.down_since is not None and at - state.last_attempt < QUIET_AFTER:
             wait = _minutes(QUIET_AFTER - (at - state.last_attempt))
-            return f"`{model_id}` {TRIGGERS[state.trigger]}; it is tried again in {wait}"
+            return f"`{model_id}` {TRIGGERS[state.trigger]} ({_LEFT_OUT} {wait})"
         return None
 
     def _seen(self, provider: str) -> tuple[str, ...]:

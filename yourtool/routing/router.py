@@ -3,9 +3,12 @@
 Everything here is pure. The first slot whose candidate passes validation wins; the recorded chain
 ends with it. The two explicit slots never fall through: a model that the user named and that
 cannot serve refuses the turn.
+
+An outage rules a model out of automatic choices only. A model that the user asked for is tried
+despite it, and so is the first candidate where no other model can take the turn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -111,6 +114,8 @@ _CHOSE = {
     Slot.WORKSPACE_DEFAULT: "workspace default",
     Slot.GLOBAL_DEFAULT: "global default",
 }
+_ASKED_FOR = "tried because you asked"
+_NO_OTHER = "tried because no other model can take this turn"
 _MODES = {
     Slot.PER_MESSAGE_OVERRIDE: RoutingMode.OVERRIDE,
     Slot.MANUAL_STICKY: RoutingMode.MANUAL,
@@ -122,8 +127,38 @@ _MODES = {
 }
 
 
-def decide(preferences: Preferences, needs: Needs, check: Check) -> Decided:
-    """Return the model of a turn; the same arguments always give the same answer."""
+def decide(
+    preferences: Preferences,
+    needs: Needs,
+    check: Check,
+    check_despite_outage: Check | None = None,
+    asked_for: Container[str] = (),
+) -> Decided:
+    """Return the model of a turn; the same arguments always give the same answer.
+
+    `check_despite_outage` is `check` without the outages, and decides about the models in
+    `asked_for`, and about all if no model passes `check`. None: outages rule out every model.
+    """
+    if check_despite_outage is None:
+        return _first_usable(preferences, needs, check, check, {})
+    candidates = [candidate for _, candidate in _candidates(preferences) if candidate is not None]
+    asked = {each: _ASKED_FOR for each in candidates if each in asked_for}
+    decided = _first_usable(preferences, needs, check, check_despite_outage, asked)
+    if decided.chosen is not None:
+        return decided
+    anyway = {each: asked.get(each, _NO_OTHER) for each in candidates}
+    last_resort = _first_usable(preferences, needs, check, check_despite_outage, anyway)
+    return decided if last_resort.chosen is None else last_resort
+
+
+def _first_usable(
+    preferences: Preferences,
+    needs: Needs,
+    check: Check,
+    check_despite_outage: Check,
+    tried_anyway: Mapping[str, str],
+) -> Decided:
+    """`tried_anyway`: why a model is tried despite an outage."""
     chain: list[PolicyEvaluation] = []
     for index, (slot, candidate) in enumerate(_candidates(preferences)):
         if candidate is None:
@@ -131,10 +166,15 @@ def decide(preferences: Preferences, needs: Needs, check: Check) -> Decided:
                 PolicyEvaluation(policy=slot, verdict="not_applicable", reason=_SILENT[slot])
             )
             continue
-        if (rejection := check(candidate, needs)) is None:
+        rejection, reason = check(candidate, needs), _CHOSE[slot]
+        is_out = rejection is not None and rejection.code is Failure.PROVIDER_UNAVAILABLE
+        if rejection is not None and is_out and candidate in tried_anyway:
+            reason = f"{reason}; {rejection.reason}; {tried_anyway[candidate]}"
+            rejection = check_despite_outage(candidate, needs)
+        if rejection is None:
             chain.append(
                 PolicyEvaluation(
-                    policy=slot, verdict="chose", candidate_model=candidate, reason=_CHOSE[slot]
+                    policy=slot, verdict="chose", candidate_model=candidate, reason=reason
                 )
             )
             return Decided(

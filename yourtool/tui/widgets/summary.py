@@ -74,7 +74,7 @@ def obstacles(event: RouteDecided) -> str:
 def outage(event: ProviderUnavailable) -> str:
     """Return what is left out of routing now, one model or a provider with all of them, and why."""
     named = _named(event, event.models_affected)
-    return f"{named} left out for now: it {TRIGGERS[event.trigger_reason]}"
+    return f"{named} left out of automatic choices for now: it {TRIGGERS[event.trigger_reason]}"
 
 
 def recovery(event: ProviderRecovered) -> str:

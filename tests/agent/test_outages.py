@@ -1,0 +1,116 @@
+"""The table of outages guides automatic choices; what the user asks for is sent all the same."""
+
+import pytest
+
+from tests.agent.harness import MODEL, play
+from yourtool.agent.routes import Defaults
+from yourtool.errors import AuthError, NetworkError
+from yourtool.events import ProviderRecovered
+from yourtool.providers.scripted import Fail, Line, Scripted, says
+
+REFUSED_KEY = (Line((Fail(AuthError("bad key", status=401)),)),)
+LOST = (Line((Fail(NetworkError("gone")),)),) * 2
+OUTAGES = pytest.mark.parametrize("failures", [REFUSED_KEY, LOST], ids=["401", "lost"])
+
+
+def _answers(adapter: Scripted) -> list[str]:
+    return [request.model.id for request in adapter.requests]
+
+
+async def _fail(session, failures, prompt="hello") -> None:
+    for _ in failures:
+        await play(session.send(prompt))
+
+
+@OUTAGES
+async def test_the_next_prompt_goes_to_the_only_model_although_it_failed(bench, failures):
+    adapter = Scripted([*failures, says("Back.")])
+    session = await bench.session(adapter)
+    await _fail(session, failures)
+    assert bench.availability.reason(MODEL.id) is not None
+    events = await play(session.send("again"))
+    assert session.state.messages[-1].text == "Back."
+    route = session.state.last_route
+    assert route.chosen_model == MODEL.id
+    reason = route.chain[-1].reason
+    assert reason.startswith("global default; ")
+    assert "`anthropic` " in reason
+    assert reason.endswith("tried because no other model can take this turn")
+    assert any(isinstance(event, ProviderRecovered) for event in events)
+    assert bench.availability.reason(MODEL.id) is None
+    await session.close()
+
+
+@OUTAGES
+async def test_a_retry_makes_an_attempt_and_success_clears_the_entry(bench, failures):
+    adapter = Scripted([*failures, *failures[:1], says("Back.")])
+    session = await bench.session(adapter)
+    await _fail(session, failures)
+    await play(session.retry())
+    assert bench.availability.reason(MODEL.id) is not None
+    await play(session.retry())
+    assert session.state.messages[-1].text == "Back."
+    assert bench.availability.reason(MODEL.id) is None
+    await session.close()
+
+
+@OUTAGES
+async def test_a_retry_asks_the_model_that_failed_although_another_could_be_chosen(bench, failures):
+    adapter = Scripted([*failures, says("Back.")])
+    session = await bench.session(adapter, defaults=Defaults(MODEL.id, "openai:other"))
+    await _fail(session, failures)
+    await play(session.retry())
+    assert _answers(adapter) == [MODEL.id] * (len(failures) + 1)
+    assert session.state.last_route.chain[-1].reason.endswith("tried because you asked")
+    await session.close()
+
+
+@OUTAGES
+async def test_a_model_that_the_user_names_is_asked_although_it_failed(bench, failures):
+    adapter = Scripted([*failures, *([says("Back.")] * 3)])
+    session = await bench.session(adapter)
+    await _fail(session, failures)
+    await play(session.select("test"))
+    shown = "\n".join(session.explain())
+    assert "marked unavailable" in shown
+    await play(session.send("chosen for the session"))
+    reason = session.state.last_route.chain[-1].reason
+    assert reason.startswith("chosen by the user for the session; `anthropic` ")
+    assert reason.endswith("tried because you asked")
+    assert len(session.explain()) <= 12
+    assert session.state.messages[-1].text == "Back."
+    await session.close()
+
+
+@OUTAGES
+async def test_a_model_at_the_start_of_a_message_is_asked_although_it_failed(bench, failures):
+    adapter = Scripted([*failures, says("Back.")])
+    session = await bench.session(adapter)
+    await play(session.select("other"))
+    await _fail(session, failures, "@test hello")
+    await play(session.send("@test and now?"))
+    assert _answers(adapter) == [MODEL.id] * (len(failures) + 1)
+    assert session.state.messages[-1].text == "Back."
+    await session.close()
+
+
+async def test_a_retry_of_a_message_for_one_model_goes_to_that_model(bench):
+    adapter = Scripted([*REFUSED_KEY, says("Back."), says("Other.")])
+    session = await bench.session(adapter)
+    await play(session.select("other"))
+    await play(session.send("@test hello"))
+    await play(session.retry())
+    await play(session.select("other"))
+    await play(session.retry())
+    assert _answers(adapter) == [MODEL.id, MODEL.id, "openai:other"]
+    await session.close()
+
+
+async def test_an_automatic_choice_leaves_out_what_failed(bench):
+    adapter = Scripted([*REFUSED_KEY, says("Elsewhere.")])
+    session = await bench.session(adapter, defaults=Defaults(MODEL.id, "openai:other"))
+    await play(session.send("hello"))
+    await play(session.send("and now?"))
+    assert _answers(adapter) == [MODEL.id, "openai:other"]
+    assert session.state.last_route.chain[-2].validation_failure == "provider_unavailable"
+    await session.close()
