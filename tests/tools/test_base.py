@@ -121,7 +121,7 @@ def test_the_built_in_tools_are_the_nine():
         "glob": SideEffects.READ,
         "grep": SideEffects.READ,
         "shell": SideEffects.EXECUTE,
-        "fetch_url": SideEffects.READ,
+        "fetch_url": SideEffects.NETWORK,
         "update_plan": SideEffects.NONE,
     }
 

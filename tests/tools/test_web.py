@@ -2,6 +2,7 @@ import asyncio
 import gzip
 from ipaddress import ip_address
 
+import httpx
 import pytest
 
 from tests.tools.contexts import answer, refusal
@@ -102,6 +103,22 @@ async def test_a_redirect_to_another_host_goes_back_to_the_model(site, fetch, co
     assert len(site.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("url", "location", "followed"),
+    [
+        ("http://a.org/", "https://a.org/", True),
+        ("http://a.org/", "http://A.org./x", False),
+        ("http://a.org:8080/", "https://a.org:8080/", True),
+        ("http://a.org:8080/", "https://a.org:8443/", False),
+        ("http://a.org/", "http://a.org:8080/", False),
+        ("https://a.org/", "http://a.org/", False),
+        ("https://a.org/", "https://www.a.org/", False),
+    ],
+)
+def test_only_a_redirect_to_the_same_host_and_port_is_followed(url, location, followed):
+    assert web.stays(httpx.URL(url), httpx.URL(location)) is followed
+
+
 async def test_redirects_end(site, fetch, context):
     site.page("/loop", status="302 Found", Location="/loop")
     await refusal(fetch, context, "redirects more than 5 times", url=f"{site.url}/loop")
@@ -126,13 +143,26 @@ async def test_private_addresses_are_not_fetched(context, url):
         "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",
         "100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "ff02::1",
         "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1",
+        "fec0::1", "feff::1", "64:ff9b:1::1", "64:ff9b:1::808:808", "::2", "::8.8.8.8",
+        "::ffff:0:8.8.8.8", "3fff::1", "3fff:fff::1", "5f00::1", "168.63.129.16",
+        "::ffff:168.63.129.16", "64:ff9b::a83f:8110", "2002:a83f:8110::1", "192.0.0.1",
+        "192.0.0.9", "192.0.0.170", "198.18.0.1", "198.19.255.255", "240.0.0.1", "100.127.255.255",
+        "192.88.99.1", "192.0.2.1", "239.1.1.1", "100::1", "2001:0:4136:e378::1", "2001:2::1",
+        "4000::1", "64:ff9b::6440:1", "2002:c0a8:101::1", "::ffff:224.0.0.1", "fd00::1",
     ],
 )  # fmt: skip
 def test_an_address_that_is_not_public_is_known(address):
     assert not is_public(ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "64:ff9b::101:101"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "1.1.1.1", "168.63.129.17", "100.63.255.255", "100.128.0.1", "192.0.1.1", "198.20.0.1",
+        "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "64:ff9b::101:101", "2002:101:101::1",
+        "::ffff:1.1.1.1", "3ffe::1",
+    ],
+)  # fmt: skip
 def test_a_public_address_is_known(address):
     assert is_public(ip_address(address))
 

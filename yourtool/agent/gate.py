@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import Literal
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -43,7 +42,7 @@ class Gate:
         verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects}
         if rules.Ruling.DENY in verdicts:
             return Ruling("deny", f"A rule forbids this call of `{tool.name}`. Do without it.")
-        if self.mode is Mode.PLAN and effects.needs_consent:
+        if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
             return Ruling(
                 "deny",
                 f"Plan mode is on: `{tool.name}` may not run, only reading may. Describe what you"
@@ -83,10 +82,6 @@ def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> tuple[Subject, 
         ToolError: a path leads outside, or none can look like that.
     """
     tool.confine(args, workspace)
-    command: str | None = getattr(args, "command", None)
-    if command is not None:
-        return (command,)
-    url: str | None = getattr(args, "url", None)
-    if url is not None:
-        return (urlsplit(url).hostname,)
+    if (subject := tool.subject(args)) is not None:
+        return (subject,)
     return tuple(workspace.locate(path) for path in tool.paths(args)) or (None,)

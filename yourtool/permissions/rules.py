@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from yourtool.errors import UsageError
+from yourtool.permissions.hosts import covers_host, forbids_host, is_host_spec
 
 _RULE = re.compile(r"([a-z][a-z0-9_]*)(?:\((.+)\))?", re.DOTALL)
 
@@ -87,6 +88,12 @@ class Rule(Struct, frozen=True):
                 f"`{text}` can cover nothing: a shell rule is made of plain words, with `*` only at"
                 " the end, for example `shell(git log*)`"
             )
+        if rule.tool == "fetch_url" and rule.spec is not None and not is_host_spec(rule.spec):
+            raise UsageError(
+                f"`{text}` can cover nothing: a rule for `fetch_url` names a host in ASCII, for"
+                " example `fetch_url(docs.python.org)`, `fetch_url(*.example.org)` or"
+                " `fetch_url(example.org:8443)`"
+            )
         return rule
 
     def __str__(self) -> str:
@@ -103,15 +110,17 @@ class Rule(Struct, frozen=True):
         if tool == "shell":
             return _covers(self.spec, plain_words(subject))
         if tool == "fetch_url":
-            return self.spec.casefold() == subject.casefold()
+            return covers_host(self.spec, subject)
         return _glob(self.spec).fullmatch(subject) is not None
 
     def denies(self, tool: str, subject: Subject) -> bool:
         """Tell whether the rule, read as a prohibition, covers the call: rather too much."""
         if self.tool == tool == "shell" and self.spec is not None and subject is not None:
             return any(_covers(self.spec, words) for words in _commands(subject))
-        if self.spec is None or subject is None or tool in ("shell", "fetch_url"):
+        if self.spec is None or subject is None or tool == "shell":
             return self.allows(tool, subject)
+        if tool == "fetch_url":
+            return self.tool == tool and forbids_host(self.spec, subject)
         folded = Rule(self.tool, self.spec.casefold())
         return folded.allows(tool, subject.casefold())
 

@@ -101,6 +101,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
 Run: TypeAlias = Callable[[A, ToolContext], Awaitable[str | ToolOutput]]
 Previewer: TypeAlias = Callable[[A, ToolContext], Awaitable[Preview | None]]
+Subject: TypeAlias = Callable[[A], str]
 
 
 class Tool:
@@ -112,12 +113,14 @@ class Tool:
         arguments: type[Args],
         run: Run[Any],
         previewer: Previewer[Any] | None = None,
+        subject: Subject[Any] | None = None,
     ) -> None:
         self.definition = definition
         self.timeout_seconds = 600.0 if definition.side_effects in _SLOW else 60.0
         self._arguments = arguments
         self._run = run
         self._previewer = previewer
+        self._subject = subject
 
     @property
     def name(self) -> str:
@@ -145,6 +148,14 @@ class Tool:
     def paths(self, args: Args) -> tuple[str, ...]:
         """Return every path among the arguments, as the model wrote it."""
         return tuple(_paths(args))
+
+    def subject(self, args: Args) -> str | None:
+        """Return what rules compare where it is no path, such as a command or a host; else None.
+
+        Raises:
+            ToolError: the arguments name none.
+        """
+        return self._subject(args) if self._subject else None
 
     def confine(self, args: Args, workspace: Workspace) -> None:
         """Refuse arguments whose paths leave the workspace; blocking, so run it in a thread.
@@ -189,12 +200,14 @@ def tool(
     effects: SideEffects,
     *,
     preview: Previewer[A] | None = None,
+    subject: Subject[A] | None = None,
     hints: ToolHints | None = None,
 ) -> Callable[[Run[A]], Tool]:
     """Make a tool of `async def name(args: SomeArgs, context: ToolContext)`.
 
-    `effects` is the most that a call could do, and not what it usually does. `hints` are for front
-    ends; without any, the effects tell the kind.
+    `effects` is the most that a call could do, and not what it usually does. `subject` gives what
+    permission rules compare, where that is not a path. `hints` are for front ends; without any, the
+    effects tell the kind.
     """
 
     def decorate(function: Run[A]) -> Tool:
@@ -206,7 +219,7 @@ def tool(
             side_effects=effects,
             hints=hints or ToolHints(kind=_KINDS[effects]),
         )
-        return Tool(definition, arguments, function, preview)
+        return Tool(definition, arguments, function, preview, subject)
 
     return decorate
 

@@ -2,8 +2,8 @@
 
 Only GET, only http and https. A name is resolved once, and the address that was judged is the one
 that is dialled, on every hop. Private addresses are refused, a redirect to another host goes back
-to the model, and proxies and cookies are not used. An address that is long or carries a secret of
-the environment might take data out: it is fetched only with the user's agreement.
+to the model, and proxies and cookies are not used. The user is asked per host. An address that is
+long or carries a secret of the environment might take data out: it is asked about every time.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import secrets
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
 
 MOST_BYTES = 5 * 2**20
@@ -36,7 +37,26 @@ LONGEST_TARGET = 512
 _MOST_REDIRECTS = 5
 _SHORTEST_SECRET = 8
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
-_NAT64 = IPv6Network("64:ff9b::/96")
+_NOT_PUBLIC_V4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+            "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
+            "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+            "168.63.129.16/32",
+        ),
+    )
+)  # fmt: skip
+"""Private, shared, reserved and multicast networks
+(https://www.iana.org/assignments/iana-ipv4-special-registry), and Azure's metadata service
+(https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16). The table is
+here because `ipaddress` judges some of them differently from one Python to the next."""
+_UNICAST_V6 = IPv6Network("2000::/3")
+"""The only part of IPv6 from which public addresses are assigned
+(https://www.iana.org/assignments/ipv6-address-space)."""
+_NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
+_MAPPED, _NAT64, _6TO4 = map(IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96", "2002::/16"))
 _HEADERS = {
     "User-Agent": "yourtool/0.1",
     "Accept": "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1",
@@ -60,15 +80,13 @@ class _Page(Struct, frozen=True):
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """Tell whether an address is on the open internet, also when wrapped into IPv6."""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if address.teredo is not None:
-            inner = address.teredo[1]
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _NOT_PUBLIC_V4)
+    if address in _MAPPED or address in _NAT64:
+        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+    if address in _6TO4:
+        return is_public(IPv4Address(int(address) >> 80 & 0xFFFFFFFF))
+    return address in _UNICAST_V6 and not any(address in network for network in _NOT_PUBLIC_V6)
 
 
 def fetcher(
@@ -93,11 +111,12 @@ def fetcher(
         return None
 
     async def preview(args: FetchUrl, context: ToolContext) -> Preview:
-        risk = risk_of(_address(args.url))
-        body = f"GET {args.url}" + (f"\n\nAsked because {risk}." if risk else "")
+        url = _address(args.url)
+        risk = risk_of(url)
+        body = f"GET {url}" + (f"\n\nAsked because {risk}." if risk else "")
         return Preview(kind="text", body=body, protected=risk is not None)
 
-    @tool(SideEffects.READ, preview=preview)
+    @tool(SideEffects.NETWORK, preview=preview, subject=lambda args: _host(_address(args.url)))
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
         """Read a page of the public web; HTML comes back as Markdown.
 
@@ -158,7 +177,7 @@ async def _fetch(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address]
                 if not response.has_redirect_location:
                     return await _page(url, response)
                 target = url.join(response.headers["location"])
-            if not _stays(url, target):
+            if not stays(url, target):
                 raise ToolError(
                     f"`{url}` redirects to `{target}`, on another host; if that is what you want,"
                     " call `fetch_url` with it"
@@ -167,11 +186,18 @@ async def _fetch(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address]
     raise ToolError(f"`{url}` redirects more than {_MOST_REDIRECTS} times; use another address")
 
 
-def _stays(url: httpx.URL, target: httpx.URL) -> bool:
-    if url.host != target.host:
-        return False
+def _host(url: httpx.URL) -> str:
+    return host_subject(url.raw_host.decode("ascii"), url.port)
+
+
+def stays(url: httpx.URL, target: httpx.URL) -> bool:
+    """Tell whether what was agreed to for `url` holds for `target`, where it redirects to."""
     upgraded = (url.scheme, target.scheme) == ("http", "https")
-    return upgraded or (url.scheme == target.scheme and url.port == target.port)
+    return url.host == target.host and (
+        _host(url) == _host(target)
+        if upgraded
+        else (url.scheme, url.port) == (target.scheme, target.port)
+    )
 
 
 async def _resolve(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address], bool]) -> str:

@@ -1,0 +1,108 @@
+"""`fetch_url` is asked about per host."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, Checked, User, play
+from yourtool.config import Mode
+from yourtool.effects import Decision, Scope, Verdict
+from yourtool.events import ToolCompleted, ToolFailed
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools.web import fetcher
+
+SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
+
+
+@asynccontextmanager
+async def site(head="HTTP/1.1 200 OK\r\nContent-Type: text/plain"):
+    """A server on this machine; yields its port and the requests it got."""
+    requests = []
+
+    async def serve(reader, writer):
+        requests.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(f"{head}\r\nContent-Length: 4\r\nConnection: close\r\n\r\npage".encode())
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], requests
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def fetched(bench, user, *urls, **options):
+    """Let the model fetch one page after the other; return how the calls ended."""
+    script = [*(calls("fetch_url", url=url) for url in urls), says("done")]
+    tools = [fetcher(lambda address: True, environ={})]
+    session = await bench.session(Checked(Scripted(script)), tools=tools, confirm=user, **options)
+    events = await play(session.send("go"))
+    await session.close()
+    return [event for event in events if isinstance(event, ToolCompleted | ToolFailed)]
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.PLAN])
+async def test_a_page_is_fetched_only_after_a_question(bench, mode):
+    async with site() as (port, requests):
+        user = User(DENY, ALLOW)
+        url = f"http://127.0.0.1:{port}/"
+        denied, done = await fetched(bench, user, url, url, mode=mode)
+    assert (denied.error_class, done.success) == ("user_denied", True)
+    assert [question.rule for question in user.asked] == [f"fetch_url(127.0.0.1:{port})"] * 2
+    assert user.asked[0].preview.body == f"GET {url}"
+    assert len(requests) == 1
+
+
+async def test_auto_mode_asks_only_about_an_address_that_might_carry_data_out(bench):
+    async with site() as (port, requests):
+        user, url = User(DENY), f"http://127.0.0.1:{port}/"
+        done, denied = await fetched(bench, user, url, f"{url}?{'x' * 600}", mode=Mode.AUTO)
+    assert (done.success, denied.error_class) == (True, "user_denied")
+    assert (len(user.asked), len(requests)) == (1, 1)
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.PLAN])
+async def test_a_grant_covers_every_page_of_its_host_and_no_other_host(bench, mode):
+    async with site() as (port, _):
+        user = User(SESSION, DENY)
+        base = f"http://127.0.0.1:{port}"
+        other = f"http://localhost:{port}/"
+        *done, denied = await fetched(bench, user, f"{base}/a", f"{base}/b", other, mode=mode)
+    assert [event.success for event in done] == [True, True]
+    assert denied.error_class == "user_denied"
+    assert [question.rule for question in user.asked] == [
+        f"fetch_url(127.0.0.1:{port})", f"fetch_url(localhost:{port})"
+    ]  # fmt: skip
+
+
+async def test_a_rule_of_the_user_needs_no_question_but_not_for_data_in_the_address(bench):
+    async with site() as (port, _):
+        rules = RuleSet(allow=(Rule.parse(f"fetch_url(127.0.0.1:{port})"),))
+        user, url = User(DENY), f"http://127.0.0.1:{port}/"
+        done, denied = await fetched(bench, user, url, f"{url}{'x' * 600}", rules=rules)
+    assert (done.success, denied.error_class) == (True, "user_denied")
+    assert [question.rule for question in user.asked] == [None]
+
+
+async def test_a_redirect_to_another_host_is_asked_about_again(bench):
+    async with (
+        site() as (port, reached),
+        site(f"HTTP/1.1 302 Found\r\nLocation: http://localhost:{port}/") as (first, _),
+    ):
+        user = User(ALLOW, DENY)
+        urls = f"http://127.0.0.1:{first}/", f"http://localhost:{port}/"
+        redirected, denied = await fetched(bench, user, *urls)
+    assert "on another host" in redirected.error_message
+    assert denied.error_class == "user_denied"
+    assert reached == []
+
+
+async def test_the_question_shows_the_address_that_is_fetched(bench):
+    user = User(DENY)
+    await fetched(bench, user, "http://B\u00dcCHER.example./\u00e4#x")
+    [question] = user.asked
+    assert question.preview.body == "GET http://xn--bcher-kva.example./%C3%A4"
+    assert question.rule == "fetch_url(xn--bcher-kva.example)"

@@ -1,0 +1,69 @@
+import pytest
+
+from yourtool.errors import UsageError
+from yourtool.permissions.hosts import host_subject
+from yourtool.permissions.rules import Rule, RuleSet, Ruling, propose
+
+
+def verdict(subject, allow=(), deny=()):
+    rules = RuleSet(tuple(map(Rule.parse, allow)), tuple(map(Rule.parse, deny)))
+    return rules.verdict("fetch_url", subject)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "subject"),
+    [
+        ("Example.ORG", None, "example.org"),
+        ("example.org.", 443, "example.org"),
+        ("example.org", 80, "example.org"),
+        ("example.org", 8443, "example.org:8443"),
+        ("::1", 8080, "[::1]:8080"),
+        ("2606:4700::1111", None, "[2606:4700::1111]"),
+    ],
+)
+def test_a_host_is_written_in_one_way(host, port, subject):
+    assert host_subject(host, port) == subject
+
+
+@pytest.mark.parametrize(
+    ("spec", "subject", "covered"),
+    [
+        ("example.org", "example.org", True),
+        ("EXAMPLE.org.", "example.org", True),
+        ("example.org:443", "example.org", True),
+        ("example.org", "example.org:8443", False),
+        ("example.org:8443", "example.org:8443", True),
+        ("example.org:8443", "example.org", False),
+        ("example.org", "www.example.org", False),
+        ("example.org", "badexample.org", False),
+        ("example.org", "example.org.evil.net", False),
+        ("*.example.org", "www.example.org", True),
+        ("*.example.org", "a.b.example.org", True),
+        ("*.example.org", "example.org", False),
+        ("*.example.org", "badexample.org", False),
+        ("*.example.org", "www.example.org:8443", False),
+        ("[::1]:8080", "[::1]:8080", True),
+        ("[::1]", "[::1]:8080", False),
+    ],
+)
+def test_a_permission_covers_its_host_and_nothing_else(spec, subject, covered):
+    expected = Ruling.ALLOW if covered else Ruling.ASK
+    assert verdict(subject, allow=[f"fetch_url({spec})"]) is expected
+
+
+@pytest.mark.parametrize("subject", ["example.org", "www.example.org", "example.org:8443"])
+def test_a_prohibition_covers_ports_and_subdomains(subject):
+    assert verdict(subject, ["fetch_url"], ["fetch_url(Example.org)"]) is Ruling.DENY
+    assert verdict("badexample.org", ["fetch_url"], ["fetch_url(example.org)"]) is Ruling.ALLOW
+
+
+@pytest.mark.parametrize("spec", ["b\u00fccher.example", "https://a.org", "a.org/x", "*", "a b"])
+def test_a_rule_that_names_no_host_is_refused_with_examples(spec):
+    with pytest.raises(UsageError, match=r"fetch_url\(docs\.python\.org\)"):
+        Rule.parse(f"fetch_url({spec})")
+
+
+@pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
+def test_the_proposed_rule_covers_the_host_again(subject):
+    rule = propose("fetch_url", subject)
+    assert verdict(subject, allow=[str(rule)]) is Ruling.ALLOW
