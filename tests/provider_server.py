@@ -7,7 +7,6 @@ A script is a list of replies; each request takes the next one, whichever dialec
 import itertools
 import json
 import re
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.shared import SHARED
-
-sys.path.insert(0, str(SHARED / "wire" / "tools"))
-from validate_requests import errors, validate
+from tests.validator.validate import errors, validate
 
 ANTHROPIC_PATH, CHAT_PATH = "/v1/messages", "/v1/chat/completions"
 RESPONSES_PATH, OLLAMA_PATH = "/v1/responses", "/api/chat"

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.provider_server import errors, validate
+from tests.validator.validate import errors, validate
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn

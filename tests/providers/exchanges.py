@@ -1,6 +1,5 @@
 """Recorded exchanges, and a transport that plays them back in pieces of any size."""
 
-import importlib.util
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -8,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from tests.shared import SHARED
+from tests.validator.report import Problem
+from tests.validator.validate import errors, validate
 from yourtool.deltas import MessageComplete, StreamEvent
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import AdapterError
@@ -278,18 +279,6 @@ def complete(events: Iterable[StreamEvent]) -> MessageComplete:
     return event
 
 
-@cache
-def validator() -> Any:
-    """The shared validator of request bodies, as a module."""
-    path = WIRE / "tools" / "validate_requests.py"
-    spec = importlib.util.spec_from_file_location("validate_requests", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def problems(provider: str, api: str, body: bytes) -> list[dict[str, Any]]:
-    """What the provider would refuse the body for."""
-    check = validator()
-    return check.errors(check.validate(provider, api, json.loads(body)))
+def problems(provider: str, api: str, body: bytes) -> list[Problem]:
+    """Return what the provider would refuse the body for."""
+    return errors(validate(provider, api, json.loads(body)))

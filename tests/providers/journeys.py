@@ -19,10 +19,10 @@ from tests.providers.exchanges import (
     expected,
     model,
     request,
-    validator,
 )
 from tests.providers.histories import PNG, as_message, image
 from tests.strategies import Writer
+from tests.validator.validate import errors, validate
 from yourtool.blobs import keep
 from yourtool.messages import (
     AudioBlock,
@@ -227,8 +227,7 @@ class Session:
 
 def problems(station: Station, body: dict[str, Any]) -> list[Any]:
     """What the provider would refuse the body for."""
-    check = validator()
-    return check.errors(check.validate(*station.api, body, model=station.model.wire_name))
+    return errors(validate(*station.api, body, model=station.model.wire_name))
 
 
 def without_marks(body: Any) -> Any:

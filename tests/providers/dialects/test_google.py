@@ -18,11 +18,11 @@ from tests.providers.exchanges import (
     play,
     problems,
     request,
-    validator,
 )
 from tests.providers.histories import as_message, full, image
 from tests.providers.rules import broken_rules
 from tests.strategies import Writer
+from tests.validator.validate import errors, validate
 from yourtool.messages import (
     MessageMetadata,
     Role,
@@ -47,9 +47,8 @@ SKIP = "skip_thought_signature_validator"
 
 def wire(asked):
     body = json.loads(Google().to_wire(asked).body)
-    check = validator()
-    found = check.validate("gemini", "generateContent", body, model=asked.model.wire_name)
-    assert check.errors(found) == []
+    found = validate("gemini", "generateContent", body, model=asked.model.wire_name)
+    assert errors(found) == []
     return body
 
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.providers.exchanges import validator
 from tests.strategies import json_values
+from tests.validator.validate import errors, validate
 from yourtool.providers.dialects.google_schema import google_schema
 from yourtool.tools.builtin import default_toolbox
 
@@ -115,5 +115,4 @@ def test_anything_at_all_becomes_a_schema_that_google_takes_r_swp_02(schema, def
         "contents": [{"role": "user", "parts": [{"text": "x"}]}],
         "tools": [{"functionDeclarations": [declared]}],
     }
-    check = validator()
-    assert check.errors(check.validate("gemini", "generateContent", body)) == []
+    assert errors(validate("gemini", "generateContent", body)) == []

@@ -16,10 +16,10 @@ from tests.providers.exchanges import (
     play,
     problems,
     request,
-    validator,
 )
 from tests.providers.histories import as_message, full, image, reply_metadata
 from tests.strategies import Writer, histories
+from tests.validator.validate import validate
 from yourtool.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from yourtool.errors import NetworkError
 from yourtool.messages import (
@@ -48,8 +48,7 @@ def able(target, **changes):
 def wire(asked):
     posted = Ollama().to_wire(asked)
     assert posted.path == "/api/chat"
-    check = validator()
-    assert check.validate("ollama", "chat", json.loads(posted.body)) == []
+    assert validate("ollama", "chat", json.loads(posted.body)) == []
     return json.loads(posted.body)
 
 
