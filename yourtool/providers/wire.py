@@ -3,24 +3,29 @@
 Waits count against the provider's silence only while nothing but pings arrives; time that the
 reader of the events takes is not the provider's. A body that ends without the dialect's end mark is
 an error, however complete it looks, and what follows that mark is not read.
+
+This is the one place where a bug in a dialect or a transport, or a reply that none of them foresaw,
+becomes an `AdapterError`.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
+    Generator,
     Iterable,
+    Iterator,
     Sequence,
 )
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 import httpx
-import msgspec
 from msgspec import Struct
 
 from yourtool.deltas import StreamEvent
@@ -41,6 +46,8 @@ from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import Framing, SseEvent
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _BROKEN = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
 """What a transport may raise by mistake instead of a `NetworkError`."""
@@ -124,24 +131,28 @@ class WireAdapter:
             AdapterError: the request failed.
         """
         reply = Reply(request, self._clock, api=self._dialect.api)
+        unreadable = OtherAdapterError(
+            f"the reply of `{self._provider}` could not be read; the log has the details"
+        )
         try:
-            async with aclosing(self._pieces(request, reply)) as pieces:
-                async for events in pieces:
-                    for event in events:
-                        yield event
-            if reply.error is not None:
-                raise reply.error
-            request.interrupt.check()
+            with _faults_as(unreadable):
+                async with aclosing(self._pieces(request, reply)) as pieces:
+                    async for events in pieces:
+                        for event in events:
+                            yield event
+                if reply.error is not None:
+                    raise reply.error
+                request.interrupt.check()
+                for event in reply.finish():
+                    yield event
         except Interrupted:
-            ending = reply.cancelled()
-        except AdapterError as error:
-            for event in reply.broken(error):
+            for event in reply.cancelled():
                 yield event
+        except AdapterError as error:
+            with _faults_as(unreadable):
+                for event in reply.broken(error):
+                    yield event
             raise
-        else:
-            ending = reply.finish()
-        for event in ending:
-            yield event
 
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
@@ -155,8 +166,11 @@ class WireAdapter:
 
     async def _pieces(
         self, request: Request, reply: Reply
-    ) -> AsyncGenerator[list[StreamEvent], None]:
-        """Yield the events of each frame together: a reply is never left within a frame."""
+    ) -> AsyncGenerator[Iterable[StreamEvent], None]:
+        """Yield the events of each frame, to be read to their end: no frame is left half read.
+
+        They are read as they are passed on, so that a bug in the middle of a frame loses none.
+        """
         wire_request = self._to_wire(request)
         wait = _Wait(request.interrupt, self._provider, self._patience)
         async with AsyncExitStack() as stack:
@@ -179,7 +193,7 @@ class WireAdapter:
                 yield self._events(frame, reply, wait)
                 request.interrupt.check()
             if framing.is_document:
-                yield list(self._dialect.whole(framing.document, reply))
+                yield self._dialect.whole(framing.document, reply)
             if framing.page:
                 raise self._no_reply(framing.page)
             if not (reply.done or reply.error or self._dialect.may_end(reply)):
@@ -188,13 +202,13 @@ class WireAdapter:
                 )
 
     def _to_wire(self, request: Request) -> WireRequest:
-        try:
+        with _faults_as(
+            InvalidRequestError(
+                f"the conversation holds something that cannot be sent to `{self._provider}`;"
+                " the log has the details"
+            )
+        ):
             return self._dialect.to_wire(request)
-        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-            raise InvalidRequestError(
-                f"the conversation holds something that cannot be sent to `{self._provider}`:"
-                f" {error}"
-            ) from error
 
     def _no_reply(self, page: bytes) -> AdapterError:
         told = refusal(self._provider, HTTPStatus.OK, page).message
@@ -202,13 +216,12 @@ class WireAdapter:
             f"{told}; that is a web page, so look at its `base_url`", status=200
         )
 
-    def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> list[StreamEvent]:
+    def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> Iterator[StreamEvent]:
         if reply.done:
-            return []
+            return
         before = reply.activity
-        events = list(self._dialect.translate(frame, reply))
+        yield from self._dialect.translate(frame, reply)
         wait.heard(is_content=reply.activity != before)
-        return events
 
     async def _chunk(
         self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_Wait"
@@ -225,6 +238,21 @@ class WireAdapter:
             if is_over or self._dialect.may_end(reply):
                 return None
             raise
+
+
+@contextmanager
+def _faults_as(typed: AdapterError) -> Generator[None, None, None]:
+    """Raise `typed` in place of an exception that nobody foresaw, and log its traceback.
+
+    The same bytes would fail again, so `typed` is no error that is retried.
+    """
+    try:
+        yield
+    except (AdapterError, Interrupted):
+        raise
+    except Exception as fault:
+        _log.exception("%s", typed.message)
+        raise typed from fault
 
 
 async def _let_go(chunks: object) -> None:

@@ -15,7 +15,7 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.google_request import API, SIGNATURE, body
 from yourtool.providers.replies.arguments import written
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import refusal, reported
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -91,7 +91,7 @@ class Google:
             raise NetworkError("the reply is not JSON") from error
         for chunk in objects(value) or [mapping(value)]:
             if chunk.get("error"):
-                reply.error = refusal(reply.provider, 200, canonical_json(chunk))
+                reply.error = reported(reply.provider, chunk)
             yield from _chunk(chunk, reply)
         if reply.stop_detail is None and reply.error is None and not isinstance(value, list):
             reply.error = refusal(reply.provider, 200, document)

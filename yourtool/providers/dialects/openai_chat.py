@@ -19,7 +19,7 @@ from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, Q
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.replies.arguments import told
 from yourtool.providers.replies.blocks import GrowingCall
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import refusal, reported
 from yourtool.providers.replies.reply import CUT_OFF, Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -116,8 +116,7 @@ def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         delta = choice.get("delta")
         yield from _delta(mapping(choice.get("message") if delta is None else delta), reply)
         if error := choice.get("error"):
-            report = canonical_json({"error": error})
-            reply.error = reply.error or refusal(reply.provider, 200, report)
+            reply.error = reply.error or reported(reply.provider, {"error": error})
         if choice.get("finish_reason"):
             yield from _ended(choice, reply)
         yield from _count(choice, reply)
@@ -137,7 +136,7 @@ def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         reply.stop_reason = usual
     if reply.stop_reason is StopReason.ERROR and not reply.activity and reply.error is None:
         told = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
-        reply.error = refusal(reply.provider, 200, canonical_json({"error": told}))
+        reply.error = reported(reply.provider, {"error": told})
     return _settle(reply)
 
 
@@ -181,13 +180,13 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
 
 def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     details = objects(delta.get("reasoning_details"))
-    if not any(entry.get("type") in REASONING for entry in details):
+    if not any(text(entry.get("type")) in REASONING for entry in details):
         name = next((name for name in THOUGHTS if text(delta.get(name))), "")
         yield from reply.thinking(text(delta.get(name)))
         if name and not reply.scratch.get("field"):
             reply.scratch["field"] = reply.remark(None, {"field": name})
     for entry in details:
-        kind = entry.get("type")
+        kind = text(entry.get("type"))
         if kind in REASONING:
             key = ("reasoning", kind, count(entry.get("index")))
             yield from reply.thinking(text(entry.get(REASONING[kind])), key)

@@ -18,7 +18,7 @@ from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.dialects.responses_request import API, body
 from yourtool.providers.replies.arguments import told
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import refusal, reported
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -103,8 +103,8 @@ def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable
     if not ends:
         return
     if status == "failed" or response.get("error"):
-        report = canonical_json({"error": response.get("error") or response})
-        reply.error = reply.error or refusal(reply.provider, 200, report)
+        report = {"error": response.get("error") or response}
+        reply.error = reply.error or reported(reply.provider, report)
     output, told = objects(response.get("output")), reply.scratch.get(_TOLD, 0)
     if told in (0, len(output)):
         for place, item in enumerate(output):
@@ -136,7 +136,7 @@ def _place(chunk: dict[str, Any], reply: Reply, *, begins: bool = False) -> int:
 
 
 def _begun(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    if item.get("type") in _CALLS:
+    if text(item.get("type")) in _CALLS:
         return reply.call(place, text(item.get("call_id")), text(item.get("name")))
     return ()
 

@@ -29,9 +29,10 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.messages import canonical_json
 from yourtool.providers.replies.receipt import seconds
 from yourtool.providers.shapes import decode, mapping, objects, text
-from yourtool.text import storable
+from yourtool.text import storable, storable_json
 
 MESSAGE_LIMIT = 600
 """Characters of a provider's own words that are kept."""
@@ -171,6 +172,11 @@ def refusal(
     error.retry_after = wait
     error.request_id = headers.get("request-id") or headers.get("x-request-id") or report.request_id
     return error
+
+
+def reported(provider: str, report: dict[str, Any]) -> AdapterError:
+    """Return the error that a decoded part of a reply stands for."""
+    return refusal(provider, HTTPStatus.OK, canonical_json(storable_json(report)))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,0 +1,181 @@
+"""Whatever a server sends and whatever bug reads it: at worst, a typed error ends the request."""
+
+import logging
+
+import pytest
+
+from tests.providers.exchanges import (
+    NAMES,
+    OURS,
+    Playback,
+    complete,
+    events_of,
+    exchange,
+    model,
+    request,
+)
+from tests.providers.histories import as_message
+from tests.providers.junk import Place, Recording, places
+from tests.providers.rules import CONTRADICTION, broken_rules
+from tests.strategies import Writer
+from yourtool.errors import InvalidRequestError, OtherAdapterError
+from yourtool.invariants import validate
+from yourtool.messages import Role, StopReason, TextBlock
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.retry import Retrying
+from yourtool.providers.wire import Patience, WireAdapter
+
+QUICK = Patience(linger=0.001)
+FIRST = b'data: {"choices": [{"index": 0, "delta": {"content": "a"}}]}\n\n'
+REST = b'data: {"choices": []}\n\ndata: [DONE]\n\n'
+FAULTS = [TypeError("x"), KeyError("x"), RecursionError("x"), ValueError("x"), MemoryError("x")]
+
+
+class Faulty(OpenAIChat):
+    """A dialect with a bug in one of its functions."""
+
+    def __init__(self, where, fault):
+        super().__init__()
+        self._where = where
+        self._fault = fault
+
+    def _fail(self, where):
+        if where == self._where:
+            raise self._fault
+
+    def to_wire(self, request):
+        self._fail("to_wire")
+        return super().to_wire(request)
+
+    def translate(self, frame, reply):
+        if b'"delta"' not in frame.data:
+            self._fail("translate")
+        return super().translate(frame, reply)
+
+    def whole(self, document, reply):
+        yield from super().whole(document, reply)
+        self._fail("whole")
+
+    def may_end(self, reply):
+        self._fail("may_end")
+        return super().may_end(reply)
+
+
+def speaker(where, fault, body):
+    transport = Playback([body])
+    return transport, WireAdapter(Faulty(where, fault), transport, "acme", patience=QUICK)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+@pytest.mark.parametrize("where", ["translate", "whole", "may_end"])
+async def test_a_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
+    where, fault, caplog
+):
+    body = b'{"choices": [{"message": {"content": "a"}}]}' if where == "whole" else FIRST + REST
+    _, adapter = speaker(where, fault, body)
+    events, error = await events_of(adapter, request(model("acme")))
+    assert type(error) is OtherAdapterError
+    assert not error.retryable
+    assert error.__cause__ is fault
+    assert "`acme`" in error.message and "log" in error.message
+    assert broken_rules(events) == []
+    if events:
+        assert complete(events).stop_reason is StopReason.ERROR
+    [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert record.exc_info and record.exc_info[1] is fault
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+async def test_a_request_that_a_dialect_cannot_write_is_an_invalid_request(fault, caplog):
+    transport, adapter = speaker("to_wire", fault, FIRST + REST)
+    events, error = await events_of(adapter, request(model("acme")))
+    assert events == []
+    assert type(error) is InvalidRequestError
+    assert error.__cause__ is fault
+    assert transport.posted == []
+    assert any(record.exc_info for record in caplog.records)
+
+
+async def test_a_bug_in_a_dialect_is_not_retried():
+    transport, adapter = speaker("may_end", TypeError("x"), FIRST + REST)
+    await events_of(Retrying(adapter), request(model("acme")))
+    assert len(transport.posted) == 1
+
+
+class Faults(logging.Handler):
+    """Collects the bugs that the adapter's seam caught."""
+
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.found = []
+
+    def emit(self, record):
+        self.found.append(record.exc_info[1])
+
+
+@pytest.fixture
+def faults():
+    """Listen to the seam alone: thousands of replies with junk in them warn of much else."""
+    handler = Faults()
+    root, log = logging.getLogger("yourtool"), logging.getLogger("yourtool.providers.wire")
+    level = root.level
+    root.setLevel(logging.ERROR)
+    log.addHandler(handler)
+    yield handler.found
+    log.removeHandler(handler)
+    root.setLevel(level)
+
+
+def recordings():
+    """Return the recorded exchanges, the shortest first."""
+    found = []
+    for name in NAMES:
+        each = exchange(name)
+        response = each["response"]
+        found.append(
+            Recording(name, each["provider"], each["api"], response["status"], response["body"])
+        )
+    return sorted(found, key=lambda each: len(each.body))
+
+
+async def problems_of(place: Place, faults: list[BaseException]) -> list[str]:
+    """Return what goes wrong with each kind of junk in one place."""
+    recording, found = place.recording, []
+    dialect = OURS[recording.provider, recording.api]()
+    asked = request(model(recording.provider))
+    for junk, body in place.bodies():
+        adapter = WireAdapter(
+            dialect, Playback([body], recording.status), recording.provider, patience=QUICK
+        )
+        events, _ = await events_of(adapter, asked)
+        problems = [each for each in broken_rules(events) if each != CONTRADICTION]
+        problems += map(repr, faults)
+        faults.clear()
+        if events:
+            problems += sent_back(dialect, complete(events), asked)
+        where = f"{recording.id} event {place.event} {place.path}: {junk}"
+        found += [f"{where}: {problem}" for problem in problems]
+    return found
+
+
+def sent_back(dialect, whole, asked):
+    """Return what is wrong with the stored reply, and with the next request."""
+    if whole.stop_reason is StopReason.ERROR:
+        return []
+    writer = Writer()
+    reply = as_message(whole, asked.model, writer)
+    problems = validate(reply) if whole.final_content else []
+    history = [writer.message(Role.USER, [TextBlock("?")]), reply]
+    try:
+        dialect.to_wire(request(asked.model, view(history, asked.model), tool_ids=asked.tool_ids))
+    except Exception as fault:  # noqa: BLE001 - any bug is what this looks for
+        problems.append(f"the next request: {fault!r}")
+    return problems
+
+
+@pytest.mark.recorded
+@pytest.mark.parametrize("dialect", sorted({each.dialect for each in recordings()}))
+async def test_junk_in_any_place_of_a_recorded_reply_is_read_or_a_typed_error(dialect, faults):
+    mine = (each for each in recordings() if each.dialect == dialect)
+    assert [each for place in places(mine) for each in await problems_of(place, faults)] == []
