@@ -44,12 +44,35 @@ class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
     role: Literal["assistant"] = "assistant"
 
 
+class TextStart(Delta, frozen=True, kw_only=True, tag="text_start"):
+    """A text block begins."""
+
+    message_id: str
+    content_block_index: int
+
+
 class TextDelta(Delta, frozen=True, kw_only=True, tag="text_delta"):
     """More words."""
 
     message_id: str
     content_block_index: int
     text: str
+
+
+class TextEnd(Delta, frozen=True, kw_only=True, tag="text_end"):
+    """The text block so far is complete; a provider that adds to it later does so unseen."""
+
+    message_id: str
+    content_block_index: int
+    text: str
+    """The whole block."""
+
+
+class ThinkingStart(Delta, frozen=True, kw_only=True, tag="thinking_start"):
+    """A block of reasoning begins."""
+
+    message_id: str
+    content_block_index: int
 
 
 class ThinkingDelta(Delta, frozen=True, kw_only=True, tag="thinking_delta"):
@@ -59,6 +82,15 @@ class ThinkingDelta(Delta, frozen=True, kw_only=True, tag="thinking_delta"):
     content_block_index: int
     text: str
     signature: str | None = None
+
+
+class ThinkingEnd(Delta, frozen=True, kw_only=True, tag="thinking_end"):
+    """The block of reasoning so far is complete."""
+
+    message_id: str
+    content_block_index: int
+    text: str
+    """The whole block; empty where the provider shows none of it."""
 
 
 class ToolUseStart(Delta, frozen=True, kw_only=True, tag="tool_use_start"):
@@ -166,8 +198,12 @@ class Notice(Delta, frozen=True, kw_only=True, tag="notice"):
     text: str
 
 
+BlockEdge: TypeAlias = TextStart | TextEnd | ThinkingStart | ThinkingEnd
+"""Where a block of words begins and ends, for front ends that show blocks as units."""
+
 StreamEvent: TypeAlias = (
     MessageStart
+    | BlockEdge
     | TextDelta
     | ThinkingDelta
     | ToolUseStart

@@ -1,4 +1,4 @@
-"""The five rules every stream of events obeys."""
+"""The six rules every stream of events obeys."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,19 @@ from yourtool.deltas import (
     MessageStart,
     StreamError,
     StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
-    UsageUpdate,
 )
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 
+ToolUse = ToolUseStart | ToolUseInputDelta | ToolUseEnd
 CONTRADICTION = "the deltas say something else than the content"
 """Not a rule: a provider may end a block with other words than it sent."""
 
@@ -27,8 +33,9 @@ def broken_rules(events: Sequence[StreamEvent]) -> list[str]:
         problems.append("1: `message_start` is not first")
     if sum(isinstance(event, MessageStart) for event in events) != 1:
         problems.append("1: `message_start` does not come once")
-    problems += _calls(events) + _last(events) + _indices(events) + _content(events)
-    return problems
+    problems += _calls(events) + _blocks(events) + _last(events)
+    problems += _indices(events) + _content(events)
+    return list(dict.fromkeys(problems))
 
 
 def _calls(events: Sequence[StreamEvent]) -> list[str]:
@@ -53,6 +60,32 @@ def _calls(events: Sequence[StreamEvent]) -> list[str]:
     return problems
 
 
+def _blocks(events: Sequence[StreamEvent]) -> list[str]:
+    """Check that text and reasoning have one start, deltas, and one end with all of them."""
+    problems: list[str] = []
+    shown: dict[int, list[str]] = {}
+    ended: set[int] = set()
+    for event in events:
+        match event:
+            case TextStart(content_block_index=at) | ThinkingStart(content_block_index=at):
+                if at in shown:
+                    problems.append("6: a block starts twice")
+                shown[at] = []
+            case TextDelta(content_block_index=at) | ThinkingDelta(content_block_index=at):
+                if at not in shown or at in ended:
+                    problems.append("6: a block goes on that is not open")
+                shown.setdefault(at, []).append(event.text)
+            case TextEnd(content_block_index=at) | ThinkingEnd(content_block_index=at):
+                if at not in shown or at in ended:
+                    problems.append("6: a block ends that is not open")
+                elif not event.text.startswith("".join(shown[at])):
+                    problems.append(CONTRADICTION)
+                ended.add(at)
+            case _:
+                pass
+    return problems if ended == shown.keys() else [*problems, "6: a block has no end"]
+
+
 def _last(events: Sequence[StreamEvent]) -> list[str]:
     tail = list(events)
     if isinstance(tail[-1], StreamError):
@@ -71,7 +104,7 @@ def _content(events: Sequence[StreamEvent]) -> list[str]:
     whole = next(event for event in events if isinstance(event, MessageComplete))
     built: dict[int, str] = {}
     for event in events:
-        if isinstance(event, MessageStart | UsageUpdate | MessageComplete | StreamError):
+        if not isinstance(event, TextDelta | ThinkingDelta | ToolUse):
             continue
         if isinstance(event, ToolUseStart | ToolUseEnd):
             block = whole.final_content[event.content_block_index]

@@ -14,6 +14,8 @@ from yourtool.deltas import (
     RetryScheduled,
     StreamError,
     TextDelta,
+    TextEnd,
+    TextStart,
     UsageUpdate,
 )
 from yourtool.errors import (
@@ -206,7 +208,9 @@ async def test_nothing_is_sent_again_once_a_word_was_shown_r_adp_08():
     assert [type(event) for event in events] == [
         MessageStart,
         UsageUpdate,
+        TextStart,
         TextDelta,
+        TextEnd,
         MessageComplete,
         StreamError,
     ]

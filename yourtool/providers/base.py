@@ -1,10 +1,10 @@
 """What the loop knows of a provider: a request goes in, stream events come out.
 
 An adapter is two pure functions per dialect (`to_wire`, `from_wire`) over a thin `Transport`. The
-stream of one request obeys five rules, whatever the provider sent and however it was cut:
+stream of one request obeys six rules, whatever the provider sent and however it was cut:
 `message_start` comes before any delta; each call has one start, then input deltas, then one end;
-a final input is a JSON object; block indices never decrease; `message_complete` is last, but for
-an `error` that follows it before the same error is raised.
+so do text and reasoning; a final input is a JSON object; block indices never decrease;
+`message_complete` is last, but for an `error` that follows it before the same error is raised.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence

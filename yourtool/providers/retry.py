@@ -19,6 +19,8 @@ from yourtool.deltas import (
     RetryScheduled,
     StreamError,
     StreamEvent,
+    TextStart,
+    ThinkingStart,
     TokenUsage,
     UsageUpdate,
 )
@@ -28,7 +30,14 @@ from yourtool.interrupt import Interrupted
 from yourtool.messages import Message, StopReason
 from yourtool.providers.base import Adapter, Request
 
-_NOT_CONTENT = (MessageStart, UsageUpdate, MessageComplete, StreamError)
+_NOT_CONTENT = (
+    MessageStart,
+    TextStart,
+    ThinkingStart,
+    UsageUpdate,
+    MessageComplete,
+    StreamError,
+)
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):

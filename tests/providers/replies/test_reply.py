@@ -11,7 +11,11 @@ from yourtool.deltas import (
     MessageStart,
     StreamError,
     TextDelta,
+    TextEnd,
+    TextStart,
     ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
     TokenUsage,
     ToolUseEnd,
     ToolUseInputDelta,
@@ -159,7 +163,35 @@ def test_text_is_made_storable():
 def test_the_start_waits_for_content_and_brings_the_counters():
     reply = new_reply()
     assert reply.usage(TokenUsage(input_tokens=5, output_tokens=0)) == []
-    assert [type(event) for event in reply.text("hi")] == [MessageStart, UsageUpdate, TextDelta]
+    assert [type(event) for event in reply.text("hi")] == [
+        MessageStart,
+        UsageUpdate,
+        TextStart,
+        TextDelta,
+    ]
+
+
+def test_text_and_reasoning_have_a_start_and_an_end_with_all_of_it():
+    reply = new_reply()
+    events = [*reply.thinking("a"), *reply.thinking("b"), *reply.text("c"), *reply.finish()]
+    edges = ThinkingStart | ThinkingEnd | TextStart | TextEnd
+    found = [event for event in events if isinstance(event, edges)]
+    where = {"message_id": found[0].message_id}
+    assert found == [
+        ThinkingStart(**where, content_block_index=0),
+        ThinkingEnd(**where, content_block_index=0, text="ab"),
+        TextStart(**where, content_block_index=1),
+        TextEnd(**where, content_block_index=1, text="c"),
+    ]
+
+
+@pytest.mark.parametrize("end", ["cancelled", "broken"])
+def test_a_block_that_was_cut_ends_too(end):
+    reply = new_reply()
+    arguments = (NetworkError("cut"),) if end == "broken" else ()
+    events = [*reply.text("half"), *getattr(reply, end)(*arguments)]
+    [last] = [event for event in events if isinstance(event, TextEnd)]
+    assert last.text == "half"
 
 
 def test_an_empty_answer_is_an_answer():

@@ -10,7 +10,11 @@ from typing import Any
 from yourtool.deltas import (
     StreamEvent,
     TextDelta,
+    TextEnd,
+    TextStart,
     ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
@@ -43,6 +47,8 @@ class Growing:
         """What only the provider can read beside the text, such as citations."""
         self.half = ""
         """Half a character that the other half did not follow yet."""
+        self.ended = False
+        """Whether its end was shown; what follows is in the final content only."""
         self._shown = 0
 
     @property
@@ -76,6 +82,17 @@ class Growing:
             self.parts.append(self.clean(self.half))
             self.half = ""
 
+    def start(self, message_id: str) -> list[StreamEvent]:
+        """Return the event that begins the block, if its kind has one."""
+        raise NotImplementedError
+
+    def end(self, message_id: str, unfinished: str | None = None) -> list[StreamEvent]:
+        """Return the event that ends the block, once; `unfinished`: why a call is not whole."""
+        if self.ended:
+            return []
+        self.ended = True
+        return self._end(message_id, unfinished)
+
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet."""
         new = self.parts[self._shown :] if self._shown else self.parts
@@ -90,12 +107,23 @@ class Growing:
         """Return the block as it is stored."""
         raise NotImplementedError
 
+    def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
+        raise NotImplementedError
+
     def _delta(self, message_id: str, part: str) -> StreamEvent:
         raise NotImplementedError
 
 
 class GrowingText(Growing):
     """Words."""
+
+    def start(self, message_id: str) -> list[StreamEvent]:
+        """Return `text_start`."""
+        return [TextStart(message_id=message_id, content_block_index=self.index)]
+
+    def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
+        text = "".join(self.parts)
+        return [TextEnd(message_id=message_id, content_block_index=self.index, text=text)]
 
     def _delta(self, message_id: str, part: str) -> StreamEvent:
         return TextDelta(message_id=message_id, content_block_index=self.index, text=part)
@@ -126,6 +154,10 @@ class GrowingThinking(Growing):
         self.is_altered = self.is_altered or clean != text
         return clean
 
+    def start(self, message_id: str) -> list[StreamEvent]:
+        """Return `thinking_start`."""
+        return [ThinkingStart(message_id=message_id, content_block_index=self.index)]
+
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet; the signature comes last."""
         events = super().news(message_id)
@@ -140,6 +172,10 @@ class GrowingThinking(Growing):
                 )
             )
         return events
+
+    def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
+        text = "".join(self.parts)
+        return [ThinkingEnd(message_id=message_id, content_block_index=self.index, text=text)]
 
     def _delta(self, message_id: str, part: str) -> StreamEvent:
         return ThinkingDelta(message_id=message_id, content_block_index=self.index, text=part)
@@ -156,8 +192,15 @@ class GrowingRedacted(Growing):
         """Return opaque data as it is."""
         return encodable(text)
 
+    def start(self, message_id: str) -> list[StreamEvent]:
+        """Return nothing."""
+        return []
+
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return nothing."""
+        return []
+
+    def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
         return []
 
     def content(self) -> ContentBlock:
@@ -201,10 +244,8 @@ class GrowingCall(Growing):
     """Ours; minted when the call is first shown."""
     closed = False
     """Whether the provider said that the call is whole."""
-    ended = False
     error: str | None = None
     _input: dict[str, Any]
-    _started = False
     _probed = False
 
     def __init__(self, key: Hashable = None) -> None:
@@ -249,24 +290,18 @@ class GrowingCall(Growing):
             self.closed = self.is_whole
         return self.closed
 
-    def news(self, message_id: str) -> list[StreamEvent]:
-        """Return the start, once, and the fragments that were not shown yet."""
-        if self._started:
-            return super().news(message_id)
-        self._started = True
-        start = ToolUseStart(
-            message_id=message_id,
-            content_block_index=self.index,
-            tool_use_id=self.use_id,
-            tool_name=self.name,
-        )
-        return [start, *super().news(message_id)]
+    def start(self, message_id: str) -> list[StreamEvent]:
+        """Return `tool_use_start`."""
+        return [
+            ToolUseStart(
+                message_id=message_id,
+                content_block_index=self.index,
+                tool_use_id=self.use_id,
+                tool_name=self.name,
+            )
+        ]
 
-    def end(self, message_id: str, unfinished: str | None = None) -> list[StreamEvent]:
-        """Return the end, once; `unfinished` says why the call is not whole, if it is not."""
-        if self.ended:
-            return []
-        self.ended = True
+    def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
         self._input, self.error = parse_arguments("".join(self.parts))
         if unfinished is not None and not self.closed:
             self.error = unfinished

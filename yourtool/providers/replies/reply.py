@@ -302,12 +302,12 @@ class Reply:
         if isinstance(block, GrowingCall):
             provider = self._request.model.provider
             block.use_id = self._request.tool_ids.canonical(provider, block.wire_id)
-        return events + block.news(self._message_id)
+        return [*events, *block.start(self._message_id), *block.news(self._message_id)]
 
     def _leave(self, block: Growing, unfinished: str | None) -> list[StreamEvent]:
         block.flush()
         events = self._news(block)
-        if isinstance(block, GrowingCall) and block.index >= 0:
+        if block.index >= 0:
             events += block.end(self._message_id, unfinished)
         return events
 

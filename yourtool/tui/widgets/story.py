@@ -1,7 +1,6 @@
-"""Events told as items: live and on resume the same facts make the same transcript.
+"""Builds transcript items from events; the same facts give the same items live and on resume.
 
-Deltas only bring forward what a fact confirms. The story never looks at the screen; whoever draws
-it asks `touched` which items are not what they were.
+Deltas only show early what a fact confirms. `touched` names the items that changed.
 """
 
 import time
@@ -10,6 +9,7 @@ from typing import Literal, TypeVar, assert_never
 
 from yourtool.deltas import (
     AttemptFailed,
+    BlockEdge,
     MessageComplete,
     MessageStart,
     Notice,
@@ -140,6 +140,8 @@ class Story:
             self._take_delta(event)
 
     def _take_delta(self, event: StreamEvent | ToolOutputDelta | ShellStarted | Notice) -> None:
+        if isinstance(event, BlockEdge):
+            return
         match event:
             case TextDelta():
                 self._reply(event.content_block_index).write(event.text)
