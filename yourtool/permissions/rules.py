@@ -6,23 +6,26 @@ would expand, join or redirect is ever covered. A deny rule looks further: into 
 substitutions and behind the likes of `env` and `timeout`.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from yourtool.errors import UsageError
+from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import covers_host, forbids_host, is_host_spec
 
 _RULE = re.compile(r"([a-z][a-z0-9_]*)(?:\((.+)\))?", re.DOTALL)
 
-_BARE = r"[A-Za-z0-9_@%+=:,./^-]+"
-_QUOTED = r"""'[ -&(-~]*'|"[ #%-\[\]-_a-~]*\""""
-_WORD = re.compile(rf"(?:{_BARE}|{_QUOTED})+")
-_COMMAND = re.compile(rf" *(?:{_WORD.pattern})(?: +(?:{_WORD.pattern}))* *")
-_PIECE = re.compile(rf"({_BARE})|'([^']*)'|\"([^\"]*)\"")
+_PIECE = re.compile(
+    r"""(?P<gap>\ +)|(?P<bare>[A-Za-z0-9_@%+=:,./^-]+)
+    |'(?P<single>[ -&(-~]*)'|"(?P<double>[ #%-\[\]-_a-~]*)\"""",
+    re.VERBOSE,
+)
+"""A gap, or a part of a word: what no shell expands, bare or in quotes."""
 _KEYWORDS = frozenset(
     {
         "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
@@ -30,6 +33,7 @@ _KEYWORDS = frozenset(
     }
 )  # fmt: skip
 _SEPARATORS = re.compile(r"\$\(|[<>]\(|[;&|()`\n{}]")
+_BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=|[!<>\d]")
 
 _WRAPPERS = frozenset(
     {
@@ -83,7 +87,7 @@ class Rule(Struct, frozen=True):
                 " `shell(make test*)` or `edit_file(src/**)`"
             )
         rule = cls(match[1], match[2])
-        if rule.tool == "shell" and rule.spec is not None and not _prefix(rule.spec)[0]:
+        if rule.tool == "shell" and rule.spec is not None and not _prefix(rule.spec).words:
             raise UsageError(
                 f"`{text}` can cover nothing: a shell rule is made of plain words, with `*` only at"
                 " the end, for example `shell(git log*)`"
@@ -108,15 +112,16 @@ class Rule(Struct, frozen=True):
         if subject is None:
             return False
         if tool == "shell":
-            return _covers(self.spec, plain_words(subject))
+            return _prefix(self.spec).covers(plain_words(subject))
         if tool == "fetch_url":
             return covers_host(self.spec, subject)
-        return _glob(self.spec).fullmatch(subject) is not None
+        return matches_glob(self.spec, subject)
 
     def denies(self, tool: str, subject: Subject) -> bool:
         """Tell whether the rule, read as a prohibition, covers the call: rather too much."""
         if self.tool == tool == "shell" and self.spec is not None and subject is not None:
-            return any(_covers(self.spec, words) for words in _commands(subject))
+            prefix = _prefix(self.spec)
+            return any(prefix.denies(words, start) for words, start in _commands(subject))
         if self.spec is None or subject is None or tool == "shell":
             return self.allows(tool, subject)
         if tool == "fetch_url":
@@ -154,7 +159,7 @@ def propose(tool: str, subject: Subject) -> Rule | None:
         return None
     if tool == "shell":
         words = plain_words(subject)
-        if not words or _program(words) in _WRAPPERS | _INTERPRETERS | _RUNNERS:
+        if not words or _program(words[0]) in _WRAPPERS | _INTERPRETERS | _RUNNERS:
             return None
         return None if subject.endswith("*") else Rule(tool, subject.strip())
     return None if set(subject) & set("*?") else Rule(tool, subject)
@@ -165,62 +170,75 @@ def plain_words(command: str) -> tuple[str, ...]:
 
     Only ASCII; quotes may hold what the shell leaves alone inside them.
     """
-    if not _COMMAND.fullmatch(command):
+    words: list[list[str]] = []
+    at, in_word = 0, False
+    while at < len(command):
+        if (piece := _PIECE.match(command, at)) is None:
+            return ()
+        at = piece.end()
+        if piece.lastgroup == "gap":
+            in_word = False
+            continue
+        if not in_word:
+            words.append([])
+            in_word = True
+        words[-1].append(piece[piece.lastgroup or 0])
+    if not words:
         return ()
-    words = tuple(
-        "".join("".join(piece) for piece in _PIECE.findall(match[0]))
-        for match in _WORD.finditer(command)
-    )
-    first = command.split()[0]
+    first = command.split(maxsplit=1)[0]
     if "=" in first or first in _KEYWORDS:
         return ()
-    return words
+    return tuple(map("".join, words))
 
 
-def _prefix(spec: str) -> tuple[tuple[str, ...], Literal["exact", "open"]]:
-    if spec.endswith("*"):
-        return plain_words(spec[:-1]), "open"
-    return plain_words(spec), "exact"
+class _Prefix(Struct, frozen=True):
+    """The words that a shell rule begins with."""
+
+    words: tuple[str, ...]
+    is_open: bool
+    """Whether arguments may follow."""
+
+    def covers(self, words: tuple[str, ...]) -> bool:
+        size = len(self.words)
+        return size > 0 and words[:size] == self.words and (self.is_open or len(words) == size)
+
+    def denies(self, words: tuple[str, ...], start: int) -> bool:
+        """Whether `words[start:]` is such a command, wherever its program lies."""
+        end = start + len(self.words)
+        return (
+            bool(self.words)
+            and _program(words[start]) == self.words[0]
+            and words[start + 1 : end] == self.words[1:]
+            and (self.is_open or end == len(words))
+        )
 
 
-def _covers(spec: str, words: tuple[str, ...]) -> bool:
-    wanted, end = _prefix(spec)
-    if not wanted or not words:
-        return False
-    return words[: len(wanted)] == wanted and (end == "open" or len(words) == len(wanted))
+def _prefix(spec: str) -> _Prefix:
+    return _Prefix(plain_words(spec.removesuffix("*")), is_open=spec.endswith("*"))
 
 
-def _program(words: tuple[str, ...]) -> str:
-    return words[0].rpartition("/")[2]
+def _program(word: str) -> str:
+    return word.rpartition("/")[2]
 
 
-def _commands(line: str) -> Iterator[tuple[str, ...]]:
-    """Yield whatever in a command line might be run, by a reading that errs towards more."""
+def _commands(line: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield words and where in them a command may begin, by a reading that errs towards more."""
     if words := plain_words(line):
         yield from _unwrapped(words)
         return
     for segment in _SEPARATORS.split(line):
-        words = tuple(re.sub(r"[\"'\\]", "", segment).split())
-        while words and re.match(r"[A-Za-z_]\w*=|[!<>\d]", words[0]):
-            words = words[1:]
-        if words:
+        bare = re.sub(r"[\"'\\]", "", segment).split()
+        if words := tuple(itertools.dropwhile(_BEFORE_PROGRAM.match, bare)):
             yield from _unwrapped(words)
 
 
-def _unwrapped(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    program = _program(words)
-    yield (program, *words[1:])
+def _unwrapped(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    yield words, 0
+    program = _program(words[0])
     if program in _WRAPPERS:
         for start in range(1, len(words)):
-            yield (_program(words[start:]), *words[start + 1 :])
+            yield words, start
     elif program in _INTERPRETERS:
         for word in words[1:]:
             if " " in word:
                 yield from _commands(word)
-
-
-def _glob(spec: str) -> re.Pattern[str]:
-    """Translate a path glob: `*` stays within a directory, `**` does not."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", spec.removeprefix("./"))
-    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(signs.get(part) or re.escape(part) for part in parts), re.DOTALL)

@@ -1,0 +1,41 @@
+"""How the cost of some work grows with its input, in CPU time, which the load does not change."""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+FACTOR = 8
+LINEAR = 24
+"""A limit well above the factor, for noise, and well below its square."""
+_ENOUGH = 0.004
+_MOST = 5.0
+
+
+def growth(work: Callable[[Any], object], sized: Callable[[int], Any], start: int = 250) -> float:
+    """Return how much longer `work` takes for an input that is `FACTOR` times as long.
+
+    The size starts small, so that work which grows too fast ends soon and is measured all the same.
+    """
+    size = start
+    while (small := _seconds(work, sized(size))) < _ENOUGH and size < 2_000_000:
+        size *= 2
+    assert small < _MOST, f"{small:.1f} s for an input of size {size}"
+    small = min(small, *(_seconds(work, sized(size)) for _ in range(2)))
+    large = sized(FACTOR * size)
+    ratio = _seconds(work, large) / small
+    for _ in range(2):
+        if ratio <= LINEAR:
+            break
+        ratio = min(ratio, _seconds(work, large) / small)
+    return ratio
+
+
+def _seconds(work: Callable[[Any], object], given: Any) -> float:
+    gc.disable()
+    try:
+        started = time.process_time()
+        work(given)
+        return time.process_time() - started
+    finally:
+        gc.enable()
