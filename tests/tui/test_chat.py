@@ -23,9 +23,10 @@ from tests.tui.fakes import (
 )
 from yourtool import __version__
 from yourtool.config import Mode
+from yourtool.deltas import Notice
 from yourtool.errors import ConfigError, SessionBusyError
-from yourtool.events import LlmCallStarted
-from yourtool.messages import UsageExtra
+from yourtool.events import LlmCallStarted, RouteDecided
+from yourtool.messages import StopReason, UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.entry import Entry
@@ -302,6 +303,71 @@ async def test_what_waits_is_held_after_a_stop_until_enter(home, tmp_path):
         assert session.sent == ["one"]
         await press(pilot, "enter")
         await until(pilot, lambda: session.sent == ["one", "two"])
+
+
+REFUSED = RouteDecided(chosen_model=None, winner_index=-1, elapsed_ms=0.1, chain=())
+REFUSAL = [Notice(level="error", text="No model can take this turn."), ended(StopReason.ERROR)]
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        ([failed(), ended(StopReason.ERROR)], "the turn failed"),
+        ([REFUSED, *REFUSAL], "no model could take the turn"),
+    ],
+    ids=["failed", "not routed"],
+)
+async def test_a_failed_turn_holds_the_queue_and_says_why(home, tmp_path, end, why):
+    waiting = Waiting(*end)
+    session = FakeSession(waiting.script, [started("x"), *end], HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        for text in ("one", "two", "three", "four"):
+            await say(pilot, text)
+        waiting.gate.set()
+        await until(pilot, lambda: not app.chat.playing)
+        assert session.sent == ["one"]
+        assert len(app.chat.queue) == 3
+        shown = screen_text(app)
+        assert f"held, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
+        assert "3. four" in shown
+        await press(pilot, "ctrl+t")
+        await until(pilot, lambda: session.retries == 1 and not app.chat.playing)
+        assert len(app.chat.queue) == 3
+        await press(pilot, "ctrl+t")
+        await until(pilot, lambda: session.sent == ["one", "two", "three", "four"])
+
+
+async def test_a_new_prompt_that_succeeds_lets_the_queue_go_on(home, tmp_path):
+    waiting = Waiting(REFUSED, *REFUSAL)
+    session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await say(pilot, "two")
+        waiting.gate.set()
+        await until(pilot, lambda: app.chat.queue.held and not app.chat.playing)
+        await say(pilot, "another")
+        await until(pilot, lambda: session.sent == ["one", "another", "two"])
+
+
+async def test_a_queued_command_that_cannot_be_obeyed_holds_what_follows_it(home, session):
+    runtime, gate = FakeRuntime(home, session), asyncio.Event()
+
+    async def opens():
+        await gate.wait()
+        return runtime
+
+    app = YourtoolApp(opens)
+    async with app.run_test() as pilot:
+        await say(pilot, "/model nobody ")
+        await say(pilot, "for that model only")
+        gate.set()
+        await until(pilot, lambda: app.chat.queue.held)
+        assert session.sent == []
+        assert "held, a command failed" in screen_text(app)
 
 
 async def test_commands_that_need_the_turn_to_be_over_keep_their_text(home, tmp_path):

@@ -269,7 +269,7 @@ class Session:
         self, message: Message | None, addressed: Addressed
     ) -> AsyncGenerator[Event, None]:
         interrupt = self._interrupt = Interrupt()
-        record = self._record
+        record, self.budget.reached = self._record, None
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact

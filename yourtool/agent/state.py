@@ -21,7 +21,7 @@ from yourtool.events import (
     TurnCompleted,
     TurnStarted,
 )
-from yourtool.messages import Audience, Message, Role
+from yourtool.messages import Audience, Message, Role, StopReason
 from yourtool.routing.router import Failure, Slot
 
 _TOO_MUCH = frozenset(
@@ -56,6 +56,8 @@ class State:
         """The model that the last turn was addressed to (`@alias`), until another is chosen."""
         self.last_error: LlmCallFailed | None = None
         """Why the last turn failed; None after a turn that did not."""
+        self.failed = False
+        """Whether the last turn failed, or no model could take it."""
         self.cost_usd = Decimal(0)
         self.unpriced = False
         """Some request of the session has no known price, so `cost_usd` is too low."""
@@ -108,7 +110,7 @@ class State:
             case SessionModelSelected(model=model):
                 self.model, self.pending_model, self.addressed = model, None, None
             case TurnStarted(message=message):
-                self.open_turn, self.last_error = fact, None
+                self.open_turn, self.last_error, self.failed = fact, None, False
                 self.turn_count += 1
                 self._begin(message)
             case RouteDecided():
@@ -118,7 +120,7 @@ class State:
             case LlmCallCompleted():
                 self._book(fact)
             case LlmCallFailed(message=message):
-                self.last_error = fact
+                self.last_error, self.failed = fact, True
                 self._add(message)
                 self.made_room = self._make_room(fact)
             case ShellRan(message=message):
@@ -126,7 +128,10 @@ class State:
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)
                 self._add(message)
-            case TurnCompleted() | TurnCancelled():
+            case TurnCompleted(stop_reason=reason):
+                self.open_turn = None
+                self.failed = self.failed or reason is StopReason.ERROR
+            case TurnCancelled():
                 self.open_turn = None
             case _:
                 pass
@@ -158,7 +163,7 @@ class State:
         return None
 
     def _book(self, fact: LlmCallCompleted) -> None:
-        self.last_error = None
+        self.last_error, self.failed = None, False
         self.cost_usd += fact.cost_usd
         extra = fact.message.metadata.usage_extra
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)

@@ -150,7 +150,7 @@ class ChatScreen(TurnScreen):
         """Ctrl+T: the failed turn again."""
         if self.session is None or self.playing:
             return
-        if self.session.state.last_error is None:
+        if not self.session.state.failed:
             self.note("info", "Nothing failed; `/retry` tries the last turn again all the same.")
         else:
             self.turn = self.play(self.session.retry())

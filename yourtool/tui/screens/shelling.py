@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands import ShellLine, parse
-from yourtool.events import Event, ShellRan, TurnCancelled
+from yourtool.events import Event
 from yourtool.tui.attached import Attached
 from yourtool.tui.drafts import Draft
 
@@ -24,13 +24,6 @@ def begun(session: "Session", draft: Draft, attached: Attached) -> AsyncGenerato
         return session.run_shell(line.command, shared=line.shared)
     said = draft.full
     return session.send(attached.take(said[1:] if said.startswith("\\!") else said))
-
-
-def was_stopped(event: Event) -> bool:
-    """Whether an event tells that the user stopped a turn or a command."""
-    return isinstance(event, TurnCancelled) or (
-        isinstance(event, ShellRan) and event.exit_code is None
-    )
 
 
 def shell_hint(text: str) -> str:

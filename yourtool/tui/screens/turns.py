@@ -25,7 +25,8 @@ from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.reports import spent
-from yourtool.tui.screens.shelling import begun, shell_hint, was_stopped
+from yourtool.tui.screens.holding import COMMAND_FAILED, FAULT, NOT_SENT, stopped, trouble
+from yourtool.tui.screens.shelling import begun, shell_hint
 from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
 from yourtool.tui.widgets.completion import Completion
 from yourtool.tui.widgets.consent import Consent
@@ -181,7 +182,7 @@ class TurnScreen(Screen[None]):
         draft = sent.draft
         if not draft.full.strip():
             if self.queue.held and not self.playing:
-                self.queue.hold(False)
+                self.queue.go_on()
                 self.send_next()
             return
         parsed = parse(draft.text)
@@ -226,12 +227,14 @@ class TurnScreen(Screen[None]):
 
     @work(group="command")
     async def obey(self, invocation: Invocation, draft: Draft) -> None:
-        """Run a slash command; its text comes back if it could not be obeyed."""
+        """Run a slash command; its text comes back if it fails, and what waits behind it waits."""
         try:
             await self.do(invocation)
         except YourtoolError as error:
             self.note("error", str(error))
             self._give_back(draft)
+            if not self.playing and not self.queue.held:
+                self.queue.hold(COMMAND_FAILED)
         except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
             self._report_fault()
         self.refresh_status()
@@ -243,8 +246,7 @@ class TurnScreen(Screen[None]):
     async def play(self, events: AsyncGenerator[Event, None], draft: Draft | None = None) -> None:
         """Show everything that happens until it is over, then go on with what waits."""
         self._turn_began()
-        held = False
-        started = False
+        held, started = "", False
         last: type[Event] | None = None
         show = self.transcript.show  # looked up once: a reply has thousands of events
         try:
@@ -252,7 +254,7 @@ class TurnScreen(Screen[None]):
                 paused = self.clock()
                 async for event in events:
                     started = True
-                    held = held or was_stopped(event)
+                    held = stopped(event) or held
                     show(event)
                     kind = type(event)
                     if isinstance(event, _TOLD) or (kind is not last and kind in _ARRIVING):
@@ -262,18 +264,19 @@ class TurnScreen(Screen[None]):
                         await asyncio.sleep(0)
                         paused = self.clock()
         except YourtoolError as error:
-            held = True
+            held = NOT_SENT
             self.note("error", str(error))
             if draft is not None and not started:
                 self.attached.put_back()
                 self._give_back(draft)
         except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
-            held = True
+            held = FAULT
             self._report_fault()
         self._turn_ended()
         self.post_message(self.Wanted("the turn is over"))
         assert self.session is not None, "a turn is a session's"
-        self.queue.hold(held or self.session.state.last_error is not None)
+        why = held or trouble(self.session)
+        self.queue.hold(why, can_retry=self.session.state.failed)
         self.send_next()
 
     def stop(self) -> None:
@@ -387,7 +390,7 @@ class TurnScreen(Screen[None]):
     def _give_back(self, draft: Draft) -> None:
         if self.prompt.text:
             self.queue.add(draft, first=True)
-            self.queue.hold(True)
+            self.queue.hold(NOT_SENT)
         else:
             self.prompt.load(draft, selected=True)
 

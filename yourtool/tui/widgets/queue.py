@@ -34,23 +34,34 @@ class Queue(Block):
     def __init__(self) -> None:
         super().__init__()
         self.drafts: list[Draft] = []
-        self.held = False
-        """Nothing is sent from here until the user says so."""
+        self.held = ""
+        """Why nothing is sent from here until the user acts; empty: it is sent in turn."""
+        self.can_retry = False
+        """Whether a retry is one of the ways to go on."""
 
     def __len__(self) -> int:
         return len(self.drafts)
 
     def rows(self, width: int) -> list[Content]:
         """Draw the first lines of the waiting messages, the next one first."""
-        head = "held: Enter sends, Up edits" if self.held else "queued: Up edits, Ctrl+X drops"
         more = len(self.drafts) - ROWS
-        rows = [head if more <= 0 else f"{head} (and {more} more)"]
+        head = self._head(width)
+        rows = head if more <= 0 else [*head[:-1], f"{head[-1]} (and {more} more)"]
         rows += [f"{at}. {printable(_first_line(d))}" for at, d in enumerate(self.drafts[:ROWS], 1)]
         return [Content(row).truncate(width, ellipsis=True) for row in rows]
 
+    def _head(self, width: int) -> list[str]:
+        """Return what can be done, and why it must be: in two rows where one is too narrow."""
+        if not self.held:
+            return ["queued: Up edits, Ctrl+X drops"]
+        keys = "Enter sends, Up edits" + (", Ctrl+T retries" if self.can_retry else "")
+        line = f"held, {self.held}: {keys}"
+        return [line] if len(line) <= width else [f"held: {self.held}", keys]
+
     def on_click(self, event: events.Click) -> None:
         """Say which message was clicked."""
-        if 0 <= (at := event.y - 1) < min(len(self.drafts), ROWS):
+        heads = len(self._head(max(1, self.content_size.width)))
+        if 0 <= (at := event.y - heads) < min(len(self.drafts), ROWS):
             self.post_message(self.Chosen(at))
 
     def add(self, draft: Draft, *, first: bool = False) -> None:
@@ -66,13 +77,17 @@ class Queue(Block):
         self._changed()
         return draft
 
-    def hold(self, held: bool) -> None:
-        """Stop, or go on, sending by itself."""
-        self.held = held
+    def hold(self, why: str, *, can_retry: bool = False) -> None:
+        """Stop sending in turn for a reason."""
+        self.held, self.can_retry = why, can_retry
         self._changed()
 
+    def go_on(self) -> None:
+        """Send in turn again."""
+        self.hold("")
+
     def _changed(self) -> None:
-        self.held = self.held and bool(self.drafts)
+        self.held = self.held if self.drafts else ""
         self.set_class(bool(self.drafts), "-filled")
         self.changed()
 
