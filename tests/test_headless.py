@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from yourtool.agent.runtime import RunOptions
 from yourtool.config import config_file
 from yourtool.deltas import Notice, RetryScheduled, TextDelta
 from yourtool.effects import Confirmation, Verdict
 from yourtool.events import Event, TurnCancelled, TurnCompleted
-from yourtool.headless import Printer, deny, turn
+from yourtool.headless import Printer, Task, deny, run, turn
 from yourtool.messages import ContentBlock, StopReason, now
 from yourtool.outcome import Exit
 from yourtool.paths import resolve_paths
@@ -135,6 +136,51 @@ async def test_warnings_go_to_standard_error_in_every_format():
         talk = Talk(Notice(level="warning", text="careful"), Notice(level="info", text="quiet"))
         await turn(talk, "go", Printer(output, io.StringIO(), err))
         assert err.getvalue() == "yourtool: careful\n"
+
+
+def raising(fault: BaseException) -> Callable[[], None]:
+    def fail() -> None:
+        raise fault
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "fault", [RuntimeError("x"), RecursionError("x"), KeyError("x")], ids=lambda fault: repr(fault)
+)
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+async def test_a_bug_within_a_turn_leaves_a_whole_result_and_its_traceback_in_the_log(
+    output, fault, caplog
+):
+    out, err = io.StringIO(), io.StringIO()
+    printer = Printer(output, out, err)
+    log_file = Path("the.log")
+    result = await turn(Talk(delta("a"), raising(fault)), "go", printer, log_file)
+    printer.finish(result)
+    assert result.exit_code is Exit.FAILED
+    assert result.session_id == "sess_1"
+    assert result.error is not None and result.error.error_class == "internal"
+    assert "Traceback" not in out.getvalue() + err.getvalue()
+    assert "`the.log`" in err.getvalue()
+    if output != "text":
+        assert json.loads(out.getvalue().splitlines()[-1])["type"] == "result"
+    assert any(record.exc_info and record.exc_info[1] is fault for record in caplog.records)
+
+
+@pytest.mark.parametrize("fault", [SystemExit(7), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
+@pytest.mark.parametrize("output", ["json", "stream-json"])
+def test_whatever_ends_a_run_before_its_turn_leaves_a_result(output, fault, capsys):
+    class Broken(type(Path())):
+        def read_bytes(self) -> bytes:
+            raise fault
+
+    task = Task(prompt="go", output=output, schema=Broken("schema.json"))
+    code = run(resolve_paths(), RunOptions(workspace=Path("/")), task)
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    assert result["type"] == "result"
+    assert result["exit_code"] == code == (130 if isinstance(fault, KeyboardInterrupt) else 1)
+    assert "Traceback" not in captured.err
 
 
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])

@@ -6,11 +6,12 @@ would need consent is denied at once and listed.
 
 import asyncio
 import codecs
+import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeAlias
 
@@ -31,6 +32,8 @@ from yourtool.paths import Paths
 from yourtool.providers.requests.output_schema import closed
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
+
+_log = logging.getLogger(__name__)
 
 _ABOUT_THE_FILE = ("$schema", "$id", "$comment")
 """Keywords that demand nothing of an answer."""
@@ -53,6 +56,14 @@ class Budget(Protocol):
     """What headless reads of a session's limits."""
 
     reached: str | None
+
+
+class Closable(Protocol):
+    """A session or a runtime."""
+
+    async def close(self) -> None:
+        """Write the end and release what was held; idempotent."""
+        ...
 
 
 class Conversation(Protocol):
@@ -142,6 +153,10 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
         result = asyncio.run(_answer(paths, options, task, printer))
     except YourtoolError as error:
         result = failed_before(error)
+    except BaseException as error:  # noqa: BLE001 - the top level: a reader waits for the result
+        if not isinstance(error, KeyboardInterrupt):
+            _log.exception("the run failed")
+        result = failed_before(error, paths.log_file)
     printer.finish(result)
     if printer.abandoned:
         # Python flushes standard output once more on its way out.
@@ -159,31 +174,53 @@ async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printe
     said = (TextBlock(task.prompt), *(each.block for each in attached))
     content = said if attached else task.prompt
     runtime = await Runtime.open(paths, options)
-    try:
+    async with _closing(runtime, printer):
         for warning in runtime.warnings:
             printer.say(warning)
         session = await _open(runtime, task)
-        try:
-            return held_to(options.output_schema, await turn(session, content, printer))
-        finally:
-            await session.close()
-    finally:
-        await runtime.close()
+        async with _closing(session, printer):
+            result = await turn(session, content, printer, paths.log_file)
+            return held_to(options.output_schema, result)
 
 
 async def turn(
-    session: Conversation, content: str | tuple[ContentBlock, ...], printer: Printer
+    session: Conversation,
+    content: str | tuple[ContentBlock, ...],
+    printer: Printer,
+    log_file: Path | None = None,
 ) -> Result:
-    """Run one turn to its end, showing every event; SIGINT and SIGTERM stop it in order."""
+    """Run one turn to its end, showing every event; SIGINT and SIGTERM stop it in order.
+
+    An exception that ends it is part of the result, beside what was done and used until then.
+    """
     outcome = Outcome()
-    with _stopped_by_signals(session):
-        async with aclosing(session.send(content)) as events:
-            async for event in events:
-                outcome.take(event)
-                printer.show(event)
-                if printer.abandoned:
-                    session.cancel()
+    try:
+        with _stopped_by_signals(session):
+            async with aclosing(session.send(content)) as events:
+                async for event in events:
+                    outcome.take(event)
+                    printer.show(event)
+                    if printer.abandoned:
+                        session.cancel()
+    except YourtoolError as error:
+        outcome.fail(error)
+    except Exception as error:  # noqa: BLE001 - the top level: a reader waits for the result
+        _log.exception("the turn failed")
+        outcome.fail(error, log_file)
     return outcome.result(session.id, session.budget.reached)
+
+
+@asynccontextmanager
+async def _closing(opened: Closable, printer: Printer) -> AsyncGenerator[None, None]:
+    """Close a session or a runtime in the end; a failure to do so does not replace the result."""
+    try:
+        yield
+    finally:
+        try:
+            await opened.close()
+        except Exception as error:  # noqa: BLE001 - the top level: a reader waits for the result
+            _log.exception("closing failed")
+            printer.say(str(error) if isinstance(error, YourtoolError) else "closing failed")
 
 
 def read_schema(path: Path) -> dict[str, Any]:

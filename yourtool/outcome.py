@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import IntEnum
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -123,6 +124,7 @@ class Outcome:
         self._unpriced = 0
         self._reported: Decimal | None = None
         self._requests = 0
+        self._ended: tuple[Exit, Failure] | None = None
 
     def take(self, event: Event) -> None:
         """Take one more event into account."""
@@ -149,6 +151,10 @@ class Outcome:
                 self._complaints.append(text)
             case _:
                 pass
+
+    def fail(self, error: BaseException, log_file: Path | None = None) -> None:
+        """End the turn with an exception; a bug is described in `log_file`."""
+        self._ended = _ended_by(error, log_file)
 
     def result(self, session_id: str, limit: str | None = None) -> Result:
         """Return what the turn came to; `limit`: the hard limit that stopped it, in words."""
@@ -191,6 +197,8 @@ class Outcome:
         )
 
     def _verdict(self, limit: str | None) -> tuple[Exit, Failure | None]:
+        if self._ended is not None:
+            return self._ended
         if self._stop is StopReason.CANCELLED:
             return Exit.INTERRUPTED, Failure(error_class="cancelled", message="Interrupted.")
         if limit is not None:
@@ -216,11 +224,21 @@ class Outcome:
         return Exit.ANSWERED, None
 
 
-def failed_before(error: YourtoolError) -> Result:
+def failed_before(error: BaseException, log_file: Path | None = None) -> Result:
     """Return the result of a run that ended before its turn began."""
+    code, failure = _ended_by(error, log_file)
+    return Result(is_error=True, error=failure, exit_code=code)
+
+
+def _ended_by(error: BaseException, log_file: Path | None) -> tuple[Exit, Failure]:
+    if isinstance(error, KeyboardInterrupt):
+        return Exit.INTERRUPTED, Failure(error_class="cancelled", message="Interrupted.")
+    if not isinstance(error, YourtoolError):
+        where = f"; `{log_file}` has the details" if log_file else ""
+        return Exit.FAILED, Failure(error_class="internal", message=f"internal error{where}")
     code = exit_of(error)
     names = {Exit.USAGE: "usage", Exit.NO_MODEL: "routing_failed"}
-    failure = Failure(
+    return code, Failure(
         error_class=error.error_class
         if isinstance(error, AdapterError)
         else names.get(code, "other"),
@@ -228,7 +246,6 @@ def failed_before(error: YourtoolError) -> Result:
         message=str(error),
         retryable=code is Exit.RETRYABLE,
     )
-    return Result(is_error=True, error=failure, exit_code=code)
 
 
 def exit_of(error: YourtoolError) -> Exit:

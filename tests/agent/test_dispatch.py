@@ -306,6 +306,25 @@ async def test_a_bug_in_a_tool_is_an_error_result_without_its_traceback(bench, c
     assert "secret detail" in caplog.text
 
 
+@pytest.mark.parametrize("where", ["preview", "subject"])
+async def test_a_bug_in_a_tool_before_it_runs_is_an_error_result_too(bench, where, caplog):
+    def fail(*_):
+        raise KeyError("x")
+
+    async def preview(*_):
+        fail()
+
+    @tool(SideEffects.EXECUTE, **{where: preview if where == "preview" else fail})
+    async def broken(args: Nothing, context: ToolContext):
+        """Has a bug."""
+
+    between, [failed] = await outcome(bench, calls("broken"), tools=[broken])
+    assert between == ["tool.failed"]
+    assert failed.error_class == "execution_error"
+    assert "the log" in failed.error_message
+    assert any(record.exc_info for record in caplog.records)
+
+
 async def test_the_loop_answers_while_a_tool_blocks_in_its_thread(bench):
     """R-TOOL-12."""
     entered, leave = threading.Event(), threading.Event()

@@ -38,6 +38,7 @@ from yourtool.messages import (
     canonical_json,
     now,
 )
+from yourtool.permissions.rules import Subject
 from yourtool.text import storable
 from yourtool.tools.base import Tool, ToolContext
 
@@ -47,6 +48,9 @@ CANCEL_GRACE_SECONDS = 30.0
 """How long a stopped tool may take to clean up before it is abandoned."""
 _PARTIAL_KEPT = 4_000
 """Characters of a stopped tool's output that the model is given."""
+
+
+_BUG = "`{}` failed inside; its error is in the log. Try another way."
 
 
 async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[Event, None]:
@@ -120,12 +124,7 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
                 f" {broken.error}.{cut} Call it again with complete arguments.",
                 ToolFailure.VALIDATION_ERROR,
             )
-        call.args = call.tool.parse(block.input)
-        subjects = await turn.interrupt.guard(
-            asyncio.to_thread(subjects_of, call.tool, call.args, turn.around.workspace)
-        )
-        context = _context(call, turn)
-        call.preview = await turn.interrupt.guard(call.tool.preview(call.args, context))
+        subjects = await _prepare(call, call.tool, turn)
         ruling = turn.around.gate.judge(call.tool, subjects, call.preview)
         if ruling.verdict == "deny":
             raise ToolError(ruling.reason, ToolFailure.USER_DENIED)
@@ -149,6 +148,26 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
                 parent=call.parent,
             )
         yield await _fail(call, turn, error.failure, str(error))
+
+
+async def _prepare(call: Call, tool: Tool, turn: Turn) -> tuple[Subject, ...]:
+    """Read the arguments, make the preview, and return what permission rules compare.
+
+    Raises:
+        ToolError: the arguments are not valid, or the tool has a bug.
+    """
+    try:
+        call.args = args = tool.parse(call.block.input)
+        subjects = await turn.interrupt.guard(
+            asyncio.to_thread(subjects_of, tool, args, turn.around.workspace)
+        )
+        call.preview = await turn.interrupt.guard(tool.preview(args, _context(call, turn)))
+    except (ToolError, Interrupted):
+        raise
+    except Exception as fault:
+        _log.exception("tool %s failed before it ran", tool.name)
+        raise ToolError(_BUG.format(tool.name)) from fault
+    return subjects
 
 
 def _question(call: Call, turn: Turn, rule: str | None) -> Confirmation:
@@ -269,8 +288,7 @@ async def _run(
         finished = Finished(call, None, ToolFailure.TIMEOUT, words)
     except Exception:  # noqa: BLE001 - the tool boundary: a bug in a tool is an error result
         _log.exception("tool %s failed", name)
-        words = f"`{name}` failed inside; its error is in the log. Try another way."
-        finished = Finished(call, None, ToolFailure.EXECUTION_ERROR, words)
+        finished = Finished(call, None, ToolFailure.EXECUTION_ERROR, _BUG.format(name))
     happenings.put_nowait(finished)
 
 

@@ -1,0 +1,56 @@
+"""Whatever breaks a run of `-p`, its reader gets the result in the format asked for (R-CLI-02)."""
+
+import json
+import sqlite3
+
+import pytest
+
+from yourtool.paths import resolve_paths
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+SCRIPT = [[{"say": "I look."}, {"call": "list_dir", "input": {}}], [{"say": "Two cats."}]]
+FORMATS = ("text", "json", "stream-json")
+
+
+def break_store(event: str) -> None:
+    """Let the database refuse one kind of event."""
+    with sqlite3.connect(resolve_paths().database) as database:
+        database.execute(
+            f"CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.type = '{event}'"
+            " BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END"
+        )
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize(
+    "event", ["turn.started", "llm.call_completed", "tool.completed", "turn.completed"]
+)
+def test_a_store_that_fails_in_a_run_leaves_a_result_and_exit_code_1(line, event, output):
+    line.script([{"say": "fine"}])
+    assert line("-p", "hi")[0] == 0
+    break_store(event)
+    line.script(*SCRIPT)
+    code, out, err = line("-p", "how many?", "--output-format", output)
+    assert code == 1
+    assert "the disk is on fire" in err
+    if output == "text":
+        return
+    result = json.loads(out.splitlines()[-1])
+    assert (result["type"], result["exit_code"], result["is_error"]) == ("result", 1, True)
+    assert "the disk is on fire" in result["error"]["message"]
+    assert result["session_id"].startswith("sess_")
+    assert result["num_requests"] == {"turn.started": 0, "turn.completed": 2}.get(event, 1)
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_a_store_that_fails_after_the_answer_takes_nothing_from_it(line, output):
+    line.script([{"say": "fine"}])
+    assert line("-p", "hi")[0] == 0
+    break_store("session.ended")
+    line.script(*SCRIPT)
+    code, out, err = line("-p", "how many?", "--output-format", output)
+    assert code == 0
+    assert "the disk is on fire" in err
+    last = out.splitlines()[-1]
+    assert last == "Two cats." if output == "text" else json.loads(last)["result"] == "Two cats."
