@@ -21,14 +21,26 @@ async def settle(pilot: Pilot) -> None:
         await asyncio.sleep(FRAME)
 
 
+def send_key(pilot: Pilot, key: str) -> None:
+    """Press a key; it is handled some time later."""
+    name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+    character = key if len(key) == 1 else _CHARACTERS.get(key)
+    pressed = events.Key(name, character)
+    pressed.set_sender(pilot.app)
+    pilot.app._driver.send_message(pressed)
+
+
+async def burst(pilot: Pilot, *keys: str) -> None:
+    """Press keys faster than any of them can be handled."""
+    for key in keys:
+        send_key(pilot, key)
+    await settle(pilot)
+
+
 async def press(pilot: Pilot, *keys: str) -> None:
     """Press keys one after another, each after the one before arrived."""
     for key in keys:
-        name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
-        character = key if len(key) == 1 else _CHARACTERS.get(key)
-        pressed = events.Key(name, character)
-        pressed.set_sender(pilot.app)
-        pilot.app._driver.send_message(pressed)
+        send_key(pilot, key)
         await asyncio.sleep(0)
         await pilot._wait_for_screen()
     await settle(pilot)

@@ -165,7 +165,7 @@ async def test_the_clipboards_picture_goes_with_the_next_prompt(chat):
 async def test_a_file_that_is_dropped_becomes_an_offer_and_nothing_else(chat):
     pilot, session, _ = chat
     path = session.workspace / "cat.png"
-    pilot.app.chat.prompt.post_message(events.Paste(f"'{path}' "))
+    pilot.app.post_message(events.Paste(f"'{path}' "))
     await until(pilot, lambda: pilot.app.chat.prompt.text == f"/attach {path}")
     assert not pilot.app.chat.attached.names
     await press(pilot, "enter")

@@ -100,18 +100,20 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
             " set `TERM` to what it is, such as `xterm-256color`,"
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
-    config = load_config(paths)
-    app = _interface().YourtoolApp(
-        _runtime_opener(arguments, paths),
-        load_highlight=lambda: import_module("yourtool.tui.highlight").highlighter_of,
-        theme=config.theme,
-        resume=arguments.resume or None,
-        continue_last=arguments.proceed,
-        pick_session=arguments.resume == "",
-    )
-    if config.ui.ascii:
-        app.draw_plainly()
-    app.run()
+    with import_module("yourtool.tui.typeahead").type_ahead() as typed_ahead:
+        config = load_config(paths)
+        app = _interface().YourtoolApp(
+            _runtime_opener(arguments, paths),
+            load_highlight=lambda: import_module("yourtool.tui.highlight").highlighter_of,
+            theme=config.theme,
+            resume=arguments.resume or None,
+            continue_last=arguments.proceed,
+            pick_session=arguments.resume == "",
+        )
+        app.typed_ahead = typed_ahead
+        if config.ui.ascii:
+            app.draw_plainly()
+        app.run()
     return app.return_code or Exit.ANSWERED
 
 

@@ -71,6 +71,8 @@ class YourtoolApp(App[None]):
         self._last_filters: list[LineFilter] = [Sanitise()]
         if self.no_color:
             self._last_filters.append(Colourless())
+        self.typed_ahead = b""
+        """Bytes that were typed before the app runs; set before it does."""
         self._leaving = False
         self._code = 0
         self.runtime: Runtime | None = None
@@ -100,6 +102,12 @@ class YourtoolApp(App[None]):
         self._tell_terminal(titled(Path.cwd().name, os.environ))
         self.call_after_refresh(self._open)
 
+    @on(events.DescendantFocus)
+    def read_keys(self) -> None:
+        """Read what is typed, from the first time that something has the focus."""
+        if isinstance(self._driver, OutputDriver):
+            self._driver.listen(self.typed_ahead)
+
     @on(TurnScreen.Wanted)
     def call_user(self, wanted: TurnScreen.Wanted) -> None:
         """Ring where the user looks elsewhere."""
@@ -112,10 +120,30 @@ class YourtoolApp(App[None]):
             isinstance(event, events.Key | events.Paste)
             and not event.is_forwarded
             and self.chat.is_mounted
-            and self.chat.consent.intercept(event)
         ):
-            return
+            self.app_focus = True
+            if self.chat.consent.intercept(event):
+                return
+            if self.focused is self.chat.prompt:
+                await self._press(event)
+                return
         await super().on_event(event)
+
+    async def _press(self, event: events.Key | events.Paste) -> None:
+        """Let a key that was pressed in the prompt do all that it does before the next one.
+
+        The toolkit puts printable keys into a queue of the widget, and looks for the bindings of
+        others once they have bubbled from there to the app, so quick keys overtake one another.
+        """
+        prompt = self.chat.prompt
+        if isinstance(event, events.Paste):
+            prompt.paste(event.text)
+        elif await self._check_bindings(event.key, priority=True):
+            return
+        elif event.is_printable and event.character is not None:
+            prompt.insert_typed(event.character)
+        else:
+            await self._check_bindings(event.key)
 
     async def action_quit(self) -> None:
         """Leave: stop the turn, let it write its end, close, restore the terminal."""

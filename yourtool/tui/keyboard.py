@@ -63,12 +63,16 @@ def read_keys(
     feed: Callable[[str], Iterable[T]],
     tick: Callable[[], Iterable[T]],
     is_over: Callable[[], bool],
+    typed_ahead: bytes = b"",
 ) -> Iterable[T]:
     """Yield what `feed` makes of what is typed, and `tick` of time that passes, until it is over.
 
-    Bytes that are no UTF-8 are replaced. It is over, too, when the terminal is gone.
+    `typed_ahead` was read before, and may end inside of a character or a sequence. Bytes that are
+    not UTF-8 are replaced. It is over, too, when the terminal is gone.
     """
     decode, pastes = getincrementaldecoder("utf-8")("replace").decode, Pastes()
+    if text := pastes(decode(typed_ahead)):
+        yield from feed(text)
     with selectors.DefaultSelector() as selector:
         selector.register(terminal, selectors.EVENT_READ)
         while not is_over():

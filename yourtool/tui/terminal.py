@@ -6,6 +6,7 @@ https://iterm2.com/documentation-escape-codes.html (OSC 9).
 
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,11 +29,28 @@ class OutputDriver(LinuxDriver):
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
             self._file = sys.__stdout__
         self._asleep = False
+        self._listening = threading.Event()
+        self._typed_ahead = b""
+
+    def listen(self, typed_ahead: bytes) -> None:
+        """Begin to read keys, after those typed ahead: there is a widget that takes them."""
+        if not self._listening.is_set():
+            self._typed_ahead = typed_ahead
+            self._listening.set()
 
     def run_input_thread(self) -> None:
-        """Read keys and pastes until the program ends."""
+        """Read keys and pastes until the program ends.
+
+        The terminal buffers them until `listen` is called. The toolkit drops keys that no widget
+        has the focus for.
+        """
+        while not self._listening.wait(0.05):
+            if self.exit_event.is_set():
+                return
         parser = XTermParser(self._debug)
-        for event in read_keys(self.fileno, parser.feed, parser.tick, self.exit_event.is_set):
+        typed_ahead, self._typed_ahead = self._typed_ahead, b""
+        is_over = self.exit_event.is_set
+        for event in read_keys(self.fileno, parser.feed, parser.tick, is_over, typed_ahead):
             self.process_message(event)
 
     def _sigtstp_application(self, *arguments: Any) -> None:

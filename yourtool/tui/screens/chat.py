@@ -3,9 +3,11 @@
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Literal
 
 from textual import on, work
 from textual.actions import SkipAction
+from textual.app import ComposeResult
 from textual.widgets import TextArea
 
 from yourtool.agent.commands import Invocation
@@ -17,8 +19,12 @@ from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
 from yourtool.tui.screens.verbs import VERBS, set_mode
 from yourtool.tui.terminal import can_be_woken
+from yourtool.tui.widgets.banner import Banner, Greeting
+from yourtool.tui.widgets.completion import Completion
+from yourtool.tui.widgets.consent import Consent
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
+from yourtool.tui.widgets.status import StatusLine
 from yourtool.tui.widgets.transcript import Transcript
 
 LEAVE_SECONDS = 2
@@ -36,23 +42,33 @@ class ChatScreen(TurnScreen):
         self._last_interrupt = -float(LEAVE_SECONDS)
         self._listing = False
 
+    def compose(self) -> ComposeResult:
+        """Lay out from the oldest words to the newest."""
+        completion = Completion()
+        prompt, status = Prompt(self.completer, completion, self), StatusLine()
+        yield Greeting(status)
+        yield Transcript()
+        yield Banner()
+        yield Queue()
+        yield Consent(prompt, self.clock)
+        yield completion
+        yield prompt
+        yield status
+
     async def do(self, invocation: Invocation) -> None:
         """Run a slash command."""
         await VERBS[invocation.command.name](self, invocation.argument)
 
     # ── messages of the parts ───────────────────────────────────────────────────────────────────
 
-    @on(Prompt.Recall)
-    def recall(self, recall: Prompt.Recall) -> None:
+    def recall(self, step: Literal[-1, 1]) -> None:
         """Bring back what waits, or what was sent before."""
-        if recall.step < 0 and not self.prompt.text and len(self.queue):
+        if step < 0 and not self.prompt.text and len(self.queue):
             self._pull_back(-1)
         elif self.history is not None:
-            step = (
-                self.history.older(self.prompt.draft) if recall.step < 0 else self.history.newer()
-            )
-            if step is not None:
-                self.prompt.load(step)
+            draft = self.history.older(self.prompt.draft) if step < 0 else self.history.newer()
+            if draft is not None:
+                self.prompt.load(draft)
 
     @on(Queue.Chosen)
     def edit_queued(self, chosen: Queue.Chosen) -> None:
@@ -66,7 +82,6 @@ class ChatScreen(TurnScreen):
         if self.history is not None:
             self.history.keep_draft(self.prompt.draft)
 
-    @on(Prompt.TabPressed)
     def leave_prompt(self) -> None:
         """Let the open question have the keys, or else the transcript."""
         if self.consent.question is None:
@@ -153,7 +168,7 @@ class ChatScreen(TurnScreen):
         if not self.session.state.failed:
             self.note("info", "Nothing failed; `/retry` tries the last turn again all the same.")
         else:
-            self.turn = self.play(self.session.retry())
+            self.begin(self.session.retry())
 
     def action_unqueue(self) -> None:
         """Ctrl+X: forget the last waiting message."""

@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal
 
-from textual import getters, on, work
-from textual.app import ComposeResult
+from textual import getters, work
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -27,8 +26,7 @@ from yourtool.tui.history import History
 from yourtool.tui.reports import spent
 from yourtool.tui.screens.holding import COMMAND_FAILED, FAULT, NOT_SENT, stopped, trouble
 from yourtool.tui.screens.shelling import begun, shell_hint
-from yourtool.tui.widgets.banner import MODE_WORDS, Banner, Greeting
-from yourtool.tui.widgets.completion import Completion
+from yourtool.tui.widgets.banner import MODE_WORDS, Banner
 from yourtool.tui.widgets.consent import Consent
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
@@ -98,24 +96,11 @@ class TurnScreen(Screen[None]):
         """The last turn, running or over."""
         self.clock = clock
         self._began = 0.0
-        self._stopping = False
+        self._stopping = self._obeying = False
         self._ticker: Timer | None = None
         self._branch = ""
         self._meant_as_text = ""
         self._hint = HINT
-
-    def compose(self) -> ComposeResult:
-        """Lay out from the oldest words to the newest."""
-        completion = Completion()
-        prompt, status = Prompt(self.completer, completion), StatusLine()
-        yield Greeting(status)
-        yield Transcript()
-        yield Banner()
-        yield Queue()
-        yield Consent(prompt, self.clock)
-        yield completion
-        yield prompt
-        yield status
 
     def on_mount(self) -> None:
         """Say what can be done, before anything is loaded."""
@@ -176,10 +161,8 @@ class TurnScreen(Screen[None]):
 
     # ── what the user sends ─────────────────────────────────────────────────────────────────────
 
-    @on(Prompt.Sent)
-    def take(self, sent: Prompt.Sent) -> None:
-        """Obey or send what the prompt holds; it keeps what can be neither."""
-        draft = sent.draft
+    def take(self, draft: Draft) -> None:
+        """Obey or send what the prompt holds, after the command before it is done."""
         if not draft.full.strip():
             if self.queue.held and not self.playing:
                 self.queue.go_on()
@@ -193,12 +176,16 @@ class TurnScreen(Screen[None]):
             self.note("warning", f"`/{parsed.command.name}` waits for the turn: Esc stops it.")
             return
         self._remember(draft, parsed)
-        self.prompt.let_go(draft)
-        if isinstance(parsed, Invocation) and (
-            self.session is not None or not parsed.command.needs_session
+        self.prompt.load(Draft())
+        if (
+            isinstance(parsed, Invocation)
+            and not self._obeying
+            and (self.session is not None or not parsed.command.needs_session)
         ):
-            self.obey(parsed, draft)
-        elif self.session is None or self.playing or (len(self.queue) and not self.queue.held):
+            self._begin_to_obey(parsed, draft)
+        elif (self.session is None or self.playing or self._obeying) or (
+            len(self.queue) and not self.queue.held
+        ):
             self.queue.add(draft)
             self.refresh_status()
         else:
@@ -207,16 +194,21 @@ class TurnScreen(Screen[None]):
     def send(self, draft: Draft) -> None:
         """Start a turn with a draft, or run the command line that it is."""
         assert self.session is not None, "nothing is sent before there is a session"
-        self.turn = self.play(begun(self.session, draft, self.attached), draft)
+        self.begin(begun(self.session, draft, self.attached), draft)
+
+    def begin(self, events: AsyncGenerator[Event, None], draft: Draft | None = None) -> None:
+        """Start a turn; the next key finds it running."""
+        self.playing = True
+        self.turn = self.play(events, draft)
 
     def send_next(self) -> None:
         """Go on with what waits, unless it is held."""
-        if self.playing or self.session is None or self.queue.held:
+        if self.session is None or self.playing or self._obeying or self.queue.held:
             return
         if (draft := self.queue.take()) is not None:
             parsed = parse(draft.text)
             if isinstance(parsed, Invocation):
-                self.obey(parsed, draft)
+                self._begin_to_obey(parsed, draft)
             else:
                 self.send(draft)
         self.refresh_status()
@@ -224,6 +216,10 @@ class TurnScreen(Screen[None]):
     async def do(self, invocation: Invocation) -> None:
         """Run a slash command; the screen that knows them all says how."""
         raise NotImplementedError
+
+    def _begin_to_obey(self, invocation: Invocation, draft: Draft) -> None:
+        self._obeying = True
+        self.obey(invocation, draft)
 
     @work(group="command")
     async def obey(self, invocation: Invocation, draft: Draft) -> None:
@@ -237,6 +233,8 @@ class TurnScreen(Screen[None]):
                 self.queue.hold(COMMAND_FAILED)
         except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
             self._report_fault()
+        finally:
+            self._obeying = False
         self.refresh_status()
         self.send_next()
 

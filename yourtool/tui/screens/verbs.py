@@ -164,13 +164,13 @@ async def enter_key(chat: TurnScreen, argument: str) -> None:
 async def retry_turn(chat: TurnScreen, _argument: str) -> None:
     """`/retry`"""
     _, session = opened(chat)
-    chat.turn = chat.play(session.retry())
+    chat.begin(session.retry())
 
 
 async def continue_reply(chat: TurnScreen, _argument: str) -> None:
     """`/continue`: for a reply that hit its length limit."""
     _, session = opened(chat)
-    chat.turn = chat.play(session.send(GO_ON))
+    chat.begin(session.send(GO_ON))
 
 
 async def choose_theme(chat: TurnScreen, argument: str) -> None:

@@ -1,8 +1,7 @@
 """The prompt: several lines of text, with folded pastes, recall and completion."""
 
-from typing import Literal
+from typing import Literal, Protocol
 
-from textual import events
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import TextArea
@@ -17,9 +16,27 @@ from yourtool.tui.widgets.completion import Completion
 DRAFT_SECONDS = 0.3
 
 
+class PromptOwner(Protocol):
+    """Decides what the keys do that the prompt does not handle itself.
+
+    These are calls rather than messages: a message waits in a queue while the next key is handled.
+    """
+
+    def take(self, draft: Draft) -> None:
+        """Enter was pressed on a draft, which may be empty; `drop` what is taken."""
+        ...
+
+    def recall(self, step: Literal[-1, 1]) -> None:
+        """The cursor would leave the text: -1 asks for something older, 1 for newer."""
+        ...
+
+    def leave_prompt(self) -> None:
+        """Tab was pressed with nothing to complete."""
+        ...
+
+
 class Prompt(TextArea):
-    """Where the user writes. It decides nothing: what is sent, and where a recall comes from, is
-    up to whoever receives its messages."""
+    """Where the user writes."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -37,49 +54,30 @@ class Prompt(TextArea):
     """
     BINDINGS = bindings("prompt")  # pyright: ignore[reportAssignmentType] - a list of Binding is one of BindingType
 
-    class Sent(Message):
-        """Enter was pressed on a draft, which may be empty; the prompt still holds it."""
-
-        def __init__(self, draft: Draft) -> None:
-            super().__init__()
-            self.draft = draft
-
-    class Recall(Message):
-        """The cursor would leave the text: -1 asks for something older, 1 for newer."""
-
-        def __init__(self, step: Literal[-1, 1]) -> None:
-            super().__init__()
-            self.step = step
-
     class Paused(Message):
         """Nothing was typed for a moment, so the draft is worth keeping."""
 
     class FilesWanted(Message):
         """The user began to mention a file."""
 
-    class TabPressed(Message):
-        """Tab, with nothing to complete."""
-
-    def __init__(self, completer: Completer, completion: Completion) -> None:
+    def __init__(self, completer: Completer, completion: Completion, owner: PromptOwner) -> None:
         super().__init__(soft_wrap=True, highlight_cursor_line=False, placeholder="Say what to do")
         self.cursor_blink = False
+        self._owner = owner
         self._completer = completer
         self._completion = completion
+        self._offered_for = ""
+        """The text before the cursor when the list of completions was last opened or closed."""
         self._pastes: tuple[str, ...] = ()
         self._pause: Timer | None = None
 
-    async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.prevent_default()  # the text area would take it as a new line
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.prevent_default()
-        event.stop()
-        self.paste(event.text)
+    def insert_typed(self, character: str) -> None:
+        """Insert a character that was typed."""
+        self._replace_via_keyboard(character, *self.selection)
 
     def on_text_area_changed(self) -> None:
         """Offer what fits, and let the draft be kept once typing pauses."""
-        self.offer()
+        self._refresh_offers()
         if self._pause is not None:
             self._pause.stop()
         self._pause = self.set_timer(DRAFT_SECONDS, lambda: self.post_message(self.Paused()))
@@ -101,11 +99,6 @@ class Prompt(TextArea):
             self.select_all()
         self._completion.open(None)
 
-    def let_go(self, draft: Draft) -> None:
-        """Drop a draft that was taken; what was typed after it was sent stays."""
-        rest = self.text.removeprefix(draft.text)
-        self.load(Draft(rest, self._pastes if rest else ()))
-
     def paste(self, text: str) -> None:
         """Insert text that was not typed; folded when it is long or could not be shown as it is."""
         text = storable(line_feeds(text))
@@ -124,7 +117,7 @@ class Prompt(TextArea):
 
     def offer(self) -> None:
         """Open or close the list of completions according to the word at the cursor."""
-        before = self._before_cursor()
+        before = self._offered_for = self._before_cursor()
         offers = self._completer.offers(before) if self.selection.is_empty else None
         if self._completer.wants_files(before):
             self.post_message(self.FilesWanted())
@@ -132,6 +125,7 @@ class Prompt(TextArea):
 
     def action_send(self) -> None:
         """Send, or take the completion, or begin a new line after a backslash."""
+        self._refresh_offers()
         before = self._before_cursor()
         if (chosen := self._completion.chosen) is not None and self._completion.offers is not None:
             word = before[self._completion.offers.start :]
@@ -145,7 +139,7 @@ class Prompt(TextArea):
             self.type("\n")
             return
         self._completion.open(None)
-        self.post_message(self.Sent(self.draft))
+        self._owner.take(self.draft)
 
     def action_newline(self) -> None:
         """Begin a new line."""
@@ -153,29 +147,32 @@ class Prompt(TextArea):
 
     def action_complete(self) -> None:
         """Take the completion that is chosen."""
+        self._refresh_offers()
         if self._completion.chosen is None:
-            self.post_message(self.TabPressed())
+            self._owner.leave_prompt()
         else:
             self._take()
 
     def action_older(self) -> None:
         """Move up: in the list, in the text, or out of it."""
+        self._refresh_offers()
         if self._completion.chosen is not None:
             self._completion.move(-1)
         elif self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
             self.action_cursor_up()
         else:
-            self.post_message(self.Recall(-1))
+            self._owner.recall(-1)
 
     def action_newer(self) -> None:
         """Move down: in the list, in the text, or out of it."""
+        self._refresh_offers()
         last = self.wrapped_document.location_to_offset(self.document.end).y
         if self._completion.chosen is not None:
             self._completion.move(1)
         elif self.wrapped_document.location_to_offset(self.cursor_location).y < last:
             self.action_cursor_down()
         else:
-            self.post_message(self.Recall(1))
+            self._owner.recall(1)
 
     def action_delete_left(self) -> None:
         """Delete a character, or the whole chip of a folded paste."""
@@ -191,6 +188,11 @@ class Prompt(TextArea):
         was_open = self._completion.chosen is not None
         self._completion.open(None)
         return was_open
+
+    def _refresh_offers(self) -> None:
+        """Offer what fits, unless that was done before: the user may have closed the list."""
+        if self._before_cursor() != self._offered_for:
+            self.offer()
 
     def _before_cursor(self) -> str:
         return self.document.get_text_range((0, 0), self.cursor_location)

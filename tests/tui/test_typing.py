@@ -1,0 +1,153 @@
+"""One key press does one thing, in order, however quickly keys follow one another."""
+
+import random
+
+import pytest
+from textual import events
+
+from tests.tui.driving import burst, press, say, settle, until
+from tests.tui.fakes import GPT, FakeRuntime, FakeSession, turn
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import Draft
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def session(tmp_path):
+    return FakeSession(turn("hello", "Hello to you."), workspace=tmp_path / "work")
+
+
+@pytest.fixture
+def app(home, session):
+    runtime = FakeRuntime(home, session)
+
+    async def opens():
+        return runtime
+
+    return YourtoolApp(opens)
+
+
+async def all_sent(pilot):
+    chat = pilot.app.chat
+    await until(pilot, lambda: not chat.playing and not len(chat.queue))
+    await settle(pilot)
+
+
+async def test_enter_twice_at_once_sends_one_message(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *"first", "enter", "enter")
+        await all_sent(pilot)
+        assert session.sent == ["first"]
+        assert app.chat.prompt.text == ""
+
+
+async def test_two_messages_typed_at_once_stay_two(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *"first", "enter", *"second", "enter", *"third")
+        await all_sent(pilot)
+        assert session.sent == ["first", "second"]
+        assert app.chat.prompt.text == "third"
+
+
+async def test_a_paste_between_keys_stays_between_them(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for event in (
+            events.Key("a", "a"),
+            events.Paste("pas\nted"),
+            events.Key("b", "b"),
+            events.Key("enter", "\r"),
+            events.Paste("more"),
+        ):
+            app._driver.send_message(event)
+        await all_sent(pilot)
+        assert session.sent == ["apas\ntedb"]
+        assert app.chat.prompt.text == "more"
+
+
+async def test_a_recalled_prompt_that_is_sent_at_once_is_the_recalled_one(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for text in ("one", "two"):
+            await say(pilot, text)
+            await all_sent(pilot)
+        await burst(pilot, "up", "up", "enter", "x")
+        await all_sent(pilot)
+        assert session.sent == ["one", "two", "one"]
+        assert app.chat.prompt.text == "x"
+
+
+async def test_a_command_is_done_before_what_is_typed_after_it(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        models = []
+        send = session.send
+
+        def noted(content):
+            models.append(session.model.id)
+            return send(content)
+
+        session.send = noted
+        await burst(pilot, *f"/model {GPT.id}", "enter", *"hello", "enter")
+        await all_sent(pilot)
+        assert session.sent == ["hello"]
+        assert models == [GPT.id]
+
+
+async def test_enter_takes_what_the_list_offers_for_all_that_was_typed(app):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.chat.prompt.load(Draft())
+        await burst(pilot, *"/mode", "tab")
+        assert app.chat.prompt.text == "/mode "
+        await press(pilot, "ctrl+c")
+        await burst(pilot, *"/eff", "tab", *"hi", "tab")
+        assert app.chat.prompt.text == "/effort high"
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_keys_typed_at_once_do_what_they_do_one_by_one(app, session, seed):
+    chance = random.Random(seed)
+    edits = ["backspace", "left", "right", "home", "end", "delete"]
+    keys = [chance.choice([*"abcdefg", *edits, "enter"]) for _ in range(150)]
+    messages, left = typed(keys)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *keys)
+        await all_sent(pilot)
+        assert session.sent == messages
+        assert app.chat.prompt.text == left
+
+
+def typed(keys):
+    """What keys do to one line: the messages that were sent, and what is left in the prompt."""
+    messages, line, at = [], "", 0
+    for key in keys:
+        match key:
+            case "enter":
+                if line:
+                    messages.append(line)
+                    line, at = "", 0
+            case "backspace":
+                line, at = line[: max(0, at - 1)] + line[at:], max(0, at - 1)
+            case "delete":
+                line = line[:at] + line[at + 1 :]
+            case "left":
+                at = max(0, at - 1)
+            case "right":
+                at = min(len(line), at + 1)
+            case "home":
+                at = 0
+            case "end":
+                at = len(line)
+            case _:
+                line, at = line[:at] + key + line[at:], at + 1
+    return messages, line
