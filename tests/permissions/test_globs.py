@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.growth import LINEAR, growth
+from tests.doubling import LINEAR, growth
 from yourtool.permissions.globs import matches_glob
 
 

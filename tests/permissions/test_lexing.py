@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.growth import LINEAR, growth
+from tests.doubling import LINEAR, growth
 from yourtool.permissions.rules import Rule, RuleSet, plain_words
 
 RULES = RuleSet((Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm -rf /*)"),))

@@ -1,6 +1,7 @@
 import hypothesis.strategies as st
 from hypothesis import given
 
+from tests.doubling import LINEAR, growth
 from yourtool.agent.commands import COMMANDS
 from yourtool.models import EFFORTS
 from yourtool.tui.completer import Completer, best
@@ -97,3 +98,9 @@ def test_words_that_are_no_names_are_offered_first_and_never_completed_to_a_name
 
 def test_levels_and_modes_keep_their_own_order():
     assert labels(Completer().offers("/effort ")) == ["-", *EFFORTS]
+
+
+def test_a_query_of_repeated_letters_takes_time_in_proportion_to_the_names():
+    assert best("a" * 30 + "b", ["a" * 60]) == []
+    assert growth(lambda name: best("aaaaaaaaab", [name]), lambda size: "a" * size) < LINEAR
+    assert best("a" * 1_000_000, ["a" * 60]) == []

@@ -129,7 +129,7 @@ class _Parser(argparse.ArgumentParser):
         Raises:
             UsageError: always.
         """
-        if wrong := re.search(r"argument COMMAND: invalid choice: '(.*)' \(", message, re.DOTALL):
+        if wrong := re.match(r"argument COMMAND: invalid choice: '(.*)' \(", message, re.DOTALL):
             message = _no_command(wrong[1])
         raise UsageError(f"{message}\n`{self.prog} --help` shows what there is.")
 

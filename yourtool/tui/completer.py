@@ -12,6 +12,8 @@ from yourtool.models import EFFORTS
 MAX_OFFERS = 50
 _IN_ORDER = ("effort", "mode")
 """Kinds whose values have an order of their own."""
+_LONGEST_QUERY = 4096
+"""Characters of the longest path that an operating system takes."""
 
 
 class Candidate(Struct, frozen=True):
@@ -103,9 +105,9 @@ def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]
     if not query:
         return heapq.nsmallest(limit, names, key=lambda name: (name.count("/"), name))
     wanted = query.lower()
-    letters = re.compile(
-        "^[^\n]*?" + "[^\n]*?".join(re.escape(char) for char in wanted), re.MULTILINE
-    )
+    if len(wanted) > _LONGEST_QUERY:
+        return []
+    letters = re.compile(subsequence(wanted), re.MULTILINE)
     listed = list(names)
     text = "\n".join(listed)
     lowered = text.lower()
@@ -116,6 +118,14 @@ def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]
         end = lowered.find("\n", match.end())
         found.append(text[match.start() : end if end >= 0 else len(text)])
     return heapq.nsmallest(limit, found, key=lambda name: _distance(wanted, name.lower()))
+
+
+def subsequence(letters: str) -> str:
+    """Return a pattern for a line that holds the letters in order.
+
+    The first place of a letter is as good as any, so no place that was found is tried again.
+    """
+    return "^" + "".join(f"(?>[^\n]*?{re.escape(letter)})" for letter in letters)
 
 
 def _distance(query: str, name: str) -> tuple[bool, bool, bool, int, str]:

@@ -38,7 +38,9 @@ MESSAGE_LIMIT = 600
 """Characters of a provider's own words that are kept."""
 
 _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
-_TAGS = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_TAGS = re.compile(
+    r"<(?:script|style)\b(?:.*?</(?:script|style)>|.*)|<[^<>]*>", re.IGNORECASE | re.DOTALL
+)
 _OVERFLOW = re.compile(
     r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
     r"|context (?:length|window|size|limit)|context_length"
@@ -50,8 +52,8 @@ _OVERFLOW = re.compile(
 )
 _TOO_MANY = re.compile(r"tokens? .{0,40}exceed|exceeds? .{0,60}tokens?", re.IGNORECASE | re.DOTALL)
 _OF_OUTPUT = re.compile(
-    r"^(?:(?!prompt|input(?! should)|messages).)*"
-    r"(?:max(?:imum)?[ _](?:(?:new|output|completion)[ _])?|output |completion |budget_)tokens"
+    r"^(?>(?:(?!prompt|input(?! should)|messages).)*?"
+    r"(?:max(?:imum)?[ _](?:(?:new|output|completion)[ _])?|output |completion |budget_)tokens)"
     r".*exceed",
     re.IGNORECASE | re.DOTALL,
 )

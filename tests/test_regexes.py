@@ -1,0 +1,169 @@
+"""No regular expression of the package takes longer than its input is long."""
+
+import ast
+import importlib
+import re
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.regexes import attacks, overlaps, parse
+from yourtool.tui.completer import subsequence
+
+ROOT = Path(__file__).parents[1]
+SOURCES = {
+    path.relative_to(ROOT): path.read_text("utf-8")
+    for path in sorted((ROOT / "yourtool").rglob("*.py"))
+}
+COMPILE = "compile"
+METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+BUILT = {
+    "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
+    "yourtool/tools/edit.py: pattern": [r"a\r?\nb"],
+    "yourtool/tools/edit.py: f'(?={pattern})'": [r"(?=a\r?\nb)"],
+    "yourtool/tui/completer.py: subsequence(wanted)": [subsequence("aab")],
+}
+"""Patterns that are made at run time, by their place, with examples."""
+FOREIGN = {
+    "yourtool/tools/matcher.py: head[1:].decode('utf-8', 'surrogatepass')",  # a killable process
+    "yourtool/tools/search.py: args.pattern",
+    "yourtool/tools/schema.py: value",  # a schema that the user gave
+    "yourtool/tools/schema.py: pattern",
+}
+"""Patterns that others write."""
+LONGEST = 4_096
+QUICK = 0.01
+GROWTH = 24
+
+
+class Found(NamedTuple):
+    place: str
+    pattern: str
+    flags: int
+    methods: tuple[str, ...]
+
+
+def found_patterns():
+    for path, source in SOURCES.items():
+        tree = ast.parse(source)
+        if not any(map(is_call_of_re, ast.walk(tree))):
+            continue
+        module = importlib.import_module(".".join(path.with_suffix("").parts))
+        names = {
+            id(value): target.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign)
+            for target, value in assigned(node)
+        }
+        for node in ast.walk(tree):
+            if not is_call_of_re(node):
+                continue
+            place = f"{path.as_posix()}: {ast.unparse(node.args[0])}"
+            flags = flags_of(node, vars(module))
+            methods = used(names.get(id(node))) if node.func.attr == COMPILE else (node.func.attr,)
+            if place in FOREIGN or "tui/markdown" in place:
+                continue
+            for pattern in BUILT.get(place) or [value_of(node.args[0], vars(module))]:
+                yield Found(f"{path.as_posix()}:{node.lineno}", pattern, flags, methods)
+
+
+def assigned(node):
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            yield target, node.value
+        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            pairs = zip(target.elts, node.value.elts, strict=True)
+            yield from (pair for pair in pairs if isinstance(pair[0], ast.Name))
+
+
+def is_call_of_re(node):
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "re"
+        and node.func.attr in (COMPILE, *METHODS)
+    )
+
+
+def value_of(node, names):
+    return eval(compile(ast.Expression(node), "<pattern>", "eval"), dict(names))
+
+
+def flags_of(node, names):
+    last = node.args[-1]
+    given = [each.value for each in node.keywords if each.arg == "flags"]
+    if not given and len(node.args) > 1 and "re." in ast.unparse(last):
+        given = [last]
+    return int(value_of(given[0], names)) if given else 0
+
+
+def used(name):
+    if name is None:
+        return ("search", "fullmatch")
+    called = rf"\b{name}\.({'|'.join(METHODS)})\b"
+    methods = {found for source in SOURCES.values() for found in re.findall(called, source)}
+    return tuple(sorted(methods)) or ("search", "fullmatch")
+
+
+PATTERNS = list(found_patterns())
+
+
+def each_pattern():
+    return pytest.mark.parametrize("found", PATTERNS, ids=lambda found: found.place)
+
+
+def test_every_pattern_is_found():
+    assert len(PATTERNS) > 80
+    for source in SOURCES.values():
+        assert not re.search(r"^\s*from re import|import re as|\bfnmatch\b", source, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+b", "(?:a|b*)*c", r"\s+\s*x", "(?:a?b*)+b", r"(?:\w+ ?)+$", ".*.*x", "(a*)(a*)x"],
+)
+def test_the_checker_knows_an_ambiguous_repetition(pattern):
+    assert list(overlaps(parse(pattern)))
+
+
+@pytest.mark.parametrize("pattern", ["(?:[^/]*/)*x", r"(?:\*[ \t]*){3,}", r"\d+\.\d+", "(?:ab)+c*"])
+def test_the_checker_knows_a_repetition_that_is_not_ambiguous(pattern):
+    assert not list(overlaps(parse(pattern)))
+
+
+@each_pattern()
+def test_no_pattern_has_an_ambiguous_repetition(found):
+    assert not list(overlaps(parse(found.pattern, found.flags)))
+
+
+@each_pattern()
+def test_matching_takes_time_in_proportion_to_the_text(found):
+    pattern = re.compile(found.pattern, found.flags)
+    for method in found.methods:
+        for attack in attacks(parse(found.pattern, found.flags)):
+            assert slowdown(pattern, method, *attack) < GROWTH, (found.pattern, method, attack)
+
+
+def slowdown(pattern, method, beginning, unit, end):
+    """Return how much longer an input takes that is eight times as long, if it takes long."""
+    size = 64
+    while size <= LONGEST and seconds(pattern, method, beginning + unit * size + end) < QUICK:
+        size *= 4
+    if size > LONGEST:
+        return 1
+    short, long = (beginning + unit * (size // part) + end for part in (8, 1))
+    return min(seconds(pattern, method, long) / seconds(pattern, method, short) for _ in range(3))
+
+
+def seconds(pattern, method, text):
+    work = getattr(pattern, method)
+    arguments = ("", text) if method.startswith("sub") else (text,)
+    started = time.process_time()
+    outcome = work(*arguments)
+    if method == "finditer":
+        for _ in outcome:
+            pass
+    return time.process_time() - started
