@@ -20,6 +20,7 @@ from msgspec import Struct
 from yourtool.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.messages import Message, StopReason
+from yourtool.models import Effort
 
 UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -98,6 +99,15 @@ class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_s
 
     model: str | None
     """None: no explicit choice any more."""
+
+
+class SessionEffortSelected(Fact, frozen=True, kw_only=True, tag="session.effort_selected"):
+    """The user chose a reasoning effort for the session."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    effort: Effort | None
+    """None: every model thinks as it likes (`/effort -`)."""
 
 
 class SessionEnded(Fact, frozen=True, kw_only=True, tag="session.ended"):
@@ -354,6 +364,7 @@ AnyFact: TypeAlias = (
     | SessionForked
     | SessionImported
     | SessionModelSelected
+    | SessionEffortSelected
     | SessionEnded
     | TurnStarted
     | TurnCompleted

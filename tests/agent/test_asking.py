@@ -80,14 +80,14 @@ async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session_r_adp_1
     [told] = warnings(await play(session.send("hi")))
     assert told.startswith("`anthropic:test` cannot think at `max`")
     assert warnings(await play(session.send("hi"))) == []
-    session.effort = "minimal"
+    await play(session.select_effort("minimal"))
     assert (
         session.thinking() == "Thinking: low instead of minimal; `/effort` takes low, medium, high."
     )
     assert session.thinking() in session.explain()
     [told] = warnings(await play(session.send("hi")))
     assert "`minimal`" in told
-    session.effort = None
+    await play(session.select_effort(None))
     assert warnings(await play(session.send("hi"))) == []
     assert levels(session) == ["high", "high", "low", None]
     await session.close()

@@ -22,6 +22,7 @@ from yourtool.events import (
     LlmCallFailed,
     PolicyEvaluation,
     RouteDecided,
+    SessionEffortSelected,
     SessionModelSelected,
     TurnCancelled,
     TurnCompleted,
@@ -248,6 +249,10 @@ class FakeSession:
         self.retries += 1
         async for event in self._play():
             yield event
+
+    async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
+        self.effort = level
+        yield self._applied(SessionEffortSelected(effort=level))
 
     async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
         found = next((m for m in self._models if name in (m.id, *m.aliases)), None)

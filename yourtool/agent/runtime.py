@@ -32,6 +32,7 @@ from yourtool.errors import ConfigError, SessionNotFoundError, UsageError
 from yourtool.events import (
     RouteDecided,
     SessionCreated,
+    SessionEffortSelected,
     SessionForked,
     SessionModelSelected,
     SessionResumed,
@@ -147,8 +148,7 @@ class Runtime:
                 initial_active_model=chosen.id if chosen else None,
             )
         )
-        if chosen is not None:
-            await record(SessionModelSelected(model=chosen.id))
+        await self._record_choices(record, chosen)
         around = await self._surroundings(session_id, workspace, confirm, ToolIdMap())
         return Session(session_id, state, record, lease, around)
 
@@ -188,8 +188,7 @@ class Runtime:
             pass
         here = workspace_hash(workspace)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
-        if (chosen := self._explicit_model()) is not None:
-            await record(SessionModelSelected(model=chosen.id))
+        await self._record_choices(record, self._explicit_model())
         known = ToolIdMap(await self.log.tool_ids(session_id))
         parents = [
             fact.parent_session_id for fact in state.facts if isinstance(fact, SessionForked)
@@ -310,6 +309,13 @@ class Runtime:
             raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model
 
+    async def _record_choices(self, record: Recorder, chosen: Model | None) -> None:
+        """Store what the command line chooses for a session."""
+        if chosen is not None:
+            await record(SessionModelSelected(model=chosen.id))
+        if (effort := self.options.effort) is not None:
+            await record(SessionEffortSelected(effort=effort))
+
     def _first_model(self, chosen: Model | None) -> Model:
         here = self.config.workspaces.get(str(self.options.workspace))
         default = here.model if here and here.model else self._global_default()
@@ -346,7 +352,7 @@ class Runtime:
             blobs=self.paths.blobs,
             pricing_version=self.catalogue.pricing_version,
             wishes=Wishes(
-                effort=options.effort or self.config.effort,
+                effort=self.config.effort,
                 cache_retention=self.config.cache_retention,
                 output_schema=options.output_schema,
             ),

@@ -33,6 +33,7 @@ from yourtool.errors import UsageError
 from yourtool.events import (
     Event,
     RouteDecided,
+    SessionEffortSelected,
     SessionEnded,
     SessionModelSelected,
     ShellRan,
@@ -75,6 +76,9 @@ class Session:
         self._around = around
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
+        self._pending_effort: SessionEffortSelected | None = None
+        if (chosen := state.effort) is not None:
+            around.wishes = replace(around.wishes, effort=chosen.effort)
         self._opened = time.monotonic()
         self._closed = False
 
@@ -106,10 +110,6 @@ class Session:
     def effort(self) -> Effort | None:
         """The thinking level that models are asked for; None: they think as they like."""
         return self._around.wishes.effort
-
-    @effort.setter
-    def effort(self, level: Effort | None) -> None:
-        self._around.wishes = replace(self._around.wishes, effort=level)
 
     @property
     def model(self) -> Model:
@@ -237,6 +237,13 @@ class Session:
             return
         yield await self._choose(model_id or "")
 
+    async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
+        """Choose the reasoning effort of the session; the next turn is the first that uses it."""
+        self._around.wishes = replace(self._around.wishes, effort=level)
+        self._pending_effort = SessionEffortSelected(effort=level)
+        async for fact in self._settle():
+            yield fact
+
     def cancel(self) -> bool:
         """Stop the running turn; False if none runs or it is being stopped already."""
         return self._interrupt is not None and self._interrupt.request()
@@ -247,8 +254,8 @@ class Session:
             return
         self._closed = True
         try:
-            if (pending := self.state.pending_model) is not None:
-                await self._choose(pending)
+            async for _ in self._pending_choices():
+                pass
             if self.state.messages:
                 await self._record(
                     SessionEnded(
@@ -273,8 +280,8 @@ class Session:
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact
-            if (pending := self.state.pending_model) is not None:
-                yield await self._choose(pending)
+            async for fact in self._pending_choices():
+                yield fact
             routes = self._around.routes
             retried = self._retried() if message is None else None
             await routes.learn(addressed.override or routes.expected(self.state))
@@ -348,9 +355,17 @@ class Session:
         )
 
     async def _settle(self) -> AsyncGenerator[Event, None]:
-        """Write down a choice that was made meanwhile."""
-        if not self.busy and (pending := self.state.pending_model) is not None:
+        """Store the choices that were made during a turn, once none runs."""
+        if not self.busy:
+            async for fact in self._pending_choices():
+                yield fact
+
+    async def _pending_choices(self) -> AsyncGenerator[Event, None]:
+        if (pending := self.state.pending_model) is not None:
             yield await self._choose(pending)
+        if (effort := self._pending_effort) is not None:
+            self._pending_effort = None
+            yield await self._record(effort)
 
     async def _choose(self, model_id: str) -> SessionModelSelected:
         """Write a choice down; an empty id gives it back."""

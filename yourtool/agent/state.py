@@ -11,6 +11,7 @@ from yourtool.events import (
     LlmCallFailed,
     RouteDecided,
     SessionCreated,
+    SessionEffortSelected,
     SessionForked,
     SessionImported,
     SessionModelSelected,
@@ -49,6 +50,8 @@ class State:
         self.workspace_path = ""
         self.model: str | None = None
         """The explicit choice of the session (`/model X`)."""
+        self.effort: SessionEffortSelected | None = None
+        """The explicit choice of a reasoning effort (`--effort`, `/effort`), if there is one."""
         self.pending_model: str | None = None
         """A choice made during a turn, for the next one; empty: the choice is given back."""
         self.last_route: RouteDecided | None = None
@@ -109,6 +112,8 @@ class State:
                 self.cost_usd, self.unpriced = Decimal(0), False
             case SessionModelSelected(model=model):
                 self.model, self.pending_model, self.addressed = model, None, None
+            case SessionEffortSelected():
+                self.effort = fact
             case TurnStarted(message=message):
                 self.open_turn, self.last_error, self.failed = fact, None, False
                 self.turn_count += 1

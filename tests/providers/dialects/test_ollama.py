@@ -142,12 +142,12 @@ def test_images_of_a_result_without_words_are_pointed_at():
 @pytest.mark.parametrize(
     ("target", "effort", "think"),
     [
-        (QWEN, None, False),
-        (QWEN, "so-so", False),
+        (QWEN, None, None),
+        (QWEN, "so-so", None),
         (QWEN, "low", True),
         (OSS, "low", "low"),
         (OSS, "max", "high"),
-        (OSS, None, False),
+        (OSS, None, None),
         (able(QWEN, supports_thinking=False), "high", None),
     ],
 )

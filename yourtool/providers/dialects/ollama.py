@@ -157,9 +157,8 @@ def _body(request: Request) -> dict[str, Any]:
             }
             for tool in tools
         ]
-    if model.capabilities.supports_thinking:
-        level = asked(model, request.effort)
-        thinks = level is not None and level != "off"
+    if (level := asked(model, request.effort)) is not None:
+        thinks = level != "off"
         wire["think"] = level if thinks and _THINKS_IN_LEVELS in model.wire_name else thinks
     return wire
 

@@ -103,7 +103,7 @@ async def choose_effort(chat: TurnScreen, argument: str) -> None:
             f"There is no thinking level `{argument}`; there are {', '.join(EFFORTS)}."
         )
     if argument:
-        session.effort = level
+        await chat.change(session.select_effort(level))
     chat.note("info", session.thinking())
 
 

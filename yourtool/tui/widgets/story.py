@@ -33,14 +33,10 @@ from yourtool.events import (
     LlmCallCompleted,
     LlmCallFailed,
     LlmCallStarted,
-    ProviderRecovered,
-    ProviderUnavailable,
     RouteDecided,
     SessionCreated,
+    SessionEffortSelected,
     SessionEnded,
-    SessionForked,
-    SessionImported,
-    SessionModelSelected,
     SessionResumed,
     ShellRan,
     ToolCalled,
@@ -67,6 +63,7 @@ from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets import summary
 from yourtool.tui.widgets.card import CommandCard, Status, ToolCard
 from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
+from yourtool.tui.widgets.remarks import remark
 
 _Part = TypeVar("_Part", Reply, Thinking)
 _ENDINGS: dict[str, Status] = {
@@ -204,21 +201,12 @@ class Story:
                 self._ran(event)
             case TurnCompleted() | TurnCancelled():
                 self._end_turn(event)
-            case SessionModelSelected(model=model):
-                words = f"Model of this session: {model}" if model else "No model chosen any more"
-                self.remark("info", words)
-            case SessionForked(parent_session_id=parent):
-                self.remark("info", f"Forked here from {parent}, which stays as it is: /resume")
-            case SessionImported(source_session_id=source):
-                self.remark("info", f"Imported up to here; it was {source}")
-            case ProviderUnavailable():
-                self.remark("warning", summary.outage(event))
-            case ProviderRecovered():
-                self.remark("info", summary.recovery(event))
             case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
                 pass
+            case SessionEffortSelected():
+                pass  # `/effort` shows what it means for the model
             case _:
-                assert_never(event)
+                self.remark(*remark(event))
 
     @property
     def _unroutable(self) -> bool:

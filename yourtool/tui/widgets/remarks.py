@@ -1,0 +1,33 @@
+"""The line that the transcript has for what changes a session between turns."""
+
+from typing import Literal, TypeAlias
+
+from yourtool.events import (
+    ProviderRecovered,
+    ProviderUnavailable,
+    SessionForked,
+    SessionImported,
+    SessionModelSelected,
+)
+from yourtool.tui.widgets import summary
+
+Change: TypeAlias = (
+    SessionModelSelected | SessionForked | SessionImported | ProviderUnavailable | ProviderRecovered
+)
+
+
+def remark(change: Change) -> tuple[Literal["info", "warning"], str]:
+    """Return the level and the text of the line."""
+    match change:
+        case SessionModelSelected(model=None):
+            return "info", "No model chosen any more"
+        case SessionModelSelected(model=model):
+            return "info", f"Model of this session: {model}"
+        case SessionForked(parent_session_id=parent):
+            return "info", f"Forked here from {parent}, which stays as it is: /resume"
+        case SessionImported(source_session_id=source):
+            return "info", f"Imported up to here; it was {source}"
+        case ProviderUnavailable():
+            return "warning", summary.outage(change)
+        case ProviderRecovered():
+            return "info", summary.recovery(change)
