@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.shared import SHARED
+from tests.providers.exchanges import exchange
 from tests.validator.validate import errors, validate
 
 ANTHROPIC_PATH, CHAT_PATH = "/v1/messages", "/v1/chat/completions"
@@ -55,9 +55,8 @@ class Reply:
 
 
 def recorded(exchange_id: str) -> Reply:
-    """Return a recorded response from the shared exchanges."""
-    exchange = json.loads((SHARED / "wire" / "exchanges" / f"{exchange_id}.json").read_text())
-    response = exchange["response"]
+    """Return the response of a cassette or, where it is there, of a recorded exchange."""
+    response = exchange(exchange_id)["response"]
     body = response["body"].encode()
     return Reply(status=response["status"], body=body, headers=response["headers"] or {})
 

@@ -4,7 +4,10 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.shared import SHARED
 from tests.validator.report import Problem
@@ -36,11 +39,40 @@ OURS = {
     ("openai-compat", "responses"): OpenAIResponses,
     ("ollama", "chat"): Ollama,
 }
-NAMES = [
-    row["id"]
-    for row in json.loads((WIRE / "index.json").read_text("utf-8"))
-    if (row["provider"], row["api"]) in OURS
-]
+
+
+def _index(folder: Path) -> list[str]:
+    path = folder / "index.json"
+    rows = json.loads(path.read_text("utf-8")) if path.exists() else []
+    return [row["id"] for row in rows if (row["provider"], row["api"]) in OURS]
+
+
+CASSETTES = Path(__file__).parents[1] / "cassettes"
+OWN = _index(CASSETTES)
+"""Our own exchanges; `cassettes/README.md` describes them."""
+RECORDED = _index(WIRE)
+"""The larger set, which real providers sent; empty where it is absent."""
+NAMES = OWN + RECORDED
+
+
+def cases(names: Iterable[str]) -> list[Any]:
+    """Return the names as parameters of a test; recorded ones belong to `make test-recorded`."""
+    return [name if name in OWN else recorded(name) for name in names]
+
+
+def recorded(*values: Any) -> Any:
+    """Return the parameters of a test that reads the larger set."""
+    return pytest.param(*values, marks=pytest.mark.recorded)
+
+
+def sets() -> list[Any]:
+    """Return both sets as parameters of a test that reads a whole one."""
+    return [
+        pytest.param(OWN, id="own"),
+        pytest.param(RECORDED, id="recorded", marks=pytest.mark.recorded),
+    ]
+
+
 SEVERAL_RESPONSES = "openai-responses-90286780"
 """Its body is the responses to four requests, one after the other, and what is expected is the last
 of them. No server answers one request so, and nothing is read after the end of a response: the body
@@ -98,7 +130,7 @@ CLASSES = {
     "openrouter-chat-4e0a6ca6": "rate_limit",
     "openrouter-chat-6279632f": "auth",
 }
-"""The class of each recorded error."""
+"""The class of each error of the recorded set."""
 READ = ToolDefinition(
     name="read_file",
     description="Read a file.",
@@ -111,14 +143,25 @@ READ = ToolDefinition(
 )
 
 
+def _read(kind: str, name: str) -> dict[str, Any]:
+    folder = CASSETTES if name in OWN else WIRE
+    return json.loads((folder / kind / f"{name}.json").read_text("utf-8"))
+
+
 @cache
 def exchange(name: str) -> dict[str, Any]:
-    return json.loads((WIRE / "exchanges" / f"{name}.json").read_text("utf-8"))
+    return _read("exchanges", name)
 
 
 @cache
 def expected(name: str) -> dict[str, Any]:
-    return json.loads((WIRE / "expected" / f"{name}.json").read_text("utf-8"))
+    return _read("expected", name)
+
+
+def error_class(name: str) -> str | None:
+    """Return the class of the error that an exchange ends with."""
+    error = expected(name)["error"]
+    return error and (error.get("class") or CLASSES[name])
 
 
 def _is_said(name: str) -> bool:

@@ -7,6 +7,7 @@ from tests.providers.exchanges import (
     NAMES,
     SAID,
     SEVERAL_RESPONSES,
+    cases,
     complete,
     exchange,
     expected,
@@ -41,12 +42,13 @@ def blocks(events, kind):
     return [block for block in complete(events).final_content if isinstance(block, kind)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", cases(NAMES))
 async def test_a_recorded_exchange_obeys_the_rules_of_the_stream_r_adp_02_r_can_07(name):
     _, events, _ = await played(name)
     assert broken_rules(events) == ([CONTRADICTION] if name == CONTRADICTS_ITSELF else [])
 
 
+@pytest.mark.recorded
 @pytest.mark.parametrize("at", range(4))
 async def test_each_of_several_responses_in_one_body_is_whole(at):
     events, error = await play(SEVERAL_RESPONSES, [responses()[at]])
@@ -55,7 +57,7 @@ async def test_each_of_several_responses_in_one_body_is_whole(at):
     assert len(responses()) == 4
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", cases(NAMES))
 async def test_a_recorded_exchange_fails_exactly_where_it_should(name):
     right, (_, events, error) = expected(name), await played(name)
     if right["error"] is not None:
@@ -87,7 +89,7 @@ def _kind(block):
     return block.get("type") or next(rest, None)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", cases(SAID))
 async def test_a_recorded_exchange_says_and_thinks_what_was_recorded(name):
     right, (_, events, error) = expected(name), await played(name)
     said = "".join(block.text for block in blocks(events, TextBlock))
@@ -108,7 +110,7 @@ async def test_a_recorded_exchange_says_and_thinks_what_was_recorded(name):
         ]
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", cases(SAID))
 async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_run(name):
     right, (asked, events, _) = expected(name), await played(name)
     open_calls = [{**one, "input": None} for one in right["unfinished_tool_calls"]]
@@ -123,7 +125,7 @@ async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_
     assert refused == [one["input"] is None for one in wanted]
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", cases(SAID))
 async def test_a_recorded_exchange_counts_what_was_recorded_r_adp_12_r_adp_13(name):
     right, (_, events, _) = expected(name)["usage"], await played(name)
     usage = complete(events).usage

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.providers.exchanges import CLASSES, NAMES, expected, play
+from tests.providers.exchanges import CLASSES, NAMES, RECORDED, cases, error_class, expected, play
 from yourtool.errors import (
     AuthError,
     ContextOverflowError,
@@ -19,6 +19,7 @@ from yourtool.errors import (
 from yourtool.providers.replies.refusal import refusal, retry_after
 from yourtool.providers.retry import RetryPolicy
 
+FAILED = [name for name in NAMES if expected(name)["error"]]
 SPENT = {"error_code": "enforced_spend_limit_reached"}
 MANY = "Limit 3 tokens exceeded"
 LONG = "prompt is too long: 9 tokens > 8 maximum"
@@ -152,15 +153,16 @@ def test_other_limits_are_not_taken_for_a_full_context_r_adp_07(status, message)
     assert type(error) in (InvalidRequestError, RateLimitError)
 
 
+@pytest.mark.recorded
 def test_every_recorded_error_has_a_class_here():
-    assert sorted(CLASSES) == sorted(name for name in NAMES if expected(name)["error"])
+    assert sorted(CLASSES) == sorted(name for name in RECORDED if expected(name)["error"])
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", cases(FAILED))
 async def test_recorded_errors_map_to_their_class_r_adp_07(name):
     _, error = await play(name)
     assert error is not None
-    assert error.error_class == CLASSES[name]
+    assert error.error_class == error_class(name)
 
 
 @pytest.mark.parametrize(
