@@ -159,7 +159,7 @@ def test_an_unexpected_end_says_how_to_go_on(terminal):
     assert b"yourtool -c" in screen.output
 
 
-def test_the_program_ends_when_its_parent_is_killed(terminal):
+def test_the_program_ends_when_a_parent_is_killed(terminal):
     life = "signal.signal(1, lambda *_: (os.write(1, b'<hung up>'), os._exit(0)))"
     screen = terminal(full_screen(f"{life}; os.write(1, b'<ready>'){WAIT}"))
     parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
@@ -268,12 +268,77 @@ def children_of(parent: int) -> list[int]:
     return [int(pid) for pid, ppid in pairs if int(ppid) == parent]
 
 
-def test_without_a_terminal_the_program_runs_directly():
-    code = (
-        "import os; from yourtool.supervisor import supervised; me = os.getpid();"
-        "print(supervised(lambda: 0 if os.getpid() == me else 1))"
+WITHOUT_TERMINAL = """
+import os, signal, sys, time
+from yourtool.supervisor import supervised
+
+def run():
+    {life}
+
+sys.exit(supervised(run))
+"""
+
+
+def piped(life):
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_TERMINAL.format(life=life)],
+        input="typed",
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize(
+    ("life", "code"),
+    [
+        ("return 7", 7),
+        ("sys.exit(8)", 8),
+        ("os._exit(9)", 9),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
+    ],
+)
+def test_without_a_terminal_the_program_ends_as_it_would_without_parents(life, code):
+    done = piped(life)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_without_a_terminal_the_streams_are_those_of_the_program():
+    done = piped("sys.stdout.write(sys.stdin.read()); sys.stderr.write('said'); return 0")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "typed", "said")
+
+
+def test_the_reader_of_a_pipe_sees_the_end_when_the_program_closes_it():
+    life = "os.write(1, b'x'); os.close(1); os.write(2, b'y'); time.sleep(60); return 0"
+    code = WITHOUT_TERMINAL.format(life=life)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1) as process:
+        assert process.stdout.read() == b"x"
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number):
+    life = (
+        f"os.kill(os.getppid(), {int(number)}); os.kill(os.getpid(), {int(number)});"
+        "time.sleep(0.05); return 3"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True
+        [sys.executable, "-c", WITHOUT_TERMINAL.format(life=life)],
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
+        timeout=30,
     )
-    assert (done.stdout, done.stderr) == ("0\n", "")
+    assert done.returncode == 3
+
+
+def test_a_program_that_does_not_end_when_asked_to_is_killed():
+    life = (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(1, b'<ready>');"
+        "exec('while True: time.sleep(0.05)')"
+    )
+    code = "from yourtool import guardian; guardian.PATIENCE_SECONDS = 1\n" + WITHOUT_TERMINAL
+    with subprocess.Popen([sys.executable, "-c", code.format(life=life)], stdout=-1) as process:
+        assert process.stdout.read(7) == b"<ready>"
+        process.terminate()
+        assert process.wait(20) == -signal.SIGKILL

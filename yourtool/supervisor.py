@@ -1,22 +1,33 @@
-"""A small parent that puts the terminal back, whatever becomes of the program.
+"""The process that the user started: it puts the terminal back, whatever becomes of the program.
 
-A process that is killed cannot restore its terminal, so the program runs in a child that is forked
-before anything large is imported, in the same process group. The parent holds the terminal's
-settings as they were, waits, forwards signals that were meant for the program, and cleans up
-unless the child said that it ended in order. Only the standard library's small modules may be
-imported here: this is on the way of every start.
+A process that is killed cannot restore its terminal or end its children, so the program runs below
+two small parents that are forked before anything large is imported: this one, which the shell
+knows, and a guardian (`guardian.py`). This one is in the process group of the program, holds the
+settings of the terminal as they were, forwards signals that were meant for the program, and cleans
+up unless the program reported that it ended in order. Only small modules of the standard library
+may be imported here: this is on the way of every start.
 """
 
 import os
-import select
 import signal
-import sys
 import termios
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
+from functools import partial
 from typing import Any
+
+from yourtool import prctl
+from yourtool.guardian import (
+    FORWARDED,
+    Signals,
+    close_standard_streams,
+    end_as,
+    end_descendants,
+    fork,
+    guarded,
+    stop,
+    wait,
+)
 
 RESET = (
     b"\x1b[?2026l"  # a frame that was never finished
@@ -30,39 +41,43 @@ RESET = (
 )
 """Undoes every terminal mode that a full-screen program may have left on."""
 
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
-_WATCHED = (*_FORWARDED, signal.SIGCHLD)
 _ENDED_IN_ORDER = b"."
 
 
 def supervised(run: Callable[[], int]) -> int:
-    """Run the program in a child and return its exit code; 128 + N when signal N ended it.
+    """Run the program below this process, and return its exit code in the program and here.
 
-    Without a terminal on both sides there is nothing to restore, and `run` is called directly.
+    With a terminal on both sides the code is 128 + N when signal N ended the program; without one
+    this process ends by the same signal.
     """
-    if not (os.isatty(0) and os.isatty(1)):
-        return run()
-    saved = termios.tcgetattr(0)
+    saved = _settings() if os.isatty(0) and os.isatty(1) else None
     farewell, say_farewell = os.pipe()
     parent_alive, parent_end = os.pipe()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
-    signal.signal(signal.SIGCHLD, _heard)
-    child = os.fork()
+    signals = Signals(FORWARDED)
+    child = fork()
+    if child is None:
+        signals.restore()
+        return run()
     if child == 0:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signals.restore()
         os.close(farewell)
         os.close(parent_end)
-        threading.Thread(target=_hang_up_after, args=(parent_alive,), daemon=True).start()
         try:
-            return run()
+            return guarded(run, parent_alive)
         finally:
             with suppress(BrokenPipeError):  # the parent may be gone
                 os.write(say_farewell, _ENDED_IN_ORDER)
     os.close(say_farewell)
     os.close(parent_alive)
+    prctl.adopt_orphans()
+    if saved is None:
+        close_standard_streams()
+        code = wait(child, signals, stopped=stop)
+        end_descendants()  # there are some if the guardian was killed
+        end_as(code)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us
-    code = _wait(child, saved)
+    code = wait(child, signals, stopped=partial(_stop_too, saved))
+    end_descendants()
     in_order = os.read(farewell, 1) == _ENDED_IN_ORDER
     if not in_order or _settings() != saved:
         _restore(saved)
@@ -71,58 +86,16 @@ def supervised(run: Callable[[], int]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _wait(child: int, saved: list[Any]) -> int:
-    """Stand between the child and its signals until it is gone; -N: signal N ended it."""
-    while True:
-        if (number := _next_signal()) is not None:
-            _send(child, number)
-            continue
-        while True:
-            pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
-            if pid == 0:
-                break
-            if not os.WIFSTOPPED(status):
-                return os.waitstatus_to_exitcode(status)
-            _stop_too(child, saved)
-
-
-def _heard(_number: int, _frame: FrameType | None) -> None:
-    """Exist: a signal whose default is to be ignored may be lost although it is waited for."""
-
-
-def _next_signal() -> int | None:
-    """Wait for a signal; return it if it has to be forwarded.
-
-    What the terminal itself sends (Ctrl+C, hanging up) reaches the whole process group, so the
-    child has it already. Where the system cannot tell the sender, the child gets it twice.
-    """
-    if sys.platform == "darwin":
-        number = signal.sigwait(_WATCHED)
-        sent_by_kernel = False
-    else:
-        info = signal.sigwaitinfo(_WATCHED)
-        number, sent_by_kernel = info.si_signo, info.si_code > 0
-    return None if number == signal.SIGCHLD or sent_by_kernel else number
-
-
-def _stop_too(child: int, saved: list[Any]) -> None:
-    """Give the shell its terminal while the child is stopped, and wake it up with ourselves."""
+def _stop_too(saved: list[Any]) -> None:
+    """Give the shell its terminal while the program is stopped, and wake up with ourselves."""
     theirs = _settings()
     if theirs is None or theirs == saved:
-        os.kill(os.getpid(), signal.SIGSTOP)
+        stop()
     else:
         _set(saved, termios.TCSADRAIN)
-        os.kill(os.getpid(), signal.SIGSTOP)
+        stop()
         if os.tcgetpgrp(0) == os.getpgrp():
             _set(theirs, termios.TCSADRAIN)
-    _send(child, signal.SIGCONT)
-
-
-def _send(child: int, number: int) -> None:
-    try:
-        os.kill(child, number)
-    except ProcessLookupError:
-        return
 
 
 def _restore(saved: list[Any]) -> None:
@@ -154,17 +127,3 @@ def _explain(code: int) -> None:
         os.write(2, message.encode())
     except OSError:
         return
-
-
-def _hang_up_after(parent_alive: int) -> None:
-    """End the program when its parent or its terminal is gone.
-
-    The other end of the pipe closes with the parent. A terminal that is closed sends SIGHUP only to
-    the session that it controls; any other program would read the end of its input for ever.
-    """
-    gone = select.poll()
-    gone.register(parent_alive, 0)
-    gone.register(0, 0)
-    while (0, select.POLLNVAL) in gone.poll():
-        gone.unregister(0)  # a system that cannot wait for a terminal in this way
-    os.kill(os.getpid(), signal.SIGHUP)

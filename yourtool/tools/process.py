@@ -1,8 +1,8 @@
 """Programs that leave nothing behind: each has a session of its own and is ended with all it began.
 
 On Linux whatever a program started is found by its session and by a mark in its environment, so
-daemons are ended too; only one that also cleared its environment escapes. Elsewhere the process
-group is ended.
+daemons are ended too; one that also cleared its environment is ended with the program, by its
+guardian. Elsewhere the process group is ended.
 """
 
 import asyncio
@@ -20,12 +20,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.environment import CALL
+from yourtool.guardian import GRACE
 from yourtool.tools.output import Output
 
-GRACE = 5.0
-"""Seconds between the request to end and the end."""
-
-_MARK = "YOURTOOL_CALL"
 _LIVE = 64_000
 _LATE = 2**20
 _POLL_SECONDS = 0.02
@@ -91,7 +89,7 @@ async def run(
             stdout=writing,
             stderr=writing,
             cwd=command.directory,
-            env={**command.environment, _MARK: mark},
+            env={**command.environment, CALL: mark},
             start_new_session=True,
         )
     except BaseException:
@@ -121,18 +119,23 @@ async def _finish(
 ) -> None:
     patience = time.monotonic() + grace
     asked = set[int]()
-    while pids := await asyncio.to_thread(_survivors, process.pid, mark):
-        if time.monotonic() > patience:
-            _send(pids, signal.SIGKILL)
+    try:
+        while pids := await asyncio.to_thread(_survivors, process.pid, mark):
+            if time.monotonic() > patience:
+                _send(pids, signal.SIGKILL)
+            else:
+                _send(set(pids) - asked, signal.SIGTERM)
+                asked.update(pids)
+            await asyncio.sleep(_POLL_SECONDS)
+            if time.monotonic() > patience + grace:
+                break  # not ours to kill, or in an uninterruptible wait
         else:
-            _send(set(pids) - asked, signal.SIGTERM)
-            asked.update(pids)
-        await asyncio.sleep(_POLL_SECONDS)
-        if time.monotonic() > patience + grace:
-            break  # not ours to kill, or in an uninterruptible wait
-    else:
-        await process.wait()
-    ended.set()
+            await process.wait()
+    except asyncio.CancelledError:  # the program ends
+        _send(_survivors(process.pid, mark), signal.SIGKILL)
+        raise
+    finally:
+        ended.set()
     await pump
 
 
@@ -149,7 +152,7 @@ def _survivors(leader: int, mark: str) -> set[int]:
             os.killpg(leader, 0)
             return {-leader}
         return set()
-    wanted = f"{_MARK}={mark}".encode()
+    wanted = f"{CALL}={mark}".encode()
     return {
         int(entry.name)
         for entry in Path("/proc").iterdir()

@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from yourtool.effects import Preview, SideEffects
+from yourtool.environment import PUBLIC
 from yourtool.errors import ToolError
 from yourtool.messages import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
@@ -18,16 +19,6 @@ from yourtool.tools.process import Command, Exit, Live, run
 LONGEST_SECONDS = 590
 """Less than what the caller allows, so that a command which takes too long still reports."""
 
-_PASSED = frozenset(
-    {
-        "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
-        "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "RBENV_ROOT", "NVM_DIR", "VOLTA_HOME",
-        "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME",
-        "ANDROID_HOME", "DOTNET_ROOT", "SDKROOT", "DEVELOPER_DIR", "XDG_CONFIG_HOME",
-        "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
-        "CI", "NO_COLOR", "FORCE_COLOR",
-    }
-)  # fmt: skip
 _FIXED = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -98,7 +89,7 @@ def environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
     environment that the user activated: a file of the workspace must not pose as a program.
     """
     passed = {
-        name: value for name, value in outer.items() if name in _PASSED or name.startswith("LC_")
+        name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
     }
     trusted = outer.get("VIRTUAL_ENV", "")
     entries = [

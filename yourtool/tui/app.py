@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session import Session
 
-STOP_SECONDS = 1.2
+STOP_SECONDS = 1.4
 """How long a running turn may take to end when the program quits."""
 CLOSE_SECONDS = 0.5
 

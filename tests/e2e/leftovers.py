@@ -1,0 +1,59 @@
+"""Processes that a tool call leaves behind, each harder to find or to end than the one before."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+SCRIPT = """
+stubborn='trap "" TERM HUP INT QUIT; echo $$ > "$0"; exec sleep 60'
+sh -c 'echo $$ > normal; exec sleep 60' &
+sh -c "$stubborn" stubborn &
+setsid env -i /bin/sh -c "$stubborn" own_session &
+setsid env -i /bin/sh -c '(trap "" TERM; sh -c "$1" double_fork &)' - "$stubborn"
+wait
+"""
+KINDS = ("normal", "stubborn", "own_session", "double_fork")
+
+
+def prepare(workspace: Path, home: Path) -> None:
+    """Let the demo answer every prompt with a call that starts them all and waits."""
+    (workspace / "start.sh").write_text(SCRIPT)
+    call = {"call": "shell", "input": {"command": "sh start.sh"}}
+    home.mkdir(exist_ok=True)
+    (home / "script.json").write_text(json.dumps({"replies": [[call], [{"say": "Done."}]]}))
+    (home / "config.toml").write_text(
+        'model = "demo:file"\nmode = "auto"\n'
+        f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
+    )
+
+
+def started(home: Path, seconds: float = 20) -> dict[str, int]:
+    """Wait until all of them run, in the demo's copy of the workspace; return their ids."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        files = {kind: [*home.glob(f"**/scratch/*/{kind}")] for kind in KINDS}
+        if all(found and found[0].read_text().strip() for found in files.values()):
+            return {kind: int(found[0].read_text()) for kind, found in files.items()}
+        time.sleep(0.02)
+    raise AssertionError(f"not started: {[kind for kind, found in files.items() if not found]}")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and is not collected yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def survivors(processes: dict[str, int], seconds: float = 15) -> list[str]:
+    """Return what still runs after a while; an empty list as soon as nothing does."""
+    deadline = time.monotonic() + seconds
+    while left := [kind for kind, pid in processes.items() if alive(pid)]:
+        if time.monotonic() > deadline:
+            for kind in left:
+                os.kill(processes[kind], 9)
+            return left
+        time.sleep(0.02)
+    return []

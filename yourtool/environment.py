@@ -1,0 +1,84 @@
+"""The environment of this process, and what other processes may learn of it.
+
+The kernel shows the environment that a process was started with to every process of the same user
+(`ps e`, `/proc/PID/environ`), so values that might be keys are overwritten there. `os.environ` is a
+copy made by the interpreter and keeps them all. Only small modules may be imported here: this is on
+the way of every start.
+"""
+
+import ctypes
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+PUBLIC = frozenset(
+    {
+        "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
+        "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "PYENV_ROOT", "RBENV_ROOT", "NVM_DIR", "VOLTA_HOME",
+        "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME",
+        "ANDROID_HOME", "DOTNET_ROOT", "SDKROOT", "DEVELOPER_DIR", "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
+        "CI", "NO_COLOR", "FORCE_COLOR",
+    }
+)  # fmt: skip
+"""Variables that hold no key; commands inherit them."""
+
+CALL = "YOURTOOL_CALL"
+"""Set for everything that a tool call starts, so that its processes can be found."""
+
+_VISIBLE = PUBLIC | {"PATH", "TERM", "SHELL", "PWD", CALL}
+_SECRET_NAME = re.compile(
+    r"(?:^|[_-])(?:keys?|tokens?|secrets?|passwords?|passwd|passphrase|pwd|pat|credentials?|auth"
+    r"|authorization|cookie)(?:[_-]|$)|(?:key|token|secret|password|passwd)$",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"sk-|sk_|pk_|rk_|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|xox[abp]-|xai-|gsk_|hf_|r8_|pplx-"
+    r"|nvapi-|fw_|tgp_|csk-|AIza|AKIA|ASIA|ya29\.|eyJ"
+    r"|[a-z][a-z0-9+.-]{1,20}://[^/\s:@]{0,200}:[^/\s@]{1,500}@"
+)
+"""How keys of well-known services begin, and an address with a password."""
+_NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable or a header of this name usually holds a key or a password."""
+    return name not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Return whether a variable seems to hold a key or a password."""
+    return is_secret_name(name) or _SECRET_VALUE.match(value) is not None
+
+
+def hide(environ: Mapping[str, str] = os.environ) -> None:
+    """Overwrite what other processes can read of our environment, except for public variables.
+
+    Code in C still finds every variable that is no secret, and a program started without an
+    environment of its own inherits no more than that.
+    """
+    try:
+        first = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ").value
+    except (OSError, ValueError):  # this system has no such symbol
+        return
+    for address, length in _values(first or 0):
+        ctypes.memset(address, 0, length)
+    for name in environ:
+        os.unsetenv(name)
+    for name, value in environ.items():
+        if not is_secret(name, value):
+            os.putenv(name, value)
+
+
+def _values(first: int) -> Iterator[tuple[int, int]]:
+    """Yield address and length of each value to hide; `first`: the address of the first pointer."""
+    size = ctypes.sizeof(ctypes.c_void_p)
+    for place in count(first, size) if first else ():
+        if (address := ctypes.c_void_p.from_address(place).value) is None:
+            return
+        text = ctypes.string_at(address)
+        name, sign, _ = text.partition(b"=")
+        if os.fsdecode(name) not in _VISIBLE and not name.startswith(b"LC_"):
+            skipped = len(name) + 1 if sign else 0
+            yield address + skipped, len(text) - skipped

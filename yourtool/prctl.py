@@ -1,0 +1,31 @@
+"""Process controls of Linux that Python does not offer; elsewhere they do nothing.
+
+https://man7.org/linux/man-pages/man2/prctl.2.html
+"""
+
+import ctypes
+import sys
+
+_SET_PDEATHSIG = 1
+_SET_DUMPABLE = 4
+_SET_CHILD_SUBREAPER = 36
+
+
+def forbid_inspection() -> None:
+    """Forbid other processes of this user to read our memory; no core file is written either."""
+    _prctl(_SET_DUMPABLE, 0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends; not inherited by a fork."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def signal_when_parent_ends(number: int) -> None:
+    """Receive signal `number` when the parent ends; not inherited by a fork."""
+    _prctl(_SET_PDEATHSIG, number)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)
