@@ -1,0 +1,77 @@
+"""A command finds no key of the program, wherever it looks."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
+NAMES = ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_OWN_CREDENTIAL")
+LOOK = """
+pid=$$
+while [ "$pid" -gt 1 ]; do
+  tr '\\0' '\\n' < /proc/$pid/environ | sed "s/^/$(cat /proc/$pid/comm): /"
+  tr '\\0' '\\n' < /proc/$pid/cmdline
+  pid=$(sed 's/.*) //' /proc/$pid/stat | cut -d' ' -f2)
+  [ "$pid" = "$(cat outermost)" ] && break
+done
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A workspace whose script looks into every process up to the one that runs the test."""
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir()
+    home.mkdir()
+    (work / "look.sh").write_text(LOOK)
+    (work / "outermost").write_text(str(os.getpid()))
+    call = {"call": "shell", "input": {"command": "sh look.sh; ps e -o args"}}
+    (home / "script.json").write_text(json.dumps({"replies": [[call], [{"say": "Done."}]]}))
+    (home / "config.toml").write_text(
+        'model = "demo:file"\nmode = "auto"\n'
+        f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
+    )
+    return work, home
+
+
+def environ(home):
+    keys = {name: f"canary-{name.lower()}-0123456789" for name in NAMES}
+    return {"YOURTOOL_HOME": str(home), "YOURTOOL_DEMO_PACE": "0", **keys}
+
+
+def stored(home):
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_command_of_the_model_finds_no_key_in_any_process_above_it(place):
+    work, home = place
+    done = subprocess.run(
+        [*YOURTOOL, "-p", "go", "--output-format", "stream-json"],
+        cwd=work,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ(home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "python" in done.stdout and "PATH=" in done.stdout
+    assert "canary" not in done.stdout
+    assert b"canary" not in stored(home)
+
+
+def test_a_command_of_the_user_finds_no_key_in_any_process_above_it(place):
+    work, home = place
+    with Terminal(YOURTOOL, cwd=work, env=environ(home)) as terminal:
+        terminal.wait("demo:file")
+        terminal.say("!sh look.sh")
+        terminal.wait("✓ ! sh look.sh")
+        terminal.say("/quit")
+        terminal.end()
+        assert b"canary" not in terminal.output
+        assert b"canary" not in stored(home)
