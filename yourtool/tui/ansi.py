@@ -10,7 +10,7 @@ import re
 from yourtool.text import printable
 from yourtool.tui.lines import Span, expand_tabs
 
-_SGR = re.compile(r"\x1b\[([\d;:]*)m")
+_SGR = re.compile(r"\x1b\[([0-9;:]{0,200})m")  # a longer one is no terminal's, and text here
 _HARMLESS = re.compile(r"\x1b\[[?]?[\d;]*[A-HJKSTfhlsu]|\x1b\([B0]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")

@@ -2,10 +2,12 @@
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#inlines) and GFM's strikethrough;
 raw HTML, reference links and footnotes are shown as they are written. Link targets are text.
+Every step takes time linear in the length of the text, whatever is in it.
 """
 
 import html
 import re
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from yourtool.text import printable
@@ -16,11 +18,10 @@ _SPECIAL = re.compile(r"[\\`*_~\[<&]|https?://")
 _TOKEN = re.compile(
     r"""
     (?P<escape>\\[!-/:-@\[-`{-~])
-  | (?P<code>(?P<ticks>`+)(?P<inside>.+?)(?<!`)(?P=ticks)(?!`))
-  | (?P<ticks_alone>`+)
+  | (?P<ticks>`+)
   | (?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500})\]
-      \(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]{0,200}\)[^\s()<>]*){0,4})>?
-      (?:\s+(?:"[^"]{0,200}"|'[^']{0,200}'))?\s*\))
+      \(\s*+<?(?P<target>[^\s()<>]*(?:\([^\s()]{0,200}\)[^\s()<>]*){0,4})>?
+      (?:\s++(?:"[^"]{0,200}"|'[^']{0,200}'))?\s*+\))
   | <(?P<auto>https?://[^\s<>]+)>
   | (?P<url>https?://[^\s<>"'`|*\]]*[^\s<>"'`|*\].,;:!?)])
   | (?P<line_break><br\s*/?>)
@@ -30,7 +31,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _OPEN_LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\([^\s()]*$")
-_TRAILING_RUN = re.compile(r"(?:\*+|_+|~+)$")
+_TICKS = re.compile(r"`+")
+_EMPHASES = ("em", "strike", "strong")
 
 
 @dataclass(slots=True)
@@ -56,7 +58,9 @@ def inline(text: str, ink: str = "", *, growing: bool = False) -> list[Span]:
     if not _SPECIAL.search(text):
         return [(text, ink)] if text else []
     if growing:
-        text = _OPEN_LINK.sub(r"\1", _TRAILING_RUN.sub("", text))
+        if text[-1] in "*_~":
+            text = text.rstrip(text[-1])
+        text = _OPEN_LINK.sub(r"\1", text)
     pieces = _pieces(text, growing)
     _match_emphasis(pieces)
     return _spans(pieces, ink, growing)
@@ -64,28 +68,53 @@ def inline(text: str, ink: str = "", *, growing: bool = False) -> list[Span]:
 
 def _pieces(text: str, growing: bool) -> list[_Piece]:
     pieces: list[_Piece] = []
+    closings = _CodeEnds(text)
     last = 0
-    for match in _TOKEN.finditer(text):
+    while match := _TOKEN.search(text, last):
         if match.start() > last:
             pieces.append(_Piece(text[last : match.start()]))
         last = match.end()
-        if match["ticks_alone"] and growing:
-            pieces.append(_Piece(text[match.end() :].rstrip("`"), "code"))
+        if not match["ticks"]:
+            pieces += _piece(match)
+        elif (closing := closings.after(match)) is not None:
+            pieces.append(_code(text[last : closing.start()]))
+            last = closing.end()
+        elif growing:
+            pieces.append(_Piece(text[last:].rstrip("`"), "code"))
             return pieces
-        pieces += _piece(match)
+        else:
+            pieces.append(_Piece(match["ticks"]))
     pieces.append(_Piece(text[last:]))
     return pieces
+
+
+class _CodeEnds:
+    """Finds the runs of backticks that end code; each run is looked at once."""
+
+    def __init__(self, text: str) -> None:
+        self._by_length: dict[int, deque[re.Match[str]]] = {}
+        for run in _TICKS.finditer(text):
+            self._by_length.setdefault(len(run[0]), deque()).append(run)
+
+    def after(self, opening: re.Match[str]) -> re.Match[str] | None:
+        """Return the next run as long as `opening`; ask in the order of the text."""
+        runs = self._by_length.get(len(opening["ticks"]), deque())
+        while runs and runs[0].start() < opening.end():
+            runs.popleft()
+        return runs[0] if runs else None
+
+
+def _code(inside: str) -> _Piece:
+    words = inside.replace("\n", " ")
+    if words.strip() and words[0] == words[-1] == " ":
+        words = words[1:-1]
+    return _Piece(words, "code")
 
 
 def _piece(match: re.Match[str]) -> list[_Piece]:
     token = match.group()
     if match["escape"]:
         return [_Piece(token[1])]
-    if match["code"]:
-        inside = match["inside"].replace("\n", " ")
-        if inside.strip() and inside[0] == inside[-1] == " ":
-            inside = inside[1:-1]
-        return [_Piece(inside, "code")]
     if match["link"]:
         return _link(match)
     if match["auto"] or match["url"]:
@@ -134,50 +163,49 @@ def _is_sign(char: str) -> bool:
 
 def _match_emphasis(pieces: list[_Piece]) -> None:
     openers: list[_Piece] = []
+    waiting = Counter[str]()  # how many of the openers there are of each character
     for piece in pieces:
         if piece.closes:
-            _close(piece, openers)
+            _close(piece, openers, waiting)
         if piece.opens and piece.text:
             openers.append(piece)
+            waiting[piece.text[0]] += 1
 
 
-def _close(closer: _Piece, openers: list[_Piece]) -> None:
-    while closer.text:
-        at = len(openers) - 1
-        while at >= 0 and openers[at].text[:1] != closer.text[0]:
-            at -= 1
-        if at < 0:
-            return
-        opener = openers[at]
-        del openers[at + 1 :]
+def _close(closer: _Piece, openers: list[_Piece], waiting: Counter[str]) -> None:
+    while closer.text and waiting[closer.text[0]]:
+        opener = openers[-1]
+        if opener.text[0] != closer.text[0]:
+            waiting[openers.pop().text[0]] -= 1
+            continue
         if closer.text[0] == "~":
             size, name = 2, "strike"
         else:
             size = 2 if len(opener.text) >= 2 and len(closer.text) >= 2 else 1
             name = "strong" if size == 2 else "em"
+        if len(opener.text) == size:
+            waiting[openers.pop().text[0]] -= 1
         opener.text, closer.text = opener.text[size:], closer.text[size:]
         opener.begin.append(name)
         closer.end.append(name)
-        if not opener.text:
-            openers.pop()
 
 
 def _spans(pieces: list[_Piece], ink: str, growing: bool) -> list[Span]:
     spans: list[Span] = []
-    active: list[str] = []
+    active = Counter[str]()
     for piece in pieces:
-        for name in piece.end:
-            active.remove(name)
+        active.subtract(piece.end)
         if growing and piece.opens and piece.text:
-            active += _names(piece.text)
+            active.update(_names(piece.text))
             piece.text = ""
         if piece.text:
-            full = " ".join(part for part in (ink, *sorted(set(active)), piece.ink) if part)
+            names = [name for name in _EMPHASES if active[name] > 0]
+            full = " ".join(part for part in (ink, *names, piece.ink) if part)
             if spans and spans[-1][1] == full:
                 spans[-1] = (spans[-1][0] + piece.text, full)
             else:
                 spans.append((piece.text, full))
-        active += piece.begin
+        active.update(piece.begin)
     return spans
 
 

@@ -7,7 +7,7 @@ however the text was cut.
 
 from yourtool.text import printable
 from yourtool.tui.lines import Line
-from yourtool.tui.markdown.blocks import UNIT, Blocks, Highlight
+from yourtool.tui.markdown.blocks import LONGEST, UNIT, Blocks, Highlight
 
 
 class MarkdownStream:
@@ -20,6 +20,7 @@ class MarkdownStream:
         self._blocks = Blocks(width, highlight)
         self._partial = ""
         self._extends = False  # the line that is arriving has a beginning that is settled
+        self._joint = ""  # what stood where that beginning was cut off
 
     def feed(self, text: str) -> None:
         """Take more of the text."""
@@ -49,20 +50,34 @@ class MarkdownStream:
         self._extends = False
 
     def _settle_beginning(self, line: str) -> str:
-        """Settle what a long line begins with, cut at spaces, and return the rest of it.
+        """Settle what a long line begins with, and return the rest of it.
 
-        The cuts depend on the line alone: each comes at the first space after `UNIT` characters.
+        The cuts depend on the line alone. Text is cut at the first space after `UNIT` characters,
+        and everything after `LONGEST`.
         """
-        while (cut := line.find(" ", UNIT)) >= 0:
-            if not self._extends and not self._blocks.flows(printable(line[:cut])):
-                return line
+        while (cut := self._cut(line)) is not None:
+            joint = " " if line.startswith(" ", cut) and cut < LONGEST else ""
             self.settled += self._push(self._blocks, line[:cut], more=True)
-            self._extends, line = True, line[cut + 1 :]
+            self._extends, self._joint, line = True, joint, line[cut + len(joint) :]
         return line
+
+    def _cut(self, line: str) -> int | None:
+        """Return where to cut a line; None: it is short, or more of it has to be known."""
+        if len(line) <= UNIT:
+            return None
+        space = line.find(" ", UNIT, LONGEST)
+        if space >= 0 and self._is_text(printable(line[:space])):
+            return space
+        return LONGEST if len(line) > LONGEST else None
+
+    def _is_text(self, line: str) -> bool:
+        return self._blocks.extends_text() if self._extends else self._blocks.flows(line)
 
     def _push(self, blocks: Blocks, line: str, *, more: bool = False) -> list[Line]:
         shown = printable(line.removesuffix("\r"))
-        return blocks.extend(shown, more=more) if self._extends else blocks.push(shown, more=more)
+        if self._extends:
+            return blocks.extend(shown, self._joint, more=more)
+        return blocks.push(shown, more=more)
 
     def _draw_tail(self) -> None:
         line = self._partial

@@ -5,6 +5,7 @@ Syntax: https://github.github.com/gfm/#tables-extension-.
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from typing import Literal, TypeAlias
 
 from yourtool.tui.lines import Span, width_of, wrap
@@ -14,7 +15,14 @@ Align: TypeAlias = Literal["left", "right", "center"]
 Cell: TypeAlias = list[Span]
 Row: TypeAlias = tuple[Span, ...]
 
-_DELIMITER = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+MAX_COLUMNS = 100
+"""Columns of a table; lines with more are shown as text."""
+MAX_ROWS = 200
+MAX_CHARACTERS = 8000
+"""Of rows that are laid out together; the rows after them take over the column widths."""
+
+_MARK = re.compile(":?-+:?")
+_MARKS = re.compile("[-:| \t]+")
 _BAR = re.compile(r"(?<!\\)\|")
 _LEAST = 6
 """Narrower columns than this on average, and each row becomes a list of named cells."""
@@ -32,9 +40,11 @@ def cells_of(line: str) -> list[str]:
 
 def alignments(header: str, line: str) -> tuple[Align, ...] | None:
     """Return how columns are aligned if `line` makes `header` the head of a table."""
-    if "|" not in header or not _DELIMITER.fullmatch(line):
+    if "|" not in header or not _MARKS.fullmatch(line):
         return None
     marks = cells_of(line)
+    if len(marks) > MAX_COLUMNS or not all(map(_MARK.fullmatch, marks)):
+        return None
     if len(marks) != len(cells_of(header)):
         return None
     return tuple(
@@ -51,7 +61,11 @@ class Table:
     """The rows so far. Rows are laid out once per set of column widths."""
 
     def __init__(self, header: str, aligns: tuple[Align, ...]) -> None:
+        self.source: list[str] = []
+        """The lines it was made from."""
         self._aligns = aligns
+        self._continues = False
+        self._size = 0
         self._header = [inline(cell, "table.head") for cell in cells_of(header)]
         self._rows: list[list[Cell]] = []
         self._natural = [max(1, _cell_width(cell)) for cell in self._header]
@@ -59,8 +73,23 @@ class Table:
         self._laid_rows = 0
         self._laid_for: tuple[int, ...] = ()
 
-    def add(self, line: str) -> None:
+    @property
+    def is_long(self) -> bool:
+        """Whether the rows so far should be settled, so that they cost no more."""
+        return len(self._rows) >= MAX_ROWS or self._size >= MAX_CHARACTERS
+
+    def continuation(self) -> "Table":
+        """Return a table without rows whose rows go below those of this one."""
+        table = copy(self)
+        table.source, table._rows, table._size = [], [], 0
+        table._continues = True
+        table._laid, table._laid_rows = [], 0
+        return table
+
+    def add(self, line: str, source: str) -> None:
         """Take one more row; missing cells are empty, surplus ones are dropped."""
+        self.source.append(source)
+        self._size += len(line)
         texts = cells_of(line)[: len(self._header)]
         texts += [""] * (len(self._header) - len(texts))
         row = [inline(text) for text in texts]
@@ -73,9 +102,13 @@ class Table:
         """Return the table as rows of at most `width` cells."""
         columns = len(self._header)
         available = width - 3 * (columns - 1)
-        if available < columns * min(_LEAST, max(self._natural)) and columns > 1:
+        if self._continues:
+            stacked, widths = not self._laid_for, self._laid_for
+        else:
+            stacked = available < columns * min(_LEAST, max(self._natural)) and columns > 1
+            widths = _fit(self._natural, max(columns, available))
+        if stacked:
             return self._stacked(width)
-        widths = _fit(self._natural, max(columns, available))
         if widths != self._laid_for:
             rule: Row = (("─┼─".join("─" * size for size in widths), "table.rule"),)
             self._laid = [*self._lay(self._header, widths), rule]
@@ -101,11 +134,13 @@ class Table:
     def _stacked(self, width: int) -> list[Row]:
         rows: list[Row] = []
         for cells in self._rows:
-            if rows:
+            if rows or self._continues:
                 rows.append((("─" * min(width, 12), "table.rule"),))
             for head, cell in zip(self._header, cells, strict=True):
                 rows += wrap([*head, (": ", "table.rule"), *cell], width)
-        return rows or wrap([(" │ ".join(t for h in self._header for t, _ in h), "")], width)
+        if rows or self._continues:
+            return rows
+        return wrap([(" │ ".join(t for h in self._header for t, _ in h), "")], width)
 
 
 def _cell_width(cell: Cell) -> int:

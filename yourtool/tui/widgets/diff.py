@@ -10,7 +10,7 @@ from typing import NamedTuple
 from yourtool.text import printable
 from yourtool.tui.lines import Line, Source, expand_tabs, wrap
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _FILE = re.compile(r"\+\+\+ (?:b/)?(.*?)(?:\t.*)?")
 
 

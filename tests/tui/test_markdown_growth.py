@@ -1,0 +1,129 @@
+"""Markdown that is repeated thousands of times costs time in proportion to its length."""
+
+import itertools
+
+import pytest
+
+from tests.growth import cpu_seconds, growth
+from yourtool.tui.highlight import highlighter_of
+from yourtool.tui.markdown.blocks import LONGEST
+from yourtool.tui.markdown.containers import MAX_NESTING
+from yourtool.tui.markdown.stream import MarkdownStream, markdown
+
+MARKERS = [
+    *(">", "> ", "+ ", "1. ", "1) ", "> - ", "- > ", "- a\n", "> a\n", "a\n1. b\n"),
+    *("[", "![", "](", "[a](", "[](", "[a](b(", '[a](b "', "[[a]", "[\\", "[a]", "(", ")"),
+    *("*", "a*", "*a ", "*a_", "**a*", "*a **b ", "_", "__a", "a_ ", "~", "~~a", "*_", "[*"),
+    *("`", "`a", "``a`", "` ", "~~~", "~~~\n", "```\n", "```a ", "|", "|a", "| a |\n", "|-", "-|"),
+    *("<", "<http://a", "http://", "http://a. ", "<br ", "\\", "\\*", "&", "&#", "&amp;"),
+    *("a", "a ", "a\n", "\n", " ", "\t", "  \n", "# ", "# a #", "=", "-", "a\n=\n"),
+    *("日本", "日 *", "e\u0301", "👩\u200d", "\x1b", "\r", "0"),
+]
+SHAPES = {
+    "list in list": lambda n: "".join(" " * (2 * at) + "- a\n" for at in range(int(n**0.5))),
+    "quote in quote": lambda n: "".join(">" * at + " a\n" for at in range(int((2 * n) ** 0.5))),
+    "deep, then lines": lambda n: "> " * (n // 4) + "\n" + "a\n" * (n // 4),
+    "deep items, then lines": lambda n: "+ " * (n // 4) + "a\n" + "a\n" * (n // 4),
+    "wide table": lambda n: "|" + "a|" * (n // 8) + "\n|" + "-|" * (n // 8) + "\n|" * (n // 4),
+    "columns": lambda n: "|" + "a|" * 99 + "\n|" + "-|" * 99 + "\n" + "|b|\n" * (n // 64),
+    "rows": lambda n: "|a|b|\n|-|-|\n" + "|c|d|\n" * (n // 6),
+    "growing rows": lambda n: "a|b\n-|-" + "".join("\n|" + "c" * (k % 70) for k in range(n // 40)),
+    "long cells": lambda n: "|a|b|\n|-|-|\n" + f"|{'c ' * 400}|\n" * (n // 800),
+    "runs of ticks": lambda n: "a".join("`" * at for at in range(1, int((2 * n) ** 0.5))),
+    "open emphasis": lambda n: "*a **b " * (n // 14) + "c_ " * (n // 6),
+    "stars around": lambda n: "*" * (n // 2) + "a" + "*" * (n // 2),
+    "stars at the end": lambda n: "a" + "*" * n + "a",
+    "link target of spaces": lambda n: "[a](" + " " * n,
+    "link without end": lambda n: "[a](" + "b" * n,
+    "link of links": lambda n: "[" + "[a]" * (n // 3),
+    "heading of spaces": lambda n: "# a" + " " * n + "b",
+    "heading of hashes": lambda n: "#" + " #" * (n // 2) + "a",
+    "rule of spaces": lambda n: "-" + " " * n + "a",
+    "fence with a tick": lambda n: "```" + "a" * n + "`",
+    "fence of spaces": lambda n: "```" + " " * n + "a b `",
+    "delimiter of tabs": lambda n: "a|b\n-" + "\t" * n + "x",
+    "line of code": lambda n: "```python\n" + "a" * n,
+    "words of code": lambda n: "```python\n" + "a b(" * (n // 4),
+    "lines of code": lambda n: "```python\n" + "x = (1, 'a')\n" * (n // 13),
+}  # fmt: skip
+SUPERLINEAR_ONCE = [
+    *(">", "> ", "+ ", "1. ", "- > ", "*a_", "[", "`a", "a", "\\", "| a |\n", "日本"),
+    *("wide table", "rows", "runs of ticks", "open emphasis", "line of code", "heading of spaces"),
+]
+
+
+def text_of(kind: str, length: int) -> str:
+    if kind in SHAPES:
+        return SHAPES[kind](length)
+    return "".join(itertools.islice(itertools.cycle(kind), length))
+
+
+def whole(kind: str, length: int) -> MarkdownStream:
+    return markdown(text_of(kind, length), 80, highlighter_of)
+
+
+def in_pieces(kind: str, length: int, size: int) -> MarkdownStream:
+    stream, text = MarkdownStream(80, highlighter_of), text_of(kind, length)
+    for at in range(0, len(text), size):
+        stream.feed(text[at : at + size])
+    stream.finish()
+    return stream
+
+
+@pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
+def test_the_cost_of_a_text_is_linear_in_its_length(kind):
+    assert growth(lambda: whole(kind, 4_500), lambda: whole(kind, 13_500), limit=6) <= 6
+
+
+@pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
+def test_the_cost_of_a_streamed_text_is_linear_in_its_length(kind):
+    small, large = (lambda n=n: in_pieces(kind, n, 1_500) for n in (6_000, 18_000))
+    assert growth(small, large, limit=6) <= 6
+
+
+@pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
+def test_a_cut_line_is_the_same_however_it_arrived(kind):
+    text = text_of(kind, 2 * LONGEST)
+    rows = [line.text for line in markdown(text, 80)]
+    assert [line.text for line in in_pieces(kind, 2 * LONGEST, 1_111).settled] == rows
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
+def test_long_texts_are_linear_whole_and_streamed(kind):
+    assert growth(lambda: whole(kind, 10_000), lambda: whole(kind, 40_000), limit=6) <= 6
+    small, large = (lambda n=n: in_pieces(kind, n, 100) for n in (10_000, 40_000))
+    assert growth(small, large, limit=6) <= 6
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
+def test_no_piece_of_a_long_text_takes_a_quarter_of_a_second(kind):
+    stream, text = MarkdownStream(80, highlighter_of), text_of(kind, 40_000)
+    for at in range(0, len(text), 4_000):
+        piece = text[at : at + 4_000]
+        assert cpu_seconds(lambda piece=piece: stream.feed(piece)) < 0.25
+
+
+@pytest.mark.parametrize("mark", ["> ", "+ ", "> - "])
+def test_what_is_nested_too_deeply_is_shown_as_text(mark):
+    opened = MAX_NESTING // len(mark.split())
+    assert markdown(mark * (opened + 3) + "end", 80)[0].text.endswith(f" {mark * 3}end")
+
+
+def test_every_word_of_a_line_without_spaces_is_shown():
+    text = "".join(f"word{number};" for number in range(3_000))
+    assert "".join(line.text for line in markdown(text, 77)) == text
+    code = "".join(line.text.removeprefix("▏ ") for line in markdown(f"```\n{text}\n```", 77))
+    assert code == text
+
+
+def test_a_long_table_keeps_its_columns_and_loses_no_row():
+    rows = "".join(f"| {number} | {'x' * (number % 30)} |\n" for number in range(1_000))
+    shown = [line.text for line in markdown(f"| number | crosses |\n|---|---|\n{rows}", 80)]
+    assert [line.split("│")[0].strip() for line in shown] == [
+        "number",
+        shown[1],
+        *map(str, range(1_000)),
+    ]
+    assert {line.index("│") for line in shown if "│" in line} == {shown[0].index("│")}
