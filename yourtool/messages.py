@@ -66,10 +66,15 @@ def canonical_json(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
+Critical: TypeAlias = bool | msgspec.UnsetType
+"""True: a request that cannot hold the block fails instead of leaving it out."""
+
+
 class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
     """Words."""
 
     text: str
+    critical: Critical = msgspec.UNSET
 
 
 class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
@@ -80,6 +85,7 @@ class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
     name: str
     input: dict[str, Any]
     """Checked against the tool's schema at ingress and again at dispatch."""
+    critical: Critical = msgspec.UNSET
 
     def __hash__(self) -> int:
         return hash((self.id, self.name))
@@ -101,6 +107,7 @@ class ImageBlock(Struct, frozen=True, tag_field="type", tag="image", omit_defaul
     media_type: str
     pixels: tuple[int, int] | None = None
     """Width and height, if they are known; what it counts as depends on them."""
+    critical: Critical = msgspec.UNSET
 
 
 class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
@@ -108,6 +115,7 @@ class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
 
     source: ImageSource
     media_type: str
+    critical: Critical = msgspec.UNSET
 
 
 class DocumentBlock(Struct, frozen=True, tag_field="type", tag="document", omit_defaults=True):
@@ -117,6 +125,7 @@ class DocumentBlock(Struct, frozen=True, tag_field="type", tag="document", omit_
     media_type: str
     name: str = ""
     """The file's name without directories, if it is known; from outside."""
+    critical: Critical = msgspec.UNSET
 
 
 class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
@@ -125,12 +134,14 @@ class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
     text: str
     signature: str | None = None
     """Opaque; only the provider that issued it can read it."""
+    critical: Critical = msgspec.UNSET
 
 
 class RedactedThinkingBlock(Struct, frozen=True, tag_field="type", tag="redacted_thinking"):
     """Reasoning that the provider keeps encrypted."""
 
     data: str
+    critical: Critical = msgspec.UNSET
 
 
 class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
@@ -139,6 +150,7 @@ class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
     tool_use_id: str
     content: tuple[TextBlock | ImageBlock, ...]
     is_error: bool = False
+    critical: Critical = msgspec.UNSET
 
 
 MediaBlock: TypeAlias = ImageBlock | AudioBlock | DocumentBlock
@@ -291,6 +303,8 @@ class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
     imported_at: datetime | None = None
     warnings: tuple[str, ...] = ()
     """What the format here could not take."""
+    extra: dict[str, Any] | None = None
+    """Metadata of the source that has no field here, as it was."""
 
 
 class RequestOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -338,11 +352,13 @@ class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=
     origin: str | None = None
     """An `Origin`, or `custom:<kind>`."""
     audience: Audience = Audience.BOTH
+    critical: bool = False
+    """A request that cannot hold all blocks of the message fails instead of leaving one out."""
     import_source: ImportSource | None = field(default=None, name="import")
 
     def _identity(self) -> tuple[Any, ...]:
         return tuple(
-            canonical_json(value) if isinstance(value, dict) else value
+            canonical_json(value) if isinstance(value, dict | ImportSource) else value
             for name in self.__struct_fields__
             if name != "provider_raw"
             for value in (getattr(self, name),)

@@ -53,6 +53,21 @@ async def test_r_per_08_an_import_beside_the_original_has_names_of_its_own(log, 
     assert await log.read(session_id) == tuple(facts)
 
 
+async def test_metadata_that_has_no_field_here_is_imported_and_exported_as_it_was(log, tmp_path):
+    _, facts = await told(log, "one")
+    lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
+    [asked, *_] = [line["message"] for line in lines if line.get("message")]
+    asked["metadata"] = {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
+    foreign = [json.dumps(line).encode() for line in lines]
+    session_id = await adopt(log, from_jsonl(foreign, tmp_path), tmp_path)
+    kept = messages_of(await log.read(session_id))[0].metadata.import_source
+    assert kept.extra == {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
+    again = list(to_jsonl(await log.read(session_id), plain, tmp_path))
+    copy = messages_of(list(from_jsonl(again, tmp_path)))[0]
+    assert copy.metadata.import_source == kept
+    assert hash(copy.metadata) == hash(copy.metadata)
+
+
 @few
 @given(histories())
 def test_r_can_01_any_conversation_is_read_from_its_lines_as_it_was(messages):

@@ -21,7 +21,7 @@ from msgspec import Struct
 from yourtool.blobs import fetch, is_blob, keep, reference_of
 from yourtool.errors import BlobError, UsageError
 from yourtool.events import AnyFact, message_of
-from yourtool.messages import MediaBlock, canonical_json, each_block
+from yourtool.messages import MediaBlock, MessageMetadata, canonical_json, each_block
 from yourtool.store.copies import require_whole
 from yourtool.store.markdown import to_markdown
 from yourtool.store.rows import Rewrite, rewritten
@@ -96,7 +96,7 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
             if not header:
                 header = _is_header(line)
             elif line.strip():
-                read = _LINE.decode(line)
+                read = _read_line(line)
                 if isinstance(read, Blob):
                     content = base64.b64decode(read.data, validate=True)
                     attachments[reference_of(content)] = content
@@ -138,6 +138,24 @@ def write_export(path: Path, lines: Iterable[bytes], *, overwrite: bool = False)
 
 
 _LINE = msgspec.json.Decoder(AnyFact | Blob)
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_FIELDS = frozenset(MessageMetadata.__struct_encode_fields__)
+
+
+def _read_line(line: bytes) -> AnyFact | Blob:
+    """Decode a line; metadata of its message that has no field here goes to `import.extra`."""
+    raw = _OBJECT.decode(line)
+    metadata = _mapping(_mapping(raw.get("message")).get("metadata"))
+    extra = {name: metadata.pop(name) for name in metadata.keys() - _FIELDS}
+    if not extra:
+        return _LINE.decode(line)
+    source = _mapping(metadata.setdefault("import", {"system": "yourtool", "format": "jsonl"}))
+    source["extra"] = extra | _mapping(source.get("extra"))
+    return msgspec.convert(raw, AnyFact | Blob)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}  # JSON keys are text
 
 
 def _is_header(line: bytes) -> bool:
