@@ -166,6 +166,9 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
     estimated_input_tokens: int
     request_id: str
     is_worker: bool = False
+    rejected_through: str | None = None
+    """Up to this message the request left out what only its model can read: the model rejected
+    the same request with it."""
 
 
 class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.provider_server import ProviderServer, Reply
 from yourtool.blobs import fetch
 from yourtool.config import config_file
 from yourtool.paths import resolve_paths
@@ -306,3 +307,16 @@ def test_a_limit_that_ended_a_run_is_told_once(line):
     code, _, err = line("-p", "look", "--max-turns", "1")
     assert code == 5
     assert err.count("limit of 1 model requests") == 1
+
+
+def test_a_provider_that_demands_a_long_wait_is_not_sent_another_request(line, monkeypatch):
+    headers = {"retry-after": "600"}
+    body = b'{"type":"error","error":{"type":"rate_limit_error","message":"Too many tokens."}}'
+    with ProviderServer([Reply(status=429, headers=headers, body=body), Reply("never")]) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        result = line.result("-p", "go", "-m", "opus")
+        assert len(server.requests) == 1
+    assert result["exit_code"] == 75
+    assert result["error"]["retryable"]
+    assert "asks to wait 10 min" in result["error"]["message"]

@@ -4,6 +4,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.providers.fakes import events_of, request
 from tests.shared import SHARED
@@ -19,6 +20,7 @@ from yourtool.deltas import (
     UsageUpdate,
 )
 from yourtool.errors import (
+    AdapterError,
     AuthError,
     ContextOverflowError,
     InvalidRequestError,
@@ -140,14 +142,69 @@ def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap_r_adp_08(failur
 
 
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])
-@pytest.mark.parametrize(("asked", "waited"), [(0.2, 1), (7, 7), (60, 60), (3600, 60)])
-async def test_what_the_provider_asks_for_is_the_least_and_sixty_seconds_the_most_r_adp_08(
-    kind, asked, waited
-):
+@pytest.mark.parametrize(("asked", "waited"), [(0.2, 1), (7, 7), (60, 60)])
+async def test_the_wait_is_at_least_what_the_provider_demands_r_adp_08(kind, asked, waited):
     clock = Clock()
     _, wrapped = retrying([fails(asked_to_wait(asked, kind)), says("fine")], clock)
     await events_of(wrapped, request())
     assert clock.naps == [waited]
+
+
+class Asked:
+    """A user who is asked about long waits."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.answers = list(answers)
+        self.waits: list[float | None] = []
+
+    async def __call__(self, error: AdapterError) -> bool:
+        self.waits.append(error.retry_after)
+        return self.answers.pop(0)
+
+
+@pytest.mark.parametrize("kind", [RateLimitError, ServerError])
+async def test_a_demand_for_more_than_a_minute_is_neither_cut_nor_followed_without_consent(kind):
+    clock = Clock()
+    adapter, wrapped = retrying([fails(asked_to_wait(61, kind)), says("never")], clock)
+    _, error = await events_of(wrapped, request())
+    assert error.retry_after == 61
+    assert error.retryable
+    assert (clock.naps, len(adapter.requests)) == ([], 1)
+
+
+async def test_a_long_wait_that_the_user_agrees_to_is_whole_and_beside_the_other_limits():
+    clock, user = Clock(), Asked(True, True, True, True)
+    script = [*(fails(asked_to_wait(3_600)) for _ in range(4)), says("fine")]
+    _, wrapped = retrying(script, clock)
+    events, error = await events_of(wrapped, replace(request(), may_wait=user))
+    assert error is None
+    assert clock.naps == user.waits == [3_600] * 4
+    waits = [event for event in events if isinstance(event, RetryScheduled)]
+    assert [(each.attempt, each.max_attempts) for each in waits] == [(2, 3), (3, 3), (4, 4), (5, 5)]
+
+
+async def test_a_long_wait_that_the_user_declines_is_the_end():
+    clock, user = Clock(), Asked(True, False)
+    script = [fails(asked_to_wait(90)), fails(asked_to_wait(80)), says("never")]
+    _, wrapped = retrying(script, clock)
+    _, error = await events_of(wrapped, replace(request(), may_wait=user))
+    assert error.retry_after == 80
+    assert (clock.naps, user.waits) == ([90], [90, 80])
+
+
+async def test_a_stop_while_the_question_about_a_wait_is_open_ends_the_request():
+    clock, asked = Clock(), request()
+    _, wrapped = retrying([fails(asked_to_wait(90)), says("never")], clock)
+
+    async def stop(_: AdapterError) -> bool:
+        asked.interrupt.request()
+        await asyncio.Event().wait()
+        return True
+
+    async with asyncio.timeout(1):
+        _, error = await events_of(wrapped, replace(asked, may_wait=stop))
+    assert error.retry_after == 90
+    assert clock.naps == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,11 @@
 """One model request made of a turn: what is sent, and with which options."""
 
+from functools import partial
+
+from yourtool.agent.limits import may_wait
 from yourtool.agent.turn import Turn
+from yourtool.errors import ErrorClass
+from yourtool.events import LlmCallFailed
 from yourtool.ids import new_id
 from yourtool.messages import RequestOptions
 from yourtool.providers.base import OneTool, Places, Request
@@ -9,16 +14,27 @@ from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.allowance import fitted
 from yourtool.providers.requests.thinking import asked
 
+_REJECTED = (400, 422)
+
 
 def request_of(turn: Turn) -> tuple[Request, str | None]:
-    """Return the next request of the turn, with ids of its own, and what to say of it once."""
+    """Return the next request of the turn, with ids of its own, and what to say of it once.
+
+    Raises:
+        InvalidRequestError: the model cannot take what is marked critical.
+    """
     model, wishes = turn.model, turn.wishes
     tools = turn.around.toolbox.definitions if model.capabilities.supports_tools else ()
     conversation = hygiene.view(
-        turn.state.conversation_for(model.id), model, turn.around.thinking_on_swap, _api_of(turn)
+        turn.state.conversation_for(model.id),
+        model,
+        turn.around.thinking_on_swap,
+        _api_of(turn),
+        turn.rejected_through or turn.state.rejected_through.get(model.id),
+        turn.around.losses,
     )
     places = Places(turn.around.blobs, turn.around.workspace.root)
-    messages, remark = fitted((*turn.system, *conversation), model, places)
+    messages, remark = fitted((*turn.system, *conversation), model, places, turn.around.losses)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -31,11 +47,39 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         tool_choice=wishes.tool_choice,
         output_schema=wishes.output_schema,
         cache=plan_cache(messages, tools, model, wishes.cache_retention),
+        losses=turn.around.losses,
         tool_ids=turn.around.tool_ids,
         places=places,
         interrupt=turn.interrupt,
+        may_wait=partial(may_wait, turn) if turn.around.interactive else None,
     )
     return request, remark
+
+
+def leave_out_opaque(turn: Turn, failure: LlmCallFailed) -> bool:
+    """Leave what only the model can read out of the next request, if it may have rejected that.
+
+    Returns whether the next request differs from the one that failed.
+    """
+    if (
+        failure.error_class != ErrorClass.INVALID_REQUEST
+        or failure.provider_status not in _REJECTED
+    ):
+        return False
+    last = hygiene.last_opaque(turn.state.conversation_for(turn.model.id), turn.model)
+    before = turn.rejected_through or turn.state.rejected_through.get(turn.model.id)
+    if last is None or (before is not None and last <= before):
+        return False
+    turn.rejected_through = last
+    return True
+
+
+def opaque_left_out(model_id: str) -> str:
+    """Return the notice for a request that is repeated without what only the model can read."""
+    return (
+        f"`{model_id}` rejected the request. It is repeated once without the reasoning and other"
+        " data that the model returned with earlier replies; the session keeps them."
+    )
 
 
 def options_of(turn: Turn) -> RequestOptions:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from yourtool.agent.turn import Turn
 from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirmation, Verdict
+from yourtool.errors import AdapterError
 from yourtool.ids import new_id
 from yourtool.messages import ToolUseBlock, canonical_json
 from yourtool.providers.catalogue.prices import cost
@@ -57,6 +58,13 @@ async def spend_allowance(turn: Turn) -> str | None:
     turn.allowance = turn.requests + limits.max_requests_per_turn
     turn.cost_allowance = turn.cost + limits.max_cost_per_turn_usd
     return None
+
+
+async def may_wait(turn: Turn, error: AdapterError) -> bool:
+    """Ask whether to wait as long as the provider demands, and then repeat the request."""
+    title = f"{error.message}. The request is repeated after the wait."
+    question = Confirmation(id=new_id(), kind="limit", title=title)
+    return (await turn.around.confirm(question)).verdict is Verdict.ALLOW
 
 
 def _hard_limit(turn: Turn) -> str | None:

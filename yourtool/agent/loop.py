@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
-from yourtool.agent.asking import options_of, request_of
+from yourtool.agent.asking import leave_out_opaque, opaque_left_out, options_of, request_of
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import spend_allowance
 from yourtool.agent.turn import Turn
@@ -124,16 +124,26 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
             if not calls and last.stop_reason is not StopReason.PAUSE_TURN:
                 return
         else:
-            has_begun = last is None or last.message is not None or last.cut_calls
-            if has_begun or not turn.state.made_room:
+            if last is None or last.message is not None or last.cut_calls:
                 return
-            yield Notice(level="warning", text=room_made(turn.model.id))
+            if turn.state.made_room:
+                yield Notice(level="warning", text=room_made(turn.model.id))
+            elif leave_out_opaque(turn, last):
+                for notice in turn.around.once(opaque_left_out(turn.model.id)):
+                    yield notice
+            else:
+                return
             calls = ()
 
 
 async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
-    request, remark = request_of(turn)
+    try:
+        request, remark = request_of(turn)
+    except InvalidRequestError as error:
+        async for event in _failed(turn, error, None, 0, 0):
+            yield event
+        return
     for notice in turn.around.once(remark):
         yield notice
     started = time.monotonic()
@@ -143,6 +153,7 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
             provider=turn.model.provider,
             estimated_input_tokens=turn.estimate(),
             request_id=request.request_id,
+            rejected_through=turn.rejected_through,
         ),
         parent=turn.parent,
     )

@@ -9,6 +9,7 @@ from yourtool.events import (
     AnyFact,
     LlmCallCompleted,
     LlmCallFailed,
+    LlmCallStarted,
     RouteDecided,
     SessionCreated,
     SessionEffortSelected,
@@ -71,6 +72,10 @@ class State:
         """The last request of each model whose tokens its provider counted."""
         self.cuts: dict[str, str] = {}
         """By the model that found the conversation too long: up to which message outputs go."""
+        self.rejected_through: dict[str, str] = {}
+        """By model: up to which message its opaque parts are left out, since it rejected them."""
+        self._on_trial: LlmCallStarted | None = None
+        """The last request, if it left out more of them than the one before."""
         self.made_room = False
         """Whether the last failure was for want of room, and the next request is shorter for it."""
         self.open_turn: TurnStarted | None = None
@@ -122,7 +127,10 @@ class State:
                 self.last_route = fact
                 self.addressed = _addressed(fact)
                 self._untaken = self._unanswered() if is_too_much(fact) else None
+            case LlmCallStarted():
+                self._on_trial = fact if fact.rejected_through else None
             case LlmCallCompleted():
+                self._confirm_rejection(fact)
                 self._book(fact)
             case LlmCallFailed(message=message):
                 self.last_error, self.failed = fact, True
@@ -140,6 +148,12 @@ class State:
                 self.open_turn = None
             case _:
                 pass
+
+    def _confirm_rejection(self, reply: LlmCallCompleted) -> None:
+        """Note that a request succeeded after opaque parts were left out of it."""
+        if (trial := self._on_trial) is not None and trial.rejected_through is not None:
+            self.rejected_through[reply.model] = trial.rejected_through
+        self._on_trial = None
 
     def _make_room(self, failure: LlmCallFailed) -> bool:
         if failure.error_class != ErrorClass.CONTEXT_OVERFLOW:

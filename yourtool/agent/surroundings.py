@@ -15,6 +15,7 @@ from yourtool.deltas import Notice
 from yourtool.effects import Confirm
 from yourtool.models import CacheRetention, Effort
 from yourtool.providers.base import ToolChoice
+from yourtool.providers.losses import Losses
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.base import Toolbox, Workspace
@@ -65,6 +66,7 @@ class Surroundings:
     thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
+    losses: Losses = field(default_factory=Losses)
     told: set[str] = field(default_factory=lambda: set[str]())
     """The remarks that the session has heard."""
 

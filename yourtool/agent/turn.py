@@ -40,6 +40,8 @@ class Turn:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal = Decimal(0)
+    rejected_through: str | None = None
+    """Id of the last message whose opaque parts the requests leave out on trial: see `State`."""
     allowance: int = 0
     """Requests until the user is asked again."""
     cost_allowance: Decimal = Decimal(0)

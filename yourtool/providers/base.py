@@ -7,19 +7,28 @@ so do text and reasoning; a final input is a JSON object; block indices never de
 `message_complete` is last, but for an `error` that follows it before the same error is raised.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
+from yourtool.errors import AdapterError
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, Role, TextBlock
 from yourtool.models import Effort, Model
 from yourtool.providers.cache_plan import CachePlan
+from yourtool.providers.losses import Losses
 from yourtool.providers.tool_ids import ToolIdMap
 
 
@@ -64,11 +73,16 @@ class Request(Struct, frozen=True, kw_only=True):
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final text, in the subset of `tools.schema`."""
     cache: CachePlan = CachePlan()
+    losses: Losses = field(default_factory=Losses)
+    """What the requests of the session left out."""
     tool_ids: ToolIdMap
     places: Places | None = None
     """None: the messages refer to no files."""
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
+    may_wait: Callable[[AdapterError], Awaitable[bool]] | None = None
+    """Asks the user for a wait that is too long to begin without a question; None: nobody can
+    answer."""
 
     @property
     def system(self) -> tuple[str, ...]:

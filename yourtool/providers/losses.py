@@ -1,35 +1,67 @@
-"""One log line for every block that a request leaves out, and nothing on the screen."""
+"""Blocks that a request leaves out: a log line for each, or an error where one is critical."""
 
 import logging
+from collections.abc import Callable
+from typing import TypeAlias
 
+from yourtool.errors import InvalidRequestError
 from yourtool.messages import ContentBlock, Message, ThinkingBlock
+from yourtool.models import Model
 
 _log = logging.getLogger(__name__)
+
+Drop: TypeAlias = Callable[[ContentBlock, Message, str], None]
+"""Takes a block that is left out, its message, and the reason."""
 
 _NOTHING = ThinkingBlock("")
 
 
-def dropped(block: ContentBlock, message: Message, adapter: str, reason: str) -> None:
-    """Warn that `block` of `message` does not reach the model that `adapter` speaks to.
+class Losses:
+    """The blocks that the requests of one session left out.
 
-    Reasoning of which nothing is known is no loss.
+    Each is logged once per model, although every later request leaves it out again.
     """
-    if block == _NOTHING:
-        return
-    kind = str(type(block).__struct_config__.tag)
-    _log.warning(
-        "left a block out of the request: session_id=%s message_id=%s block_type=%s adapter=%s"
-        " reason=%s",
-        message.session_id,
-        message.id,
-        kind,
-        adapter,
-        reason,
-        extra={
-            "session_id": message.session_id,
-            "message_id": message.id,
-            "block_type": kind,
-            "adapter": adapter,
-            "reason": reason,
-        },
-    )
+
+    def __init__(self) -> None:
+        self._logged: set[tuple[str, str, int]] = set()
+
+    def for_model(self, model: Model) -> Drop:
+        """Return `drop` for one model."""
+        return lambda block, message, reason: self.drop(block, message, model, reason)
+
+    def drop(self, block: ContentBlock, message: Message, model: Model, reason: str) -> None:
+        """Log a warning that `block` of `message` does not reach `model`.
+
+        Empty reasoning without a signature is no loss.
+
+        Raises:
+            InvalidRequestError: the block or its message is marked critical.
+        """
+        if block == _NOTHING:
+            return
+        kind = str(type(block).__struct_config__.tag)
+        if block.critical is True or message.metadata.critical:
+            raise InvalidRequestError(
+                f"`{model.id}` cannot take the {kind} block of message `{message.id}`, which is"
+                f" marked critical: {reason}. Nothing was sent; choose another model with /model."
+            )
+        key = (model.id, message.id, hash(block))
+        if key in self._logged:
+            return
+        self._logged.add(key)
+        _log.warning(
+            "left a block out of the request: session_id=%s message_id=%s block_type=%s adapter=%s"
+            " reason=%s",
+            message.session_id,
+            message.id,
+            kind,
+            model.provider,
+            reason,
+            extra={
+                "session_id": message.session_id,
+                "message_id": message.id,
+                "block_type": kind,
+                "adapter": model.provider,
+                "reason": reason,
+            },
+        )

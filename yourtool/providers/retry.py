@@ -49,15 +49,15 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     jitter: float = 0.25
     """Share of the delay, either way."""
     longest_retry_after: float = 60
-    """A provider that asks for more is asked again after this."""
+    """A provider's demand for a longer wait needs the user's consent."""
     longest_waits: float = 120
-    """All waits of one request together; a wait that would go beyond is not begun."""
+    """All waits together that nobody consented to; one that would go beyond is not begun."""
 
     def delay(self, failures: int, error: AdapterError, jitter: Callable[[], float]) -> float:
         """Return how long to wait after so many failures; `jitter` gives -1 to 1."""
         backoff = min(self.first_delay * 2 ** (failures - 1), self.longest_delay)
         backoff = min(backoff * (1 + self.jitter * jitter()), self.longest_delay)
-        return max(backoff, min(error.retry_after or 0, self.longest_retry_after))
+        return max(backoff, error.retry_after or 0)
 
 
 class Retrying:
@@ -110,20 +110,19 @@ class Retrying:
                 for ready in held:
                     yield ready
             except AdapterError as error:
-                if delivered or not error.retryable or failures >= self._policy.max_retries:
-                    raise
-                delay = self._policy.delay(failures + 1, error, self._jitter)
-                if waited + delay > self._policy.longest_waits:
+                latency = round((self._clock() - started) * 1000)
+                delay = None if delivered else await self._delay(request, error, failures, waited)
+                if delay is None:
                     raise
                 failed = error
             else:
                 return
-            failures, waited = failures + 1, waited + delay
-            latency = round((self._clock() - started) * 1000)
+            failures += 1
+            waited += delay if delay <= self._policy.longest_retry_after else 0
             yield _attempt_failed(failures - 1, failed, latency)
             yield RetryScheduled(
                 attempt=failures + 1,
-                max_attempts=1 + self._policy.max_retries,
+                max_attempts=1 + max(failures, self._policy.max_retries),
                 delay_seconds=delay,
                 error_class=failed.error_class,
                 message=failed.message,
@@ -135,6 +134,18 @@ class Retrying:
                 yield _cancelled(request, latency)
                 return
 
+    async def _delay(
+        self, request: Request, error: AdapterError, failures: int, waited: float
+    ) -> float | None:
+        """Return how long to wait before the next attempt; None: there is none."""
+        if not error.retryable:
+            return None
+        delay = self._policy.delay(failures + 1, error, self._jitter)
+        if delay > self._policy.longest_retry_after:
+            return delay if await _is_agreed(request, error) else None
+        is_over = waited + delay > self._policy.longest_waits
+        return None if is_over or failures >= self._policy.max_retries else delay
+
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:
@@ -144,6 +155,16 @@ class Retrying:
     async def close(self) -> None:
         """Let go of connections; idempotent."""
         await self._adapter.close()
+
+
+async def _is_agreed(request: Request, error: AdapterError) -> bool:
+    """Return whether the user agrees to a long wait; no, where the turn is stopped meanwhile."""
+    if request.may_wait is None:
+        return False
+    try:
+        return await request.interrupt.guard(request.may_wait(error))
+    except Interrupted:
+        return False
 
 
 def _attempt_failed(attempt: int, error: AdapterError, latency_ms: int) -> AttemptFailed:

@@ -20,7 +20,6 @@ from yourtool.messages import (
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.kept import Kept
 from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
-from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import ANTHROPIC, narrowed
 from yourtool.providers.requests.stand_ins import EMPTY, unsent
@@ -147,7 +146,7 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
             if part.text.strip():
                 content.append({"type": "text", "text": part.text})
         elif result.is_error:
-            dropped(part, message, request.model.provider, "an error takes only text")
+            request.losses.drop(part, message, request.model, "an error takes only text")
             content.append({"type": "text", "text": unsent(part)})
         else:
             content += _shown(part, message, request)
@@ -209,7 +208,7 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
                 wire = {"type": "thinking", "thinking": words, "signature": signature or ""}
                 blocks.append((wire, block))
             case ThinkingBlock():
-                dropped(block, message, model.provider, "reasoning without a signature")
+                request.losses.drop(block, message, model, "reasoning without a signature")
             case RedactedThinkingBlock(data) if data:
                 blocks.append(({"type": "redacted_thinking", "data": data}, block))
             case _:
@@ -217,7 +216,7 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
         _mark([wire for wire, _ in blocks], message.id, place, request)
     blocks += [(raw, None) for raw in kept.rest() if _is_its_own(raw)]
     while blocks and (thought := blocks[-1][1]) is not None:
-        dropped(thought, message, model.provider, "reasoning that led to nothing")
+        request.losses.drop(thought, message, model, "reasoning that led to nothing")
         blocks.pop()
     return [wire for wire, _ in blocks]
 

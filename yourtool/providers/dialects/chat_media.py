@@ -5,7 +5,6 @@ from typing import Any
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, MediaBlock, Message
 from yourtool.providers.base import Request
 from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
-from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import as_text, sendable
 from yourtool.providers.requests.stand_ins import PDF_NAME
 
@@ -25,7 +24,7 @@ def media_parts(
     sounds = _MORE_SOUNDS if relayed else _SOUNDS
     is_fetched = isinstance(block, ImageBlock) or (isinstance(block, DocumentBlock) and relayed)
     if block.source.kind == "url" and not is_fetched:
-        dropped(block, message, request.model.provider, "it is not fetched from an address")
+        request.losses.drop(block, message, request.model, "it is not fetched from an address")
         return []
     media = sendable(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN, *sounds))
     if media is None:

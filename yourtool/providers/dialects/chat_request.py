@@ -19,7 +19,6 @@ from yourtool.messages import (
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.dialects.chat_media import media_parts
 from yourtool.providers.kept import Kept
-from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.output_schema import named
 from yourtool.providers.requests.stand_ins import (
     EMPTY,
@@ -261,7 +260,7 @@ def _assistant(
     for block in message.content:
         is_sent = isinstance(block, ThinkingBlock) and thought
         if isinstance(block, ThinkingBlock | RedactedThinkingBlock) and not is_sent:
-            dropped(block, message, request.model.provider, "there is no place for it")
+            request.losses.drop(block, message, request.model, "there is no place for it")
     return [{**wire, **thought}] if is_said else []
 
 

@@ -24,7 +24,6 @@ from yourtool.messages import (
 from yourtool.providers.base import OneTool, Request, ToolChoice
 from yourtool.providers.dialects.google_schema import google_schema
 from yourtool.providers.kept import Kept
-from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import GOOGLE, narrowed
 from yourtool.providers.requests.stand_ins import EMPTY, NO_OUTPUT, RETURNED, SEE_BELOW, unsent
@@ -218,7 +217,7 @@ def _said(message: Message, request: Request) -> Parts:
     if all(part.get("thought") for part in parts):
         for block in message.content:
             if not isinstance(block, RedactedThinkingBlock):  # of which each is told by itself
-                dropped(block, message, request.model.provider, "reasoning that led to nothing")
+                request.losses.drop(block, message, request.model, "reasoning that led to nothing")
         return []
     calls = [part for part in parts if "functionCall" in part]
     needs_one = not _UNSIGNED_MODELS.match(request.model.wire_name)
@@ -247,7 +246,7 @@ def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts
             thought: dict[str, Any] = {"text": words, "thought": True}
             return [{**thought, SIGNATURE: signature} if signature else thought]
         case RedactedThinkingBlock():
-            dropped(block, message, request.model.provider, "this dialect has no place for it")
+            request.losses.drop(block, message, request.model, "this dialect has no place for it")
         case _:
             pass
     return []

@@ -34,7 +34,6 @@ from yourtool.providers.replies.refusal import refusal
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
-from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import closed
 from yourtool.providers.requests.stand_ins import (
@@ -233,9 +232,9 @@ def _seen(
 def _picture(block: MediaBlock, message: Message, request: Request) -> str | None:
     """Return a picture as plain base64; the server fetches nothing from an address."""
     if not isinstance(block, ImageBlock):
-        dropped(block, message, request.model.provider, "this dialect has no place for it")
+        request.losses.drop(block, message, request.model, "this dialect has no place for it")
     elif block.source.kind == "url":
-        dropped(block, message, request.model.provider, "it fetches no images")
+        request.losses.drop(block, message, request.model, "it fetches no images")
     elif (picture := sendable(block, message, request)) is not None:
         return picture.data
     return None
@@ -248,8 +247,9 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
         if isinstance(block, ThinkingBlock) and block.text.strip():
             thoughts.append(block.text)
         elif isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-            provider = request.model.provider
-            dropped(block, message, provider, "this dialect has no place for sealed reasoning")
+            request.losses.drop(
+                block, message, request.model, "this dialect has no place for sealed reasoning"
+            )
     calls = [
         {
             "id": request.tool_ids.wire(request.model.provider, call.id, _IDS),

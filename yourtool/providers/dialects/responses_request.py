@@ -21,7 +21,6 @@ from yourtool.messages import (
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.kept import Kept
 from yourtool.providers.magic import PLAIN
-from yourtool.providers.requests.loss import dropped
 from yourtool.providers.requests.media import as_text, sendable
 from yourtool.providers.requests.output_schema import named
 from yourtool.providers.requests.stand_ins import EMPTY, FAILED, NO_OUTPUT, PDF_NAME, unsent
@@ -127,7 +126,7 @@ def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[s
     """Return a picture or a document; there is no item for sound
     (https://platform.openai.com/docs/guides/pdf-files)."""
     if isinstance(block, AudioBlock):
-        dropped(block, message, request.model.provider, "there is no item for sound")
+        request.losses.drop(block, message, request.model, "there is no item for sound")
         return []
     if (media := sendable(block, message, request)) is None:
         return []
@@ -162,7 +161,6 @@ def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict
 
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the items of the model's own message; reasoning is followed by what it led to."""
-    provider = request.model.provider
     kept = Kept(message, request, API)
     items: list[dict[str, Any]] = []
     thoughts: list[ContentBlock] = []  # of the reasoning items that nothing follows yet
@@ -177,7 +175,9 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
                 sealed = [mapping(note.get("item")) for note in kept.notes(place)]
                 own = [item for item in sealed if item.get("type") == "reasoning"]
                 if not own:
-                    dropped(block, message, provider, "reasoning that did not come as an item")
+                    request.losses.drop(
+                        block, message, request.model, "reasoning that did not come as an item"
+                    )
                     continue
                 items += [*new, own[0]]
                 thoughts = [*([] if new else thoughts), block]
@@ -189,7 +189,7 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     rest = [raw for raw in kept.rest() if _is_answered(raw)]
     if not rest:
         for thought in thoughts:
-            dropped(thought, message, provider, "reasoning that led to nothing")
+            request.losses.drop(thought, message, request.model, "reasoning that led to nothing")
         items = items[: len(items) - len(thoughts)]
     return _calls_together(items) + rest
 

@@ -30,7 +30,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Places
-from yourtool.providers.requests.loss import dropped
+from yourtool.providers.losses import Drop, Losses
 from yourtool.providers.requests.media import in_mib, terms
 from yourtool.providers.requests.stand_ins import unsent
 from yourtool.text import printable
@@ -81,7 +81,9 @@ _Block = TypeVar("_Block", bound=ContentBlock)
 _EMPTY = ImageSource("base64", "")
 
 
-def fitted(messages: Sequence[Message], model: Model, places: Places) -> Fitted:
+def fitted(
+    messages: Sequence[Message], model: Model, places: Places, losses: Losses | None = None
+) -> Fitted:
     """Return the messages with words in place of what a request to `model` has no room for.
 
     Asks the file system for sizes; what is missing there counts as nothing.
@@ -99,8 +101,8 @@ def fitted(messages: Sequence[Message], model: Model, places: Places) -> Fitted:
     why = list(excess.values())[:1]
     if limit := _overrun(_load(alone, can), can, room):
         why.append(f"{_most(limit, model)}, and the oldest give way")
-    numbers = count()
-    shown = tuple(_without(message, left, numbers, model.provider) for message in messages)
+    numbers, drop = count(), (losses or Losses()).for_model(model)
+    shown = tuple(_without(message, left, numbers, drop) for message in messages)
     return Fitted(shown, _remark(len(left), why))
 
 
@@ -213,13 +215,11 @@ def _pieces(messages: Sequence[Message], places: Places) -> Iterator[_Piece]:
                 number += 1
 
 
-def _without(
-    message: Message, left: Container[int], numbers: Iterator[int], provider: str
-) -> Message:
+def _without(message: Message, left: Container[int], numbers: Iterator[int], drop: Drop) -> Message:
     def shown(block: _Block) -> _Block | TextBlock:
         if not isinstance(block, MediaBlock) or next(numbers) not in left:
             return block
-        dropped(block, message, provider, "a request has no room for it")
+        drop(block, message, "a request has no room for it")
         return TextBlock(unsent(block))
 
     content = tuple(

@@ -28,7 +28,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import Model
-from yourtool.providers.requests.loss import dropped
+from yourtool.providers.losses import Drop, Losses
 from yourtool.providers.requests.stand_ins import EMPTY
 from yourtool.text import storable
 
@@ -50,14 +50,22 @@ def view(
     model: Model,
     thinking_on_swap: ThinkingOnSwap = "drop",
     api: str | None = None,
+    rejected_through: str | None = None,
+    losses: Losses | None = None,
 ) -> tuple[Message, ...]:
     """Return `messages` as `model` may be asked to continue them.
 
     `thinking_on_swap`: whether another model's reasoning is left out, or goes on as plain text.
     `api`: the wire format that it is asked in; what it thought in another one, it cannot read.
+    `rejected_through`: up to this message id, `model` rejected what only it can read.
+    `losses`: takes the blocks that are left out.
+
+    Raises:
+        InvalidRequestError: a block that is marked critical would be left out.
     """
-    messages = [_estranged(message, model, api) for message in messages]
-    results = _results(messages, model)
+    drop = (losses or Losses()).for_model(model)
+    messages = [_without_provenance(each, model, api, rejected_through) for each in messages]
+    results = _results(messages, drop)
     seen: set[str] = set()
     turns: list[list[Message]] = []
     for message in messages:
@@ -67,29 +75,49 @@ def view(
             message = _aloud(message, model)
         if message.role is Role.SYSTEM and _is_nobodys(message.metadata.origin):
             message = replace(message, role=Role.USER)
-        kept = _presentable(message, model, seen)
+        kept = _presentable(message, model, seen, drop)
         if kept is None:
             continue
         answers = (results.get(call.id) or _closing(kept, call) for call in kept.tool_uses)
         turns.append([kept, *answers])
     for call_id, answer in results.items():
         if call_id not in seen:
-            dropped(answer.content[0], answer, model.provider, "no call stands before it")
+            drop(answer.content[0], answer, "no call stands before it")
     while turns and _is_loose(turns[-1]):
         for block in turns[-1][0].content:
-            dropped(block, turns[-1][0], model.provider, "the reply broke off; nothing followed it")
+            drop(block, turns[-1][0], "the reply broke off; nothing followed it")
         turns.pop()
     return _opened(tuple(message for turn in turns for message in turn))
 
 
-def _estranged(message: Message, model: Model, api: str | None) -> Message:
-    """Return a message that the model wrote in another wire format as if nobody known wrote it."""
-    asked = message.metadata.request
-    if api is None or asked is None or asked.api in (None, api):
-        return message
+def _without_provenance(
+    message: Message, model: Model, api: str | None, rejected_through: str | None
+) -> Message:
+    """Clear the model of a message whose opaque parts it cannot be sent back.
+
+    It wrote the message in another wire format, or rejected the parts before.
+    """
     if message.metadata.model != model.id:
         return message
+    asked = message.metadata.request
+    is_foreign = api is not None and asked is not None and asked.api not in (None, api)
+    is_rejected = rejected_through is not None and message.id <= rejected_through
+    if not (is_foreign or is_rejected):
+        return message
     return replace(message, metadata=replace(message.metadata, model=None))
+
+
+def last_opaque(messages: Sequence[Message], model: Model) -> str | None:
+    """Return the id of the last message with parts that only `model` can read, if any."""
+    return next((each.id for each in reversed(messages) if _is_opaque(each, model)), None)
+
+
+def _is_opaque(message: Message, model: Model) -> bool:
+    thoughts = ThinkingBlock | RedactedThinkingBlock
+    return message.metadata.model == model.id and (
+        message.metadata.provider_raw is not None
+        or any(isinstance(block, thoughts) for block in message.content)
+    )
 
 
 def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -138,7 +166,7 @@ def _aloud(message: Message, model: Model) -> Message:
     return message if content == message.content else replace(message, content=content)
 
 
-def _results(messages: Sequence[Message], model: Model) -> dict[str, Message]:
+def _results(messages: Sequence[Message], drop: Drop) -> dict[str, Message]:
     """Return the first result of each call, alone in its message."""
     results: dict[str, Message] = {}
     for message in messages:
@@ -146,9 +174,9 @@ def _results(messages: Sequence[Message], model: Model) -> dict[str, Message]:
             continue
         for block in message.content:
             if not isinstance(block, ToolResultBlock):
-                dropped(block, message, model.provider, _MISPLACED)
+                drop(block, message, _MISPLACED)
             elif block.tool_use_id in results:
-                dropped(block, message, model.provider, "its call is answered already")
+                drop(block, message, "its call is answered already")
             else:
                 alone = message.content == (block,)
                 answer = message if alone else replace(message, content=(block,))
@@ -156,7 +184,7 @@ def _results(messages: Sequence[Message], model: Model) -> dict[str, Message]:
     return results
 
 
-def _presentable(message: Message, model: Model, seen: set[str]) -> Message | None:
+def _presentable(message: Message, model: Model, seen: set[str], drop: Drop) -> Message | None:
     """Return the message with what the model can take of it; None if nothing is left."""
     metadata = message.metadata
     raw = metadata.provider_raw
@@ -166,12 +194,12 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
         metadata, raw = replace(metadata, provider_raw=None), None
     if message.role is Role.ASSISTANT:
         # What only the provider can read is placed by position: blank text holds positions too.
-        said = tuple(_said(message, model, seen))
+        said = tuple(_said(message, model, seen, drop))
         if len(said) != len(message.content):
             metadata, raw = replace(metadata, provider_raw=None), None
         content = said if raw is not None else tuple(filter(_is_visible, said))
     else:
-        content = tuple(filter(_is_visible, _heard(message, model)))
+        content = tuple(filter(_is_visible, _heard(message, drop)))
         if message.role is Role.USER and not content:
             content = (TextBlock(EMPTY),)
     if not content and raw is None:
@@ -181,42 +209,40 @@ def _presentable(message: Message, model: Model, seen: set[str]) -> Message | No
     return replace(message, content=content, metadata=metadata)
 
 
-def _heard(message: Message, model: Model) -> Iterator[ContentBlock]:
+def _heard(message: Message, drop: Drop) -> Iterator[ContentBlock]:
     """Yield what a user's or a system message may hold."""
     kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
     for block in message.content:
         if isinstance(block, kinds):
             yield block
         else:
-            dropped(block, message, model.provider, _MISPLACED)
+            drop(block, message, _MISPLACED)
 
 
 def _is_visible(block: ContentBlock) -> bool:
     return not isinstance(block, TextBlock) or bool(block.text.strip())
 
 
-def _said(message: Message, model: Model, seen: set[str]) -> Iterator[ContentBlock]:
+def _said(message: Message, model: Model, seen: set[str], drop: Drop) -> Iterator[ContentBlock]:
     """Yield what the model said, as far as it may be shown to the model that goes on."""
     for block in message.content:
         match block:
             case TextBlock():
                 yield block
             case ToolUseBlock(use) if use in seen:
-                dropped(block, message, model.provider, "the same call stands earlier already")
+                drop(block, message, "the same call stands earlier already")
             case ToolUseBlock(use):
                 seen.add(use)
                 yield block
             case ThinkingBlock() | RedactedThinkingBlock():
                 if message.metadata.model != model.id:
-                    dropped(
-                        block, message, model.provider, "only the model that thought can read it"
-                    )
+                    drop(block, message, "only the model that thought can read it")
                 elif message.metadata.status is not MessageStatus.COMPLETE:
-                    dropped(block, message, model.provider, "the reply it belongs to is not whole")
+                    drop(block, message, "the reply it belongs to is not whole")
                 else:
                     yield block
             case _:
-                dropped(block, message, model.provider, _MISPLACED)
+                drop(block, message, _MISPLACED)
 
 
 def _closing(message: Message, call: ToolUseBlock) -> Message:

@@ -34,7 +34,6 @@ from yourtool.providers.magic import (
     sniff,
 )
 from yourtool.providers.origin import is_web_address
-from yourtool.providers.requests.loss import dropped
 
 _LEAST_PICTURE = 24
 """Bytes; no picture of a type that is accepted has fewer."""
@@ -107,7 +106,7 @@ def sendable(
         if only and media.url is None and media.media_type not in only:
             raise MediaRefusedError(f"{media.media_type} has no place in this dialect")
     except MediaRefusedError as error:
-        dropped(block, message, request.model.provider, str(error))
+        request.losses.drop(block, message, request.model, str(error))
         return None
     return media
 
