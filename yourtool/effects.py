@@ -79,6 +79,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     preview: Preview | None = None
     rule: str | None = None
     """What `session` and `always` would allow from now on; None: only `once` is offered."""
+    reason: str = ""
+    """Why this is asked in every mode, where that is so."""
     expires_at: datetime | None = None
 
 

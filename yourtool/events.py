@@ -287,6 +287,8 @@ class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confi
     input_summary: str
     projected_modifications: tuple[str, ...] = ()
     command_summary: str | None = None
+    rule: str | None = None
+    """The permission rule that would have made the question unnecessary; None: there is none."""
     expires_at: datetime | None = None
 
 

@@ -8,6 +8,7 @@ import asyncio
 import codecs
 import logging
 import os
+import shlex
 import signal
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping
@@ -121,10 +122,12 @@ class Printer:
         elif result.result:
             self._write(result.result.removesuffix("\n") + "\n")
         for denial in result.permission_denials:
-            self.say(
-                f"denied `{denial.tool_name}` {denial.input_summary};"
-                " `--allow RULE` or `--mode` permits what no rule forbids"
+            way_out = (
+                "`--allow RULE` or `--mode` permits what no rule forbids"
+                if denial.rule is None
+                else f"`--allow {shlex.quote(denial.rule)}` permits it"
             )
+            self.say(f"denied `{denial.tool_name}` {denial.input_summary}; {way_out}")
         if result.error is None:
             if not result.result.strip():
                 self.say("the model said nothing")

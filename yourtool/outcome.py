@@ -25,6 +25,7 @@ from yourtool.events import (
     LlmCallFailed,
     LlmCallStarted,
     RouteDecided,
+    ToolConfirmationRequested,
     ToolFailed,
     TurnCancelled,
     TurnCompleted,
@@ -75,6 +76,9 @@ class Denial(Struct, frozen=True, kw_only=True):
     tool_name: str
     tool_use_id: str
     input_summary: str
+    rule: str | None = None
+    """The rule that `--allow` takes to permit it; None: a rule or the mode forbids it, or it is
+    asked about every time."""
 
 
 class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
@@ -118,6 +122,7 @@ class Outcome:
         self._unrouted = False
         self._complaints: list[str] = []
         self._calls: dict[str, ToolUseBlock] = {}
+        self._rules: dict[str, str | None] = {}
         self._denials: list[Denial] = []
         self._usage = TokenCounts()
         self._cost = Decimal(0)
@@ -141,8 +146,11 @@ class Outcome:
             case LlmCallFailed(message=message):
                 self._failed = event
                 self._text = message.text if message is not None else self._text
+            case ToolConfirmationRequested(tool_use_id=call, rule=rule):
+                self._rules[call] = rule
             case ToolFailed(error_class=failure) if failure in _DENIED:
-                self._denials.append(_denial(event, self._calls))
+                rule = self._rules.get(event.tool_use_id)
+                self._denials.append(_denial(event, self._calls, rule))
             case TurnCompleted(stop_reason=reason):
                 self._stop = reason
             case TurnCancelled():
@@ -274,10 +282,11 @@ _SUMMARY = 200
 """Characters of the arguments of a denied call."""
 
 
-def _denial(fact: ToolFailed, calls: Mapping[str, ToolUseBlock]) -> Denial:
+def _denial(fact: ToolFailed, calls: Mapping[str, ToolUseBlock], rule: str | None) -> Denial:
     call = calls.get(fact.tool_use_id)
     return Denial(
         tool_name=fact.tool_name,
         tool_use_id=fact.tool_use_id,
         input_summary=canonical_json(call.input).decode()[:_SUMMARY] if call else "",
+        rule=rule,
     )

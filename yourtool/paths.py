@@ -39,23 +39,35 @@ class Paths(Struct, frozen=True):
         return self.state / "log" / "yourtool.log"
 
 
+def own_directories(paths: Paths) -> tuple[Path, ...]:
+    """Return the directories of the program: those of this run, and those without an override."""
+    standard = _standard()
+    every = (*_directories(paths), *_directories(standard))
+    return tuple(dict.fromkeys(every))
+
+
 def resolve_paths(session_dir: str | None = None) -> Paths:
     """Return the directories of this run; `session_dir` (an option) moves the data alone."""
     if override := os.environ.get("YOURTOOL_HOME"):
         root = Path(override).expanduser().absolute()
         paths = Paths(root, root / "data", root / "state", root / "cache")
     else:
-        dirs = PlatformDirs("yourtool", appauthor=False)
-        paths = Paths(
-            Path.home() / ".yourtool",
-            dirs.user_data_path,
-            dirs.user_state_path,
-            dirs.user_cache_path,
-        )
+        paths = _standard()
     if session_dir is None:
         return paths
     data = Path(session_dir).expanduser().absolute()
     return Paths(paths.home, data, paths.state, paths.cache)
+
+
+def _standard() -> Paths:
+    dirs = PlatformDirs("yourtool", appauthor=False)
+    return Paths(
+        Path.home() / ".yourtool", dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path
+    )
+
+
+def _directories(paths: Paths) -> tuple[Path, ...]:
+    return paths.home, paths.data, paths.state, paths.cache, paths.log_file.parent
 
 
 def shipped(kind: str) -> Path:

@@ -36,6 +36,23 @@ def test_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path):
     assert "use tabs" in text
 
 
+def test_a_link_to_credentials_or_to_own_settings_is_not_followed(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".env").write_text("TOKEN=4711")
+    (tmp_path / "AGENTS.md").symlink_to(".env")
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "own"))
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "config.toml").write_text("# 4712")
+    (inner / "AGENTS.md").symlink_to("../own/config.toml")
+    assert "471" not in system_messages(inner, "s")[0].text
+    work = tmp_path / "own" / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("use tabs")
+    assert "use tabs" in system_messages(work, "s")[0].text
+
+
 def test_directories_above_the_repository_are_not_read(tmp_path):
     (tmp_path / "AGENTS.md").write_text("not mine")
     project = tmp_path / "project"

@@ -79,6 +79,7 @@ def _requested(question: Confirmation, tool_use_id: str) -> ToolConfirmationRequ
         input_summary=canonical_json(question.input).decode()[:_SUMMARY],
         projected_modifications=preview.paths if preview else (),
         command_summary=preview.body if preview and preview.kind == "command" else None,
+        rule=question.rule,
         expires_at=question.expires_at,
     )
 

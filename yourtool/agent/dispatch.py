@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from yourtool.agent.call import Call, Finished, texts
 from yourtool.agent.consent import ask
-from yourtool.agent.gate import subjects_of
+from yourtool.agent.gate import Ruling, Subjects, subjects_of
 from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn
 from yourtool.blobs import by_hash, has_bytes
@@ -38,7 +38,6 @@ from yourtool.messages import (
     canonical_json,
     now,
 )
-from yourtool.permissions.rules import Subject
 from yourtool.text import storable
 from yourtool.tools.base import Tool, ToolContext
 
@@ -130,7 +129,7 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
             raise ToolError(ruling.reason, ToolFailure.USER_DENIED)
         if ruling.verdict == "allow":
             return
-        question = _question(call, turn, ruling.proposal)
+        question = _question(call, turn, ruling)
         async with aclosing(ask(question, block.id, turn, call.parent)) as steps:
             async for event in steps:
                 if isinstance(event, str):
@@ -150,7 +149,7 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
         yield await _fail(call, turn, error.failure, str(error))
 
 
-async def _prepare(call: Call, tool: Tool, turn: Turn) -> tuple[Subject, ...]:
+async def _prepare(call: Call, tool: Tool, turn: Turn) -> Subjects:
     """Read the arguments, make the preview, and return what permission rules compare.
 
     Raises:
@@ -170,7 +169,7 @@ async def _prepare(call: Call, tool: Tool, turn: Turn) -> tuple[Subject, ...]:
     return subjects
 
 
-def _question(call: Call, turn: Turn, rule: str | None) -> Confirmation:
+def _question(call: Call, turn: Turn, ruling: Ruling) -> Confirmation:
     assert call.tool is not None, "a question is put about a known tool"
     limit = timedelta(seconds=turn.around.budget.limits.confirmation_timeout_seconds)
     return Confirmation(
@@ -181,7 +180,8 @@ def _question(call: Call, turn: Turn, rule: str | None) -> Confirmation:
         side_effects=call.tool.definition.side_effects,
         input=call.block.input,
         preview=call.preview,
-        rule=rule,
+        rule=ruling.proposal,
+        reason=ruling.reason,
         expires_at=None if turn.around.interactive else now() + limit,
     )
 

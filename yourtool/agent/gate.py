@@ -1,6 +1,5 @@
 """Which calls need no question, which may not happen, and what the user has granted."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -19,9 +18,18 @@ class Ruling(Struct, frozen=True):
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
-    """For a denial: words for the model."""
+    """For a denial: words for the model; for a question: why it is asked in every mode."""
     proposal: str | None = None
     """For a question: the rule that a lasting grant would add."""
+
+
+class Subjects(Struct, frozen=True):
+    """What a call is about."""
+
+    compared: tuple[Subject, ...]
+    """What rules compare: the command, the host, or where each path really leads."""
+    credential_files: tuple[str, ...] = ()
+    """Those of the paths that are well-known places of credentials."""
 
 
 ALLOW = Ruling("allow")
@@ -36,10 +44,10 @@ class Gate:
         self._rules = rule_set
         self._grants = grants
 
-    def judge(self, tool: Tool, subjects: Sequence[Subject], preview: Preview | None) -> Ruling:
+    def judge(self, tool: Tool, subjects: Subjects, preview: Preview | None) -> Ruling:
         """Rule on a call whose arguments are valid and whose paths are confined."""
         effects = tool.definition.side_effects
-        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects}
+        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.compared}
         if rules.Ruling.DENY in verdicts:
             return Ruling("deny", f"A rule forbids this call of `{tool.name}`. Do without it.")
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
@@ -50,11 +58,15 @@ class Gate:
             )
         if preview is not None and preview.protected:
             return Ruling("ask")
-        if not effects.needs_consent or verdicts == {rules.Ruling.ALLOW} or self._waved(effects):
+        if verdicts == {rules.Ruling.ALLOW}:
             return ALLOW
-        proposals = [rules.propose(tool.name, subject) for subject in subjects]
+        if not subjects.credential_files and (not effects.needs_consent or self._waved(effects)):
+            return ALLOW
+        proposals = [rules.propose(tool.name, subject) for subject in subjects.compared]
         only = proposals[0] if len(proposals) == 1 else None
-        return Ruling("ask", proposal=None if only is None else str(only))
+        named = ", ".join(f"`{path}`" for path in subjects.credential_files)
+        reason = f"{named} may hold credentials: asked about unless a rule allows it"
+        return Ruling("ask", reason if named else "", None if only is None else str(only))
 
     def grant(self, rule: str, *, always: bool) -> None:
         """Allow what `rule` covers for the session, and for good with `always`.
@@ -73,15 +85,19 @@ class Gate:
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
 
 
-def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> tuple[Subject, ...]:
-    """Return what the rules compare: the command, the host, or where each path really leads.
+def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> Subjects:
+    """Return what a call is about. Blocks on the file system.
 
-    Blocks on the file system. A call about nothing has the one subject None.
+    A call about nothing has the one subject None.
 
     Raises:
         ToolError: a path leads outside, or none can look like that.
     """
     tool.confine(args, workspace)
     if (subject := tool.subject(args)) is not None:
-        return (subject,)
-    return tuple(workspace.locate(path) for path in tool.paths(args)) or (None,)
+        return Subjects((subject,))
+    paths = tool.paths(args)
+    return Subjects(
+        tuple(map(workspace.locate, paths)) or (None,),
+        tuple(filter(workspace.is_credential_file, paths)),
+    )

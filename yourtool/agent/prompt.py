@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.paths import own_directories, resolve_paths
+from yourtool.permissions.credential_files import is_credential_file
 from yourtool.text import storable
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -47,7 +49,8 @@ def instruction_files(workspace: Path) -> Iterator[Path]:
     """Yield the files whose words go into the prompt, from the outermost directory inwards.
 
     Only the workspace and, above it, the directories up to the root of its git repository count,
-    and no link that leads out of there: what the user did not open is not sent to a provider.
+    and no link that leads out of there, to credentials or to the program's own directories: what
+    the user did not open is not sent to a provider.
     """
     top = next((each for each in (workspace, *workspace.parents) if _is_root(each)), workspace)
     between = [each for each in workspace.parents if each.is_relative_to(top)]
@@ -55,9 +58,16 @@ def instruction_files(workspace: Path) -> Iterator[Path]:
         for name in INSTRUCTION_FILES:
             path = directory / name
             if path.is_file():
-                if path.resolve().is_relative_to(top.resolve()):
+                if _is_open(path.resolve(), workspace.resolve(), top.resolve()):
                     yield path
                 break
+
+
+def _is_open(file: Path, workspace: Path, top: Path) -> bool:
+    if not file.is_relative_to(top) or is_credential_file(str(file.relative_to(top))):
+        return False
+    own = (each.resolve() for each in own_directories(resolve_paths()))
+    return not any(file.is_relative_to(each) for each in own if not workspace.is_relative_to(each))
 
 
 def _surroundings(workspace: Path) -> str:

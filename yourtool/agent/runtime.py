@@ -41,7 +41,7 @@ from yourtool.ids import new_id, new_session_id
 from yourtool.messages import Message, Role, now
 from yourtool.models import Effort, Model
 from yourtool.outcome import NoModelError
-from yourtool.paths import Paths
+from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue import probed
@@ -137,7 +137,8 @@ class Runtime:
         workspace = self.options.workspace
         if self._first_model(chosen).provider == DEMO:
             scratch = self.paths.cache / "scratch"
-            workspace = await asyncio.to_thread(make_scratch_copy, workspace, scratch)
+            own = own_directories(self.paths)
+            workspace = await asyncio.to_thread(make_scratch_copy, workspace, scratch, own)
         lease = self.sessions.lease(session_id)
         state = State()
         record = Recorder(self.log, session_id, state)
@@ -341,7 +342,9 @@ class Runtime:
         named = [spills / each for each in parents if Path(each).name == each]
         known = [each for each in named if await asyncio.to_thread(each.is_dir)]
         return Surroundings(
-            workspace=Workspace(workspace, (*options.add_dirs, spill, *known)),
+            workspace=Workspace(
+                workspace, (*options.add_dirs, spill, *known), own_directories(self.paths)
+            ),
             registry=self.registry,
             routes=self.routes(workspace),
             toolbox=self.toolbox,

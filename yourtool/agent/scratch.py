@@ -20,8 +20,10 @@ MAX_BYTES = 50_000_000
 KEEP_SECONDS = 7 * 24 * 3600
 
 
-def make_scratch_copy(workspace: Path, parent: Path) -> Path:
+def make_scratch_copy(workspace: Path, parent: Path, own: tuple[Path, ...] = ()) -> Path:
     """Copy the regular files of `workspace` to a new directory under `parent`; return it.
+
+    The program's `own` directories stay behind, wherever they are.
 
     Files that git ignores stay behind, links are not followed, and the copy holds the first
     `MAX_FILES` files at most, as far as they fit into `MAX_BYTES` bytes. The copy is a git
@@ -33,7 +35,7 @@ def make_scratch_copy(workspace: Path, parent: Path) -> Path:
         UsageError: there is no room for the copy, or no right to make it.
     """
     try:
-        return _copied(workspace, parent)
+        return _copied(workspace, parent, own)
     except OSError as error:
         raise UsageError(
             f"the demo cannot copy this directory to `{parent}`: {error.strerror or error};"
@@ -41,12 +43,12 @@ def make_scratch_copy(workspace: Path, parent: Path) -> Path:
         ) from error
 
 
-def _copied(workspace: Path, parent: Path) -> Path:
+def _copied(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _sweep(parent)
     scratch = Path(tempfile.mkdtemp(prefix=f"{workspace.name}-", dir=parent))
     room = MAX_BYTES
-    visible = tree.files(Workspace(workspace), ".", threading.Event())
+    visible = tree.files(Workspace(workspace, own=own), ".", threading.Event())
     for name in islice(visible, MAX_FILES):
         source, target = workspace / name, scratch / name
         if not os.access(source, os.R_OK) or (size := source.stat().st_size) > room:

@@ -9,7 +9,7 @@ import hashlib
 import threading
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -29,7 +29,7 @@ from yourtool.agent.user_shell import UserShell
 from yourtool.blobs import by_hash, has_bytes
 from yourtool.config import Mode
 from yourtool.deltas import Notice
-from yourtool.errors import UsageError
+from yourtool.errors import ToolError, UsageError
 from yourtool.events import (
     Event,
     RouteDecided,
@@ -135,7 +135,11 @@ class Session:
         Blocks on the file system.
         """
         found = tree.files(self._around.workspace, ".", threading.Event())
-        return [name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name]
+        with suppress(ToolError):  # a directory of the program itself
+            return [
+                name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name
+            ]
+        return []
 
     async def learn(self) -> None:
         """Have the next turn's model described by its server, if nobody else described it."""

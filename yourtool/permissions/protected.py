@@ -53,7 +53,7 @@ def is_protected(path: str) -> bool:
     `path` is relative to the workspace, after links were resolved; an absolute one is judged by
     the same names.
     """
-    names = tuple(_compared(name) for name in path.split("/") if name not in ("", "."))
+    names = tuple(folded_name(name) for name in path.split("/") if name not in ("", "."))
     if any(name in _ANYWHERE for name in names):
         return True
     if any(pair in _PAIRS for pair in itertools.pairwise(names)):
@@ -64,7 +64,10 @@ def is_protected(path: str) -> bool:
     return len(names) == 2 and names[0] == "hooks" and "." not in names[1]
 
 
-def _compared(name: str) -> str:
+def folded_name(name: str) -> str:
+    """Return a name as it is compared with others, whatever its case and disguise."""
+    if name.isascii() and name.isprintable():
+        return name.lower().partition(":")[0].rstrip(". ")
     visible = "".join(
         char for char in unicodedata.normalize("NFKC", name) if not _is_ignorable(char)
     )

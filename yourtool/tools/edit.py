@@ -169,6 +169,7 @@ def _edited(args: EditFile, context: ToolContext) -> _Change:
     if before is None:
         with context.workspace.open(args.path):  # says what is there instead
             raise ToolError(f"`{args.path}` appeared just now; read it with `read_file` first")
+    _demand_known(args.path, context)
     if (encoding := recognise(before)) is None:
         raise ToolError(
             f"`{args.path}` is not text in UTF-8 or UTF-16, so it cannot be edited without damage;"
@@ -182,6 +183,16 @@ def _edited(args: EditFile, context: ToolContext) -> _Change:
     if after == before:
         raise ToolError(f"the edits would leave `{args.path}` as it is; `old` and `new` are equal")
     return _change(args.path, before, after, context)
+
+
+def _demand_known(path: str, context: ToolContext) -> None:
+    """Refuse to edit credentials that were not read: errors would tell what the file holds."""
+    workspace = context.workspace
+    if workspace.is_credential_file(path) and context.reads.last(workspace.locate(path)) is None:
+        raise ToolError(
+            f"`{path}` may hold credentials, so it can be edited only after it was read; read it"
+            " with `read_file`, which asks the user"
+        )
 
 
 def _change(path: str, before: bytes | None, after: bytes, context: ToolContext) -> _Change:

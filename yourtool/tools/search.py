@@ -11,16 +11,17 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from pathspec import GitIgnoreSpec
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.credential_files import is_credential_file
 from yourtool.tools import matcher
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.tree import files
@@ -32,6 +33,7 @@ SECONDS = 30.0
 _LARGEST = 5 * 2**20
 _SNIFFED = 8_192
 _MOST_ALTERNATIVES = 100
+_MOST_WITHHELD = 5
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """What the interpreter may need of our environment, which holds keys."""
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -77,7 +79,8 @@ async def glob(args: Glob, context: ToolContext) -> str:
 async def grep(args: Grep, context: ToolContext) -> str:
     """Search files line by line; the answer has `path:line: text` and says how much there is.
 
-    What `.gitignore` leaves out is not searched, nor are binary files and those above 5 MiB.
+    What `.gitignore` leaves out is not searched, nor are binary files and those above 5 MiB. Files
+    that may hold credentials, such as `.env`, are searched only where `path` names one.
     """
     return await search(args, context, seconds=SECONDS)
 
@@ -178,6 +181,8 @@ class _Found(Struct):
     files: int = 0
     searched: int = 0
     skipped: int = 0
+    withheld: list[str] = field(default_factory=list[str])
+    """Files that may hold credentials."""
 
 
 def _globbed(args: Glob, context: ToolContext) -> str:
@@ -208,10 +213,15 @@ def _grepped(
         paths: Iterable[str] = (args.path,)
     else:
         paths = files(context.workspace, args.path, context.cancelled)
+    agreed = context.workspace.is_credential_file(args.path)
     try:
         matching.start()
         for path in paths:
-            if wanted is None or wanted.match_file(path):
+            if wanted is not None and not wanted.match_file(path):
+                continue
+            if not agreed and is_credential_file(path):
+                found.withheld.append(path)
+            else:
                 _search_file(path, args.limit, matching, context, found)
     except (BrokenPipeError, ValueError):
         raise ToolError("the search was stopped", ToolFailure.CANCELLED) from None
@@ -242,6 +252,7 @@ def _search_file(
 
 def _summary(args: Grep, found: _Found) -> str:
     skipped = f"; {found.skipped:,} binary or large files were skipped" if found.skipped else ""
+    skipped += withheld_words(found.withheld)
     if not found.matches:
         return (
             f"No line matches `{args.pattern}` in `{args.path}`"
@@ -251,6 +262,20 @@ def _summary(args: Grep, found: _Found) -> str:
     if found.matches > len(found.lines):
         total += f"; the first {len(found.lines):,} are shown"
     return "\n".join((*found.lines, f"{total}{skipped}]"))
+
+
+def withheld_words(paths: Sequence[str]) -> str:
+    """Return what to add about files that were left out for the credentials in them."""
+    if not paths:
+        return ""
+    named = ", ".join(f"`{one_line(path)}`" for path in paths[:_MOST_WITHHELD])
+    more = ", …" if len(paths) > _MOST_WITHHELD else ""
+    count = (
+        "1 file that may hold credentials was"
+        if len(paths) == 1
+        else (f"{len(paths):,} files that may hold credentials were")
+    )
+    return f"; {count} left out ({named}{more}): to see one, `read_file` it, which asks the user"
 
 
 def _spec(pattern: str) -> GitIgnoreSpec:

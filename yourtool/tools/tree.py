@@ -2,7 +2,7 @@
 
 The patterns are git's (https://git-scm.com/docs/gitignore), applied here and not by running git,
 because a repository's own configuration can make git run programs. Links are not followed, and
-repositories' own directories are never entered.
+repositories' own directories are never entered, nor are those of the program.
 """
 
 import os
@@ -30,11 +30,15 @@ def files(workspace: Workspace, path: str, cancelled: threading.Event) -> Iterat
     """
     start = workspace.locate(path)
     base = "" if start == "." else f"{start}/"
+    own = workspace.own_places()
     with workspace.directory(path) as descriptor:
         ignored = {base: _above(workspace, start)}
         for folder, names, found, here in os.fwalk(".", dir_fd=descriptor):
             if cancelled.is_set():
                 return
+            if folder != "." and own.holds(os.fstat(here)):
+                names.clear()
+                continue
             prefix = base + ("" if folder == "." else f"{folder.removeprefix('./')}/")
             rules = ignored.pop(prefix).within(prefix, here)
             names[:] = sorted(name for name in names if not rules.skips(prefix + name + "/", name))

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.own_places import Identity, identity
 
 DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to open a directory as a step of a walk."""
@@ -39,12 +40,17 @@ class Root(Struct, frozen=True):
     alias: Path
     """The path as it was given, which may lead through links."""
     descriptor: int
+    trail: tuple[Identity, ...]
+    """The directories from the top of the file system to this one."""
 
     @classmethod
     def open(cls, path: Path) -> "Root":
         """Resolve the directory once and hold it open; the caller closes `descriptor`."""
         real = path.resolve(strict=True)
-        return cls(real, path.absolute(), os.open(real, DIRECTORY))
+        descriptor = os.open(real, DIRECTORY)
+        above = (identity(each.stat()) for each in reversed(real.parents))
+        trail = (*above, identity(os.fstat(descriptor)))
+        return cls(real, path.absolute(), descriptor, trail)
 
 
 class Place(Struct, frozen=True):
@@ -59,6 +65,8 @@ class Place(Struct, frozen=True):
     """The names at the end of `parts` that do not exist; the first would be in `parent`."""
     mode: int | None = None
     """Type and permissions; None: it does not exist."""
+    trail: tuple[Identity, ...] = ()
+    """Everything that exists from the top of the file system to the end of the path."""
 
     @property
     def name(self) -> str:
@@ -171,6 +179,7 @@ class _Walk:
         self._opened = opened
         self._names: list[str] = []
         self._chain = [root.descriptor]
+        self._trail: list[Identity] = []
         self._missing = False
         self._links = 0
 
@@ -183,14 +192,16 @@ class _Walk:
             elif name not in ("", "."):
                 pending += self._down(name)[::-1]
         known = len(self._chain) - 1
-        names = tuple(self._names)
+        names, trail = tuple(self._names), (*self._root.trail, *self._trail)
         if self._missing:
-            return Place(self._root, self._chain[-1], names, missing=names[known:])
+            missing = names[known:]
+            return Place(self._root, self._chain[-1], names, missing=missing, trail=trail)
         at_directory = known == len(names)
         parent = self._chain[-2] if at_directory and known else self._chain[-1]
         place = Place(self._root, parent, names)
-        mode = os.stat(place.name, dir_fd=parent, follow_symlinks=False).st_mode
-        return Place(self._root, parent, names, mode=mode)
+        status = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
+        trail = trail if at_directory else (*trail, identity(status))
+        return Place(self._root, parent, names, mode=status.st_mode, trail=trail)
 
     def _up(self) -> None:
         self._demand_directory()
@@ -199,6 +210,7 @@ class _Walk:
         self._names.pop()
         if not self._missing:
             self._chain.pop()
+            del self._trail[-1:]
         self._missing = len(self._names) >= len(self._chain)
 
     def _down(self, name: str) -> list[str]:
@@ -216,6 +228,7 @@ class _Walk:
                     descriptor = os.open(name, DIRECTORY, dir_fd=self._chain[-1])
                     self._opened.callback(os.close, descriptor)
                     self._chain.append(descriptor)
+                    self._trail.append(identity(os.fstat(descriptor)))
         self._names.append(name)
         return []
 
@@ -229,7 +242,7 @@ class _Walk:
             raise outside(
                 self._path, self._root.path, f"goes through a link to `{target}`, which is outside"
             )
-        self._names, self._chain = [], [self._root.descriptor]
+        self._names, self._chain, self._trail = [], [self._root.descriptor], []
         return parts
 
     def _demand_directory(self) -> None:

@@ -11,14 +11,16 @@ import secrets
 import stat
 import sys
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
-from yourtool.errors import ToolError
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.credential_files import is_credential_file
+from yourtool.permissions.own_places import OwnPlaces, Snapshot, identity
 from yourtool.tools.walk import (
     DIRECTORY,
     Place,
@@ -76,8 +78,12 @@ class Workspace:
     The boundary is fixed here: each root is resolved once and held open.
     """
 
-    def __init__(self, root: Path, readable: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, root: Path, readable: tuple[Path, ...] = (), own: Iterable[Path] = ()
+    ) -> None:
+        """`own`: directories of the program itself, which stay closed wherever they are."""
         self._roots = tuple(Root.open(path) for path in (root, *readable))
+        self._own = OwnPlaces(own)
         self.root = self._roots[0].path
         """The real path."""
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -105,6 +111,20 @@ class Workspace:
         with self._at(path) as place:
             return None if place.mode is None else kind_of(place.mode)
 
+    def is_credential_file(self, path: str) -> bool:
+        """Tell whether a path, as written or where it leads, is a place of credentials.
+
+        Raises:
+            ToolError: as for `check`.
+        """
+        with self._at(path) as place:
+            real = "/".join((str(place.root.path), *place.parts))
+        return is_credential_file(path) or is_credential_file(real)
+
+    def own_places(self) -> Snapshot:
+        """Return what every search leaves out, as it is now."""
+        return self._own.snapshot()
+
     def lock(self, path: str) -> asyncio.Lock:
         """Return the lock that serialises changes of one file, by the path `locate` gives."""
         return self._locks.setdefault(path, asyncio.Lock())
@@ -123,7 +143,10 @@ class Workspace:
             with explained(path, "read"):
                 descriptor = os.open(place.name, _READ, dir_fd=place.parent)
         with os.fdopen(descriptor, "rb") as file, explained(path, "read"):
-            _demand_file(path, os.fstat(descriptor).st_mode)
+            status = os.fstat(descriptor)
+            _demand_file(path, status.st_mode)
+            if identity(status) != place.trail[-1] and self.own_places().holds(status):
+                raise _own(path)
             yield file
 
     def read(self, path: str, *, limit: int) -> bytes:
@@ -194,9 +217,21 @@ class Workspace:
     @contextmanager
     def _at(self, path: str, *, writing: bool = False) -> Generator[Place, None, None]:
         with walk(path, self._roots) as place:
+            roots = (root.trail[-1] for root in self._roots)
+            if self.own_places().covers(place.trail, roots, place.missing):
+                raise _own(path)
             if writing and place.root is not self._roots[0]:
                 raise outside(path, self.root, "may be read but not changed")
             yield place
+
+
+def _own(path: str) -> ToolError:
+    return ToolError(
+        f"`{path}` is in a directory of `yourtool` itself, which holds keys, permissions, settings"
+        " and sessions. No tool may read or change what is there, and no rule allows it: go on"
+        " without it, or ask the user.",
+        ToolFailure.PERMISSION_DENIED,
+    )
 
 
 def _demand_file(path: str, mode: int) -> None:

@@ -50,6 +50,8 @@ def about(question: Confirmation) -> str:
         lines.append("changes: " + ", ".join(escaped(path) for path in preview.paths))
     if preview is not None and preview.protected:
         lines.append("a protected place: always asked about")
+    if question.reason:
+        lines.append(escaped(question.reason))
     if question.rule is not None:
         lines.append(f"s, w allow: {escaped(question.rule)}")
     return "\n".join(lines)

@@ -1,0 +1,35 @@
+import pytest
+
+from yourtool.permissions.credential_files import is_credential_file
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env", ".env.local", ".env.production", ".env-old", "sub/.env", ".envrc", ".ENV",
+        ".\u200benv", ".env ", "/home/me/.ssh/config", ".ssh", ".ssh/id_rsa", ".aws/credentials",
+        ".gnupg/secring.gpg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials",
+        ".config/gcloud/access_tokens.db", ".config/gh/hosts.yml", ".kube/config",
+        ".docker/config.json", ".cargo/credentials.toml", "id_rsa", "keys/id_ed25519",
+        "id_rsa.bak", "server.pem", "tls/server.key", "store.p12", "app.keystore",
+        "credentials.json", "credentials-prod.json", "client_secret_123.json",
+        "service-account.json", "service_account.json", "credentials", "secrets.yaml",
+        ".yourtool/config.toml", ".azure/accessTokens.json", "vault.kdbx", ".pgpass",
+    ],
+)  # fmt: skip
+def test_a_well_known_place_of_credentials_is_recognised(path):
+    assert is_credential_file(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".", "src/app.py", ".env.example", ".env.sample", ".env.template", ".env.local.example",
+        "environment.py", "env", "src/credentials.py", "docs/credentials.md", "id_rsa.pub",
+        "docker/config.json", "kube/config", "config.json", "keys.py", "src/key.ts", "monkey",
+        "package.json", "secrets.py", ".gitignore", "service-account.md", "example.pem", ".config",
+        ".docker/Dockerfile", "id_rsa_loader/main.py",
+    ],
+)  # fmt: skip
+def test_an_ordinary_file_is_not_taken_for_credentials(path):
+    assert not is_credential_file(path)

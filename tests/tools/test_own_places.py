@@ -1,0 +1,176 @@
+"""No tool reaches the program's own directories, whatever name or way leads to them."""
+
+import gc
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.own_places import OwnPlaces
+from yourtool.tools import tree
+from yourtool.tools.workspace import ABSENT, Workspace
+
+KEYS = "[keys]\nanthropic = 'sk-ant-0'\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    path = tmp_path / "project"
+    path.mkdir()
+    (path / "a.txt").write_text("a")
+    return path
+
+
+def make_home(home):
+    for name in ("data/blobs", "state/log", "state/spill/s1"):
+        (home / name).mkdir(parents=True)
+    (home / "credentials.toml").write_text(KEYS)
+    (home / "permissions.toml").write_text("schema_version = 1\n")
+    (home / "data" / "sessions.db").write_bytes(b"SQLite")
+    (home / "state" / "spill" / "s1" / "out.txt").write_text("long")
+    return home, home / "data", home / "state", home / "cache", home / "state" / "log"
+
+
+def assert_closed(workspace, path):
+    actions = (
+        lambda: workspace.read(path, limit=100),
+        lambda: workspace.write(path, b"x", expected=ABSENT),
+        lambda: workspace.locate(path),
+        lambda: workspace.entries(path),
+        lambda: next(tree.files(workspace, path, threading.Event())),
+    )
+    for action in actions:
+        with pytest.raises(ToolError, match="a directory of `yourtool` itself") as caught:
+            action()
+        assert caught.value.failure is ToolFailure.PERMISSION_DENIED
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".home", ".home/credentials.toml", ".home/permissions.toml", ".home/new.toml",
+        ".home/data/sessions.db", ".home/state/spill", ".home/state/spill/s1/out.txt",
+        "./src/../.home/credentials.toml", ".home/a/b/c", ".home/cache/x",
+    ],
+)  # fmt: skip
+def test_a_home_inside_the_workspace_is_closed(project, path):
+    (project / "src").mkdir()
+    own = make_home(project / ".home")
+    assert_closed(Workspace(project, own=own), path)
+    assert_closed(Workspace(project, own=own), str(project / path))
+
+
+def test_links_of_every_kind_lead_to_a_refusal(project):
+    own = make_home(project / ".home")
+    (project / "link").symlink_to(".home")
+    (project / "file").symlink_to(project / ".home" / "credentials.toml")
+    os.link(project / ".home" / "permissions.toml", project / "hard.txt")
+    workspace = Workspace(project, own=own)
+    for path in ("link/credentials.toml", "link/new", "file", "hard.txt"):
+        assert_closed(workspace, path)
+
+
+def test_a_hard_link_of_a_file_that_was_just_replaced_is_closed(project, tmp_path):
+    home = tmp_path / "home"
+    workspace = Workspace(project, own=make_home(home))
+    (home / "new").write_text(KEYS)
+    (home / "new").replace(home / "credentials.toml")
+    os.link(home / "credentials.toml", project / "hard.txt")
+    assert_closed(workspace, "hard.txt")
+
+
+def test_settings_that_are_links_into_the_workspace_are_closed(project, tmp_path):
+    home = tmp_path / "home"
+    own = make_home(home)
+    (project / "dotfiles.toml").write_text("schema_version = 1\n")
+    (home / "permissions.toml").unlink()
+    (home / "permissions.toml").symlink_to(project / "dotfiles.toml")
+    assert_closed(Workspace(project, own=own), "dotfiles.toml")
+
+
+def test_a_directory_that_was_renamed_stays_closed(project):
+    workspace = Workspace(project, own=make_home(project / ".home"))
+    (project / ".home").rename(project / "renamed")
+    assert_closed(workspace, "renamed/credentials.toml")
+    os.link(project / "renamed" / "credentials.toml", project / "hard.txt")
+    assert_closed(workspace, "hard.txt")
+    (project / ".home").mkdir()
+    assert_closed(workspace, ".home/permissions.toml")
+
+
+@pytest.mark.parametrize("path", ["deep/.home", "deep/.HOME/x", "deep/.home/data/sessions.db"])
+def test_a_directory_that_does_not_exist_yet_is_closed(project, path):
+    workspace = Workspace(project, own=(project / "deep" / ".home",))
+    with pytest.raises(ToolError, match="`yourtool` itself"):
+        workspace.write(path, b"x", expected=ABSENT)
+    assert not (project / "deep").exists()
+    workspace.write("deep/other", b"x", expected=ABSENT)
+    with pytest.raises(ToolError, match="`yourtool` itself"):
+        workspace.write(path, b"x", expected=ABSENT)
+
+
+def test_a_further_directory_and_the_workspace_itself_can_be_own_places(project, tmp_path):
+    home = tmp_path / "home"
+    own = make_home(home)
+    workspace = Workspace(project, (home,), own)
+    assert_closed(workspace, str(home / "credentials.toml"))
+    assert workspace.read("a.txt", limit=9) == b"a"
+    for root in (home, home / "data", home / "data" / "blobs", home / "state" / "log"):
+        assert_closed(Workspace(root, own=own), "x")
+        assert_closed(Workspace(root, own=own), ".")
+
+
+def test_a_directory_opened_inside_an_own_place_can_be_used(project, tmp_path):
+    home = tmp_path / "home"
+    own = make_home(home)
+    spill = home / "state" / "spill" / "s1"
+    workspace = Workspace(project, (spill,), own)
+    assert workspace.read(str(spill / "out.txt"), limit=9) == b"long"
+    (home / "work").mkdir()
+    inside = Workspace(home / "work", own=own)
+    inside.write("b.txt", b"b", expected=ABSENT)
+    os.link(home / "credentials.toml", home / "work" / "hard.txt")
+    assert_closed(inside, "hard.txt")
+
+
+def test_a_spill_directory_below_the_workspace_can_be_read(project):
+    own = make_home(project / ".home")
+    spill = project / ".home" / "state" / "spill" / "s1"
+    workspace = Workspace(project, (spill,), own)
+    assert workspace.read(str(spill / "out.txt"), limit=9) == b"long"
+    assert_closed(workspace, str(spill.parent / "s2" / "out.txt"))
+
+
+def test_a_search_leaves_own_places_out(project):
+    own = make_home(project / ".home")
+    found = list(tree.files(Workspace(project, own=own), ".", threading.Event()))
+    assert found == ["a.txt"]
+
+
+def test_a_bind_mount_is_closed(project, tmp_path):
+    home = tmp_path / "home"
+    own = make_home(home)
+    (project / "mounted").mkdir()
+    target = project / "mounted"
+    mounted = subprocess.run(
+        ["mount", "--bind", str(home / "data"), str(target)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no right to mount")
+    try:
+        assert_closed(Workspace(project, own=own), "mounted/sessions.db")
+    finally:
+        subprocess.run(["umount", "--lazy", str(target)], check=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no list of open files")
+def test_directories_are_held_once_however_often_they_are_looked_at(tmp_path):
+    own = OwnPlaces(make_home(tmp_path / "home"))
+    gc.collect()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(20):
+        own.snapshot()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
