@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from yourtool.messages import (
     Audience,
@@ -245,7 +246,7 @@ def replies(has_calls: bool) -> st.SearchStrategy[MessageMetadata]:
         lambda model, routing, usage, raw: MessageMetadata(
             model=model,
             provider=model.partition(":")[0],
-            routing=routing,
+            routing=replace(routing, chosen_model=model),
             usage=usage,
             provider_raw=raw,
             stop_reason=StopReason.TOOL_USE if has_calls else StopReason.END_TURN,

@@ -1,12 +1,18 @@
 """What a valid message and a valid session are; reports, never repairs.
 
-Codes are those of the message contract: M1–M5 for a message, T2–T3 for tool calls across a
-session, D1–D4 for metadata.
+Codes are those of the message contract: M1–M5 for a message, T1–T3 for tool calls across a
+session, D1–D4 for metadata. Problems with a single value name its field instead.
 """
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
 
+from msgspec import Struct
+
+from yourtool.ids import is_ulid
 from yourtool.messages import (
     AudioBlock,
     ContentBlock,
@@ -47,6 +53,28 @@ def validate(message: Message) -> list[str]:
         if message.role is Role.ASSISTANT:
             problems += _assistant_problems(message)
     return problems
+
+
+def value_problems(message: Message) -> list[str]:
+    """Return what is wrong with single values of a message that is to be stored.
+
+    Of a `partial` message only the id and the times are looked at.
+    """
+    problems = [] if is_ulid(message.id) else [f"`id` is `{message.id}`, which is not a ULID"]
+    problems += _time_problems(message)
+    if message.metadata.status is MessageStatus.PARTIAL:
+        return problems
+    return [*problems, *_id_problems(message), *_routing_problems(message), *_counts(message)]
+
+
+def count_problems(where: str, value: Struct | None) -> Iterator[str]:
+    """Yield which numbers among the fields of `value` are negative or not finite."""
+    for name in value.__struct_fields__ if value is not None else ():
+        number = getattr(value, name)
+        if not isinstance(number, int | float | Decimal):
+            continue
+        if not math.isfinite(number) or number < 0:
+            yield f"`{where}{name}` is {number}; it must be a number from 0 on"
 
 
 def validate_session(messages: Sequence[Message]) -> list[str]:
@@ -103,3 +131,56 @@ def _assistant_problems(message: Message) -> list[str]:
     if metadata.usage is None:
         problems.append("D3: a complete assistant message needs `usage`")
     return problems
+
+
+def _time_problems(message: Message) -> Iterator[str]:
+    source = message.metadata.import_source
+    times = {
+        "created_at": message.created_at,
+        "metadata.import.imported_at": source.imported_at if source else None,
+    }
+    for name, value in times.items():
+        if isinstance(value, datetime) and value.tzinfo is None:
+            yield f"`{name}` has no time zone"
+
+
+def _id_problems(message: Message) -> Iterator[str]:
+    seen: set[str] = set()
+    for place, block in enumerate(message.content):
+        if isinstance(block, ToolUseBlock):
+            name, value = f"content[{place}].id", block.id
+            if value in seen:
+                yield f"T3: `{name}` is `{value}`, as of another call in the message"
+            seen.add(value)
+        elif isinstance(block, ToolResultBlock):
+            name, value = f"content[{place}].tool_use_id", block.tool_use_id
+        else:
+            continue
+        if not (value.startswith("tu_") and is_ulid(value.removeprefix("tu_"))):
+            yield f"T1: `{name}` is `{value}`; ids of calls have the form `tu_<ulid>`"
+
+
+def _routing_problems(message: Message) -> Iterator[str]:
+    model, routing = message.metadata.model, message.metadata.routing
+    if routing is None:
+        return
+    if model is not None and routing.chosen_model != model:
+        yield (
+            f"`metadata.routing.chosen_model` is `{routing.chosen_model}`,"
+            f" but `metadata.model` is `{model}`"
+        )
+    if routing.confidence is not None and not 0 <= routing.confidence <= 1:
+        yield f"`metadata.routing.confidence` is {routing.confidence}; it must be from 0 to 1"
+
+
+def _counts(message: Message) -> Iterator[str]:
+    metadata = message.metadata
+    yield from count_problems("metadata.usage.", metadata.usage)
+    yield from count_problems("metadata.usage_extra.", metadata.usage_extra)
+    receipt = metadata.usage_extra.receipt if metadata.usage_extra else None
+    limits = receipt.rate_limits if receipt else None
+    yield from count_problems("metadata.usage_extra.receipt.rate_limits.", limits)
+    yield from count_problems("metadata.request.", metadata.request)
+    for place, block in enumerate(message.content):
+        if isinstance(block, ImageBlock) and block.pixels and min(block.pixels) < 1:
+            yield f"`content[{place}].pixels` is {block.pixels}; both must be 1 or more"

@@ -125,8 +125,9 @@ async def test_r_per_03_a_call_is_pending_until_its_one_result(log, rows):
     story = Story()
     uses = [call("shell"), call("read_file"), call("edit_file"), call("glob"), call("grep")]
     good, bad, failing, stopped, open_ = uses
+    await log.append(story.created(), story.asked())
     reply = story.answered(*uses)
-    await log.append(story.created(), story.asked(), reply)
+    await log.append(reply)
     assert rows("SELECT DISTINCT status, completed_at, result_message_id FROM tool_calls") == [
         ("pending", None, None)
     ]

@@ -164,17 +164,7 @@ class Session:
         self._around.routes.demand_room(said, addressed.override, self.state)
         if has_bytes(said):
             said = await asyncio.to_thread(by_hash, self._around.blobs, said)
-        message = Message(
-            id=new_id(),
-            session_id=self.id,
-            role=Role.USER,
-            content=tuple(
-                TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
-                for block in said
-            ),
-            created_at=now(),
-        )
-        async with aclosing(self._run(message, addressed)) as events:
+        async with aclosing(self._run(said, addressed)) as events:
             async for event in events:
                 yield event
 
@@ -277,8 +267,9 @@ class Session:
             raise UsageError("A turn is running; wait for its end or stop it.")
 
     async def _run(
-        self, message: Message | None, addressed: Addressed
+        self, content: tuple[ContentBlock, ...] | None, addressed: Addressed
     ) -> AsyncGenerator[Event, None]:
+        """Run a turn over a new prompt; None: over the last one again."""
         interrupt = self._interrupt = Interrupt()
         record, self.budget.reached = self._record, None
         try:
@@ -287,9 +278,10 @@ class Session:
             async for fact in self._pending_choices():
                 yield fact
             routes = self._around.routes
-            retried = self._retried() if message is None else None
+            retried = self._retried() if content is None else None
             await routes.learn(addressed.override or routes.expected(self.state))
             record.turn_id = new_id()
+            message = None if content is None else self._prompt(content)
             started = await record(self._started(message))
             yield started
             for recovered in routes.sweep():
@@ -325,6 +317,19 @@ class Session:
         if self._interrupt is interrupt:
             self._interrupt = None
             self._record.turn_id = None
+
+    def _prompt(self, content: tuple[ContentBlock, ...]) -> Message:
+        """Return a message of the user; its id is greater than every one recorded so far."""
+        return Message(
+            id=new_id(),
+            session_id=self.id,
+            role=Role.USER,
+            content=tuple(
+                TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
+                for block in content
+            ),
+            created_at=now(),
+        )
 
     def _started(self, message: Message | None) -> TurnStarted:
         text = message.text if message is not None else ""

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
 from yourtool.events import AnyFact, message_of
 from yourtool.ids import is_ulid, new_id
-from yourtool.invariants import validate
+from yourtool.invariants import count_problems, validate, value_problems
 from yourtool.messages import Message
 from yourtool.store.database import Database
 from yourtool.store.projections import index, project
@@ -21,6 +21,8 @@ from yourtool.store.rows import (
     message_row,
     scrubbed,
 )
+
+_MAY_BE_NEGATIVE = ("`winner_index`", "`exit_code`")
 
 
 class Log:
@@ -108,6 +110,11 @@ def _append(connection: Connection, facts: Iterable[AnyFact]) -> None:
 def _record(connection: Connection, fact: AnyFact) -> None:
     if not is_ulid(fact.id):
         raise StoreError(f"A `{type(fact).__name__}` was to be stored without an id.")
+    problems = [p for p in count_problems("", fact) if not p.startswith(_MAY_BE_NEGATIVE)]
+    if fact.timestamp.tzinfo is None:
+        problems.append("`timestamp` has no time zone")
+    if problems:
+        raise StoreError(f"A `{type(fact).__name__}` was not stored: {'; '.join(problems)}")
     message = message_of(fact)
     row = event_row(fact, message)
     project(connection, fact, message)
@@ -136,7 +143,7 @@ def _mint_past(ids: Iterable[str]) -> None:
 
 def _save(connection: Connection, messages: Iterable[Message]) -> None:
     for message in messages:
-        if problems := validate(message):
+        if problems := [*validate(message), *value_problems(message)]:
             raise InvalidMessageError(f"`{message.id}` was not saved: {'; '.join(problems)}")
         message_id, session_id, _, content, metadata, _, version = message_row(message)
         saved = connection.execute(

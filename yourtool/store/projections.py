@@ -3,7 +3,7 @@
 Every function here runs inside the transaction that stores the fact, and raises to undo it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from sqlite3 import Connection
 
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError, ToolFailure
@@ -18,7 +18,7 @@ from yourtool.events import (
     ToolCompleted,
     ToolFailed,
 )
-from yourtool.invariants import validate
+from yourtool.invariants import validate, value_problems
 from yourtool.messages import SCHEMA_VERSION, Message
 from yourtool.store.rows import INSERT_MESSAGE, message_row, microseconds
 from yourtool.store.words import words_of
@@ -37,7 +37,7 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     else:
         _touch(connection, fact)
     if message is not None:
-        _check(fact, message)
+        _check(connection, fact, message)
         connection.execute(INSERT_MESSAGE, message_row(message))
         index(connection, message)
     match fact:
@@ -103,18 +103,41 @@ def _touch(connection: Connection, fact: Fact) -> None:
         raise SessionNotFoundError(f"There is no session `{fact.session_id}`.")
 
 
-def _check(fact: Fact, message: Message) -> None:
-    problems = validate(message)
+def _check(connection: Connection, fact: Fact, message: Message) -> None:
+    problems = [*validate(message), *value_problems(message)]
     if message.session_id != fact.session_id:
         problems.append(f"T2: it belongs to session `{message.session_id}`")
     if isinstance(fact, ToolCompleted | ToolFailed) and (
         message.result is None or message.result.tool_use_id != fact.tool_use_id
     ):
         problems.append(f"T2: it is not the result of `{fact.tool_use_id}`")
+    problems += _place_problems(connection, message)
     if problems:
         raise InvalidMessageError(
             f"The {message.role} message `{message.id}` was not stored: {'; '.join(problems)}"
         )
+
+
+def _place_problems(connection: Connection, message: Message) -> Iterator[str]:
+    """Yield what speaks against the message coming after those of the session stored so far."""
+    if connection.execute("SELECT 1 FROM messages WHERE id = ?", (message.id,)).fetchone():
+        yield f"`id` is `{message.id}`, as of a message that is stored already"
+    elif message.result is not None:  # results are stored as they come, with ids in call order
+        call = connection.execute(
+            "SELECT message_id FROM tool_calls WHERE id = ?", (message.result.tool_use_id,)
+        ).fetchone()
+        if call is not None and message.id < call[0]:
+            yield f"`id` is `{message.id}`, before `{call[0]}`, which holds the call"
+    else:
+        last = connection.execute(
+            "SELECT id FROM messages WHERE session_id = ? ORDER BY created_at DESC LIMIT 1",
+            (message.session_id,),
+        ).fetchone()
+        if last is not None and message.id < last[0]:
+            yield f"`id` is `{message.id}`, before `{last[0]}`, which is stored already"
+    for call_id in {call.id for call in message.tool_uses}:
+        if connection.execute("SELECT 1 FROM tool_calls WHERE id = ?", (call_id,)).fetchone():
+            yield f"T3: a call has the id `{call_id}`, as one that is stored already"
 
 
 def _open_calls(

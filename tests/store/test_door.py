@@ -1,0 +1,168 @@
+"""What the store refuses to write down, and that each refusal names the field."""
+
+from datetime import datetime
+from decimal import Decimal
+
+import pytest
+from msgspec.structs import replace
+
+from tests.store.turns import Story, call, changed
+from yourtool.errors import StoreError
+from yourtool.ids import new_id, new_tool_use_id
+from yourtool.messages import (
+    ImageBlock,
+    ImageSource,
+    ImportSource,
+    MessageMetadata,
+    MessageStatus,
+    RateLimits,
+    Receipt,
+    RequestOptions,
+    TextBlock,
+    ToolUseBlock,
+    UsageExtra,
+)
+
+NAIVE = datetime(2026, 1, 1)
+SOURCE = ImportSource(system="x", format="y", imported_at=NAIVE)
+PICTURE = ImageBlock(ImageSource("url", "https://example.com/a.png"), "image/png", (0, 5))
+
+
+def with_message(fact, **fields):
+    return changed(fact, message=changed(fact.message, **fields))
+
+
+def with_metadata(fact, **fields):
+    return with_message(fact, metadata=changed(fact.message.metadata, **fields))
+
+
+def with_routing(fact, **fields):
+    return with_metadata(fact, routing=changed(fact.message.metadata.routing, **fields))
+
+
+def with_usage(fact, **fields):
+    return with_metadata(fact, usage=changed(fact.message.metadata.usage, **fields))
+
+
+def with_receipt(fact, **fields):
+    receipt = Receipt(rate_limits=RateLimits(**fields))
+    return with_metadata(fact, usage_extra=UsageExtra(receipt=receipt))
+
+
+def twice():
+    use = call()
+    return (use, replace(use, name="other"))
+
+
+REPLIES = {
+    "`id`": lambda reply: with_message(reply, id="m1"),
+    "`created_at`": lambda reply: with_message(reply, created_at=NAIVE),
+    "`metadata.import.imported_at`": lambda reply: with_metadata(reply, import_source=SOURCE),
+    "`content[0].id`": lambda reply: with_message(
+        reply, content=(ToolUseBlock("toolu_1", "shell", {}),)
+    ),
+    "`content[1].id`": lambda reply: with_message(reply, content=twice()),
+    "`metadata.routing.chosen_model`": lambda reply: with_routing(reply, chosen_model="x:y"),
+    "`metadata.routing.confidence`": lambda reply: with_routing(reply, confidence=1.5),
+    "`metadata.routing.confidence` is -0.1": lambda reply: with_routing(reply, confidence=-0.1),
+    "`metadata.routing.confidence` is nan": lambda reply: with_routing(
+        reply, confidence=float("nan")
+    ),
+    "`metadata.usage.input_tokens`": lambda reply: with_usage(reply, input_tokens=-1),
+    "`metadata.usage.output_tokens`": lambda reply: with_usage(reply, output_tokens=-1),
+    "`metadata.usage.cost_usd`": lambda reply: with_usage(reply, cost_usd=Decimal("-0.01")),
+    "`metadata.usage.latency_ms`": lambda reply: with_usage(reply, latency_ms=-5),
+    "`metadata.usage_extra.reasoning_tokens`": lambda reply: with_metadata(
+        reply, usage_extra=UsageExtra(reasoning_tokens=-1)
+    ),
+    "`metadata.usage_extra.receipt.rate_limits.remaining_tokens`": lambda reply: with_receipt(
+        reply, remaining_tokens=-1
+    ),
+    "`metadata.request.max_tokens`": lambda reply: with_metadata(
+        reply, request=RequestOptions(max_tokens=-1)
+    ),
+    "`input_tokens`": lambda reply: changed(reply, input_tokens=-1),
+    "`cost_usd`": lambda reply: changed(reply, cost_usd=Decimal("NaN")),
+    "`timestamp`": lambda reply: changed(reply, timestamp=NAIVE),
+}
+
+
+@pytest.fixture
+async def story(log):
+    story = Story()
+    await log.append(story.created(), story.asked())
+    return story
+
+
+@pytest.mark.parametrize("field", REPLIES)
+async def test_a_refused_fact_names_the_field_and_leaves_nothing_behind(log, rows, story, field):
+    before = rows("SELECT * FROM messages"), rows("SELECT * FROM events")
+    with pytest.raises(StoreError) as raised:
+        await log.append(REPLIES[field](story.answered(TextBlock("hi"))))
+    assert field in str(raised.value)
+    assert (rows("SELECT * FROM messages"), rows("SELECT * FROM events")) == before
+    await log.append(story.answered(TextBlock("hi")))
+
+
+async def test_a_picture_of_no_size_is_refused(log, story):
+    asked = story.asked()
+    with pytest.raises(StoreError, match=r"`content\[0\].pixels`"):
+        await log.append(with_message(asked, content=(PICTURE,)))
+
+
+async def test_a_message_comes_after_those_of_its_session(log, story):
+    earlier = story.asked("earlier")
+    await log.append(story.answered(TextBlock("hi")))
+    with pytest.raises(StoreError, match=r"`id` is .* before"):
+        await log.append(earlier)
+
+
+async def test_the_messages_of_other_sessions_do_not_matter_to_the_order(log):
+    first, second = Story(), Story()
+    asked = first.asked()
+    await log.append(second.created(), second.asked())
+    await log.append(first.created(), asked)
+
+
+async def test_a_message_is_stored_once(log, story):
+    asked = story.asked()
+    await log.append(asked)
+    with pytest.raises(StoreError, match="stored already"):
+        await log.append(changed(asked, id=new_id()))
+
+
+async def test_a_call_has_an_id_of_its_own_in_the_whole_store(log, story):
+    use = call()
+    await log.append(story.answered(use), story.completed(use))
+    other = Story()
+    await log.append(other.created(), other.asked())
+    with pytest.raises(StoreError, match=rf"T3.*{use.id}"):
+        await log.append(other.answered(use))
+
+
+async def test_a_result_comes_after_the_message_with_its_call(log, story):
+    use, early = call(), new_id()
+    await log.append(story.answered(use))
+    done = story.completed(use)
+    with pytest.raises(StoreError, match="holds the call"):
+        await log.append(with_message(done, id=early))
+    unknown = story.completed(replace(use, id=new_tool_use_id()))
+    with pytest.raises(StoreError, match="never made"):
+        await log.append(unknown)
+    await log.append(done)
+
+
+async def test_results_are_stored_in_any_order(log, story):
+    first, second = call(), call()
+    await log.append(story.answered(first, second))
+    one, other = story.completed(first), story.completed(second)
+    await log.append(other)
+    await log.append(one)
+
+
+async def test_a_partial_message_needs_only_an_id_and_a_time_zone(log, story):
+    partial = MessageMetadata(status=MessageStatus.PARTIAL, request=RequestOptions(max_tokens=-1))
+    asked = story.asked()
+    with pytest.raises(StoreError, match="`created_at`"):
+        await log.append(with_message(asked, metadata=partial, created_at=NAIVE))
+    await log.append(with_message(asked, metadata=partial))
