@@ -43,7 +43,7 @@ async def test_a_session_alternates_providers_is_stored_and_goes_on_with_a_third
     await resumed.close()
 
 
-async def test_an_outage_and_its_end_are_written_down_and_rule_the_next_route(bench):
+async def test_an_outage_and_its_end_are_stored_and_the_only_model_is_tried_all_the_same(bench):
     """R-RTE-05 at the session."""
     script = [fails(AuthError("no")), says("hello"), says("back")]
     session = await bench.session(Scripted(script))
@@ -56,12 +56,14 @@ async def test_an_outage_and_its_end_are_written_down_and_rule_the_next_route(be
     assert gone.parent_event_id == failed.id
     events = await play(session.send("again"))
     [route] = [event for event in events if isinstance(event, RouteDecided)]
-    assert route.winner_index == -1
-    assert route.chain[-1].validation_failure == "provider_unavailable"
-    await play(session.send("@other are you there?"))
-    bench.availability.succeeded(MODEL.id)
+    assert route.chosen_model == MODEL.id
+    assert "tried because no other model" in route.chain[-1].reason
+    assert [event.provider for event in events if isinstance(event, ProviderRecovered)] == [
+        "anthropic"
+    ]
     events = await play(session.send("and you?"))
-    assert events[-1].stop_reason == "end_turn"
+    [route] = [event for event in events if isinstance(event, RouteDecided)]
+    assert "tried because" not in route.chain[-1].reason
     stored = await bench.log.read(session.id)
     assert sum(isinstance(fact, ProviderUnavailable) for fact in stored) == 1
     await session.close()
