@@ -1,7 +1,7 @@
 """A model provider on the loopback interface: speaks every dialect, plays a script, keeps requests.
 
 A script is a list of replies; each request takes the next one, whichever dialect it came in. What
-`recorded` returns is a real provider's response, byte for byte.
+`replay` returns is a cassette's or a real provider's response, byte for byte.
 """
 
 import itertools
@@ -54,7 +54,7 @@ class Reply:
     words_at_once: int = 3
 
 
-def recorded(exchange_id: str) -> Reply:
+def replay(exchange_id: str) -> Reply:
     """Return the response of a cassette or, where it is there, of a recorded exchange."""
     response = exchange(exchange_id)["response"]
     body = response["body"].encode()

@@ -1,15 +1,14 @@
-import json
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.shared import SHARED
+from tests.security.corpora import payload_cases
+from tests.security.payloads import PAIR, PAYLOADS
 from yourtool.text import escaped, printable, storable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-PAYLOADS = json.loads((SHARED / "security" / "terminal_payloads.json").read_text("utf-8"))
 
 
 def decoded(text: str) -> str:
@@ -106,15 +105,15 @@ def test_escaped_leaves_plain_words_of_other_scripts_readable(text):
     assert escaped(text) == text
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: payload["id"])
+@pytest.mark.parametrize("payload", payload_cases())
 def test_t17_t19_hostile_text_is_shown_and_not_obeyed(payload):
     shown = (escaped if payload["surface"] == "approval_command" else printable)(payload["text"])
-    raw = shown.encode("utf-8").hex()
-    assert not any(forbidden in raw for forbidden in payload["forbidden_hex"])
+    raw = shown.encode("utf-8")
+    assert not any(bytes.fromhex(forbidden) in raw for forbidden in payload["forbidden_hex"])
     assert all(words in shown for words in payload["must_show"])
     assert all(code in shown for code in payload["must_show_codepoints"])
 
 
 def test_t19_texts_that_look_the_same_are_approved_apart():
-    pair = [escaped(payload["text"]) for payload in PAYLOADS if payload.get("pair") == "DZ"]
+    pair = [escaped(payload["text"]) for payload in PAYLOADS if payload.get("pair") == PAIR]
     assert len(pair) == len(set(pair)) == 2

@@ -61,7 +61,7 @@ class Anthropic:
             Redacted(sealed("anthropic redacted")),
         )
         closing = (Thinking(scenarios.LONG_THOUGHT, sealed("anthropic closing")),)
-        yield from scenarios.usual(CALLS, thinking, closing)
+        yield from scenarios.usual("Aarhus", CALLS, thinking, closing)
         yield from scenarios.cut_calls(CALLS[0])
         usage = Usage(fresh=7, output=25, cached=2048, created=512)
         yield Reply("cache", (Text(scenarios.ANSWER),), usage=usage)

@@ -40,7 +40,7 @@ class Gemini:
     stream_type = "text/event-stream"
 
     def replies(self) -> Iterator[Reply]:
-        yield from scenarios.usual(CALLS, (scenarios.thought(),))
+        yield from scenarios.usual("Göteborg", CALLS, (scenarios.thought(),))
         usage = Usage(fresh=6, output=90, cached=1024, reasoning=64)
         yield Reply("cache", (Text(scenarios.ANSWER),), usage=usage)
         signed = (Text(scenarios.ANSWER),)
@@ -77,7 +77,6 @@ class Gemini:
         contents: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": PROMPT}]}]
         if reply.answers is not None:
             parts = [_part(item) for item in reply.answers.items]
-            shown = [part for part in parts if not part.get("thought")]
             results = [
                 {
                     "functionResponse": {
@@ -88,7 +87,7 @@ class Gemini:
                 }
                 for call, result in zip(reply.answers.calls, RESULTS, strict=False)
             ]
-            contents += [{"role": "model", "parts": shown}, {"role": "user", "parts": results}]
+            contents += [{"role": "model", "parts": parts}, {"role": "user", "parts": results}]
         verb = "streamGenerateContent?alt=sse" if reply.is_stream else "generateContent"
         return f"/v1beta/models/{self.model}:{verb}", {
             "contents": contents,

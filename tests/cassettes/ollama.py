@@ -30,7 +30,7 @@ class Ollama:
     stream_type = "application/x-ndjson"
 
     def replies(self) -> Iterator[Reply]:
-        for reply in scenarios.usual(CALLS, (scenarios.thought(),)):
+        for reply in scenarios.usual("Oslo", CALLS, (scenarios.thought(),)):
             yield _without_cache(reply)
         failure = Failure("other", 200, None, "an error was encountered while running the model")
         yield scenarios.stream_error(failure)

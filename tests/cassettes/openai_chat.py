@@ -48,13 +48,14 @@ class OpenAIChat:
     model = "gpt-4.1-2026-04-14"
     stream_type = "text/event-stream; charset=utf-8"
     path = "/v1/chat/completions"
+    harbour = "Bergen"
     thinking: tuple[Item, ...] = ()
     """This API counts reasoning and shows none of it."""
     comment = ""
     """A comment between the events of a stream."""
 
     def replies(self) -> Iterator[Reply]:
-        yield from scenarios.usual(CALLS, self.thinking, self.thinking)
+        yield from scenarios.usual(self.harbour, CALLS, self.thinking, self.thinking)
         yield from scenarios.cut_calls(CALLS[0])
         yield from self.special_replies()
         usage = Usage(fresh=6, output=90, cached=1024, created=256, reasoning=64)
@@ -261,7 +262,7 @@ class CompatibleChat(OpenAIChat):
 
     provider, prefix = "openai-compat", "openai-compat-chat"
     model = "tide-coder-30b"
-    path = "/v1/chat/completions"
+    harbour = "Dover"
     thinking = (scenarios.thought(),)
     comment = ": ping\n\n"
 
@@ -303,6 +304,7 @@ class OpenRouter(OpenAIChat):
     provider, prefix = "openrouter", "openrouter-chat"
     model = "tide/harbour-2"
     path = "/api/v1/chat/completions"
+    harbour = "Calais"
     thinking = (
         scenarios.thought(sealed("openrouter thinking")),
         Redacted(sealed("openrouter redacted")),

@@ -37,11 +37,12 @@ class OpenAIResponses:
     provider, api, prefix = "openai", "responses", "openai-responses"
     model = "gpt-5.6-2026-06-01"
     stream_type = "text/event-stream; charset=utf-8"
+    harbour = "Esbjerg"
     thinking = (scenarios.thought(sealed("responses reasoning")),)
     closing = (Thinking("", sealed("responses closing")),)
 
     def replies(self) -> Iterator[Reply]:
-        yield from scenarios.usual(openai_chat.CALLS, self.thinking, self.closing)
+        yield from scenarios.usual(self.harbour, openai_chat.CALLS, self.thinking, self.closing)
         yield from scenarios.cut_calls(openai_chat.CALLS[0])
         yield scenarios.refusal()
         usage = Usage(fresh=6, output=90, cached=1024, created=256, reasoning=64)
@@ -229,6 +230,7 @@ class CompatibleResponses(OpenAIResponses):
 
     provider, prefix = "openai-compat", "openai-compat-responses"
     model = "tide-coder-30b"
+    harbour = "Frederikshavn"
     thinking = (scenarios.thought(),)
     closing = ()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.cassettes.script import Call, Failure, Item, Refusal, Reply, Text, Thinking, Usage
 
-ANSWER = "The ferry leaves at 15:30 ⛴️, twenty minutes after high water; café opens at 9."
+ANSWER = "The ferry leaves at 15:30 🚢, eighty minutes after high water; the café opens at 9."
 THOUGHT = "The notes should have the time. I need the file, and I should check its name first."
 LONG_THOUGHT = "High water is at 14:10.\n\nThe ferry needs 80 minutes more → 15:30."
 REFUSED = "I can’t help with sinking a ferry."
@@ -14,17 +14,18 @@ STREAM_ONLY = ("unfinished-call", "stream-error")
 
 
 def usual(
-    calls: Sequence[Call], thinking: Sequence[Item], closing: Sequence[Item] = ()
+    harbour: str, calls: Sequence[Call], thinking: Sequence[Item], closing: Sequence[Item] = ()
 ) -> Iterator[Reply]:
     """Yield the replies that every API can give, whole and streamed.
 
-    `calls`: two calls with the ids of this API, the second without arguments. `thinking`: blocks of
-    thinking in the form of this API; `closing`: those of the reply after the calls.
+    `harbour`: a name that makes the texts of one API different from those of the others. `calls`:
+    two calls with the ids of this API, the second without arguments. `thinking`: blocks of thinking
+    in the form of this API; `closing`: those of the reply after the calls.
     """
     reasoned = Usage(fresh=60, output=45, reasoning=30 if thinking else 0)
     yield Reply("text", (Text(ANSWER),))
     yield Reply("empty", (), usage=Usage(output=0))
-    yield Reply("thinking", (*thinking, Text(ANSWER)), usage=reasoned)
+    yield Reply("thinking", (*thinking, Text(f"{harbour} has one ferry a day.")), usage=reasoned)
     call = Reply("call", (*thinking, calls[0]), "tool_use", reasoned)
     yield call
     parallel = Reply(
@@ -36,11 +37,12 @@ def usual(
     yield parallel
     yield Reply(
         "after-calls",
-        (*closing, Text(ANSWER)),
+        (*closing, Text(f"The note of {harbour} says 15:30.")),
         usage=Usage(fresh=18, output=25, cached=1024),
         answers=parallel,
     )
-    yield Reply("after-call", (Text(ANSWER),), usage=Usage(fresh=9, output=25), answers=call)
+    after = Text(f"I read it: 15:30 from {harbour}.")
+    yield Reply("after-call", (after,), usage=Usage(fresh=9, output=25), answers=call)
     yield Reply("token-limit", (Text("The ferry leaves at"),), "max_tokens", Usage(output=5))
 
 

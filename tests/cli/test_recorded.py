@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.e2e.terminal import YOURTOOL
-from tests.provider_server import ProviderServer, recorded
+from tests.provider_server import ProviderServer, replay
 from tests.providers.exchanges import (
     COUNTERS,
     NAMES,
@@ -80,7 +80,7 @@ def set_up(home, name, server):
 
 def answer_of(name):
     """Return the recorded answer; where several are in one body, the one that is expected."""
-    reply = recorded(name)
+    reply = replay(name)
     return replace(reply, body=responses()[-1]) if name == SEVERAL_RESPONSES else reply
 
 

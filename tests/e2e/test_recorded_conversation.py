@@ -2,7 +2,9 @@
 
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import pytest
 
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import (
@@ -13,12 +15,10 @@ from tests.provider_server import (
     OPENROUTER_PATH,
     RESPONSES_PATH,
     ProviderServer,
-    recorded,
+    replay,
 )
-from tests.providers.exchanges import expected
+from tests.providers.exchanges import expected, recorded
 
-CALLS_SHELL = "openai-responses-eabbd6ae"
-"""It calls a tool that knows the capitals of countries; that is a program here."""
 ANTHROPIC, OPENAI = "anthropic:claude-haiku-4-5", "openai:gpt-5.5-2026-04-23"
 GOOGLE, OPENROUTER = "google:gemini-3.5-flash", "openrouter:x-ai/grok-4.1-fast"
 CHAT, OLLAMA = "chat:gpt-5-2025-08-07", "ollama:gpt-oss"
@@ -30,54 +30,100 @@ PATHS = {
     OLLAMA: OLLAMA_PATH,
     OPENROUTER: OPENROUTER_PATH,
 }
-FIRST = (
-    (ANTHROPIC, ("anthropic-messages-36913693", "anthropic-messages-b0fd1c9d")),
-    (CHAT, ("openai-chat-120ff12e", "openai-chat-69b21b79")),
-    (OPENAI, (CALLS_SHELL, "openai-responses-6420495e")),
-    (GOOGLE, ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642")),
-    (OLLAMA, ("ollama-chat-935d1f64",)),
-    (OPENROUTER, ("openrouter-chat-570055f8",)),
+
+
+@dataclass(frozen=True)
+class Script:
+    """Models, and the replies of the turn that each one takes: calls, then the answer."""
+
+    first: tuple[tuple[str, tuple[str, ...]], ...]
+    resumed: tuple[tuple[str, tuple[str, ...]], ...]
+    calls_shell: str
+    """A reply whose call is made one of `shell`."""
+    renamed: tuple[tuple[bytes, bytes], ...]
+    """What makes it one."""
+    program: str
+    """The command that it calls."""
+    unknown: str
+    """A tool that another reply calls and nobody has."""
+
+    @property
+    def asked(self):
+        """Return who gets which request, and what it answers."""
+        return [(model, name) for model, names in (*self.first, *self.resumed) for name in names]
+
+
+OWN = Script(
+    first=(
+        (ANTHROPIC, ("anthropic-messages-call-stream", "anthropic-messages-after-call-stream")),
+        (CHAT, ("openai-chat-parallel-calls-stream", "openai-chat-after-calls-stream")),
+        (OPENAI, ("openai-responses-call-stream", "openai-responses-after-calls-stream")),
+        (GOOGLE, ("gemini-generate-parallel-calls-stream", "gemini-generate-after-calls-stream")),
+        (OLLAMA, ("ollama-chat-thinking-stream",)),
+        (OPENROUTER, ("openrouter-chat-after-calls-stream",)),
+    ),
+    resumed=(
+        (ANTHROPIC, ("anthropic-messages-thinking-stream",)),
+        (OPENAI, ("openai-responses-thinking-stream",)),
+        (GOOGLE, ("gemini-generate-signed-text-stream",)),
+        (OPENROUTER, ("openrouter-chat-thinking-stream",)),
+    ),
+    calls_shell="openai-responses-call-stream",
+    renamed=((b"read_file", b"shell"), (b"path", b"command")),
+    program="notes/tide.txt",
+    unknown="list_files",
 )
-"""Models, and the recorded replies of the turn that each one takes: calls, then the answer."""
-RESUMED = (
-    (ANTHROPIC, ("anthropic-messages-1df92f33",)),
-    (OPENAI, ("openai-responses-17af3070",)),
-    (GOOGLE, ("gemini-generate-ac371c76",)),
-    (OPENROUTER, ("openrouter-chat-825fdb47",)),
+RECORDED = Script(
+    first=(
+        (ANTHROPIC, ("anthropic-messages-36913693", "anthropic-messages-b0fd1c9d")),
+        (CHAT, ("openai-chat-120ff12e", "openai-chat-69b21b79")),
+        (OPENAI, ("openai-responses-eabbd6ae", "openai-responses-6420495e")),
+        (GOOGLE, ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642")),
+        (OLLAMA, ("ollama-chat-935d1f64",)),
+        (OPENROUTER, ("openrouter-chat-570055f8",)),
+    ),
+    resumed=(
+        (ANTHROPIC, ("anthropic-messages-1df92f33",)),
+        (OPENAI, ("openai-responses-17af3070",)),
+        (GOOGLE, ("gemini-generate-ac371c76",)),
+        (OPENROUTER, ("openrouter-chat-825fdb47",)),
+    ),
+    calls_shell="openai-responses-eabbd6ae",
+    renamed=((b"get_capital", b"shell"), (b"country", b"command")),
+    program="PotatoLand",
+    unknown="fixed_version",
 )
-ASKED = [(model, name) for model, names in (*FIRST, *RESUMED) for name in names]
-"""Who gets which request, and what it answers."""
 SIZE = {"columns": 110, "rows": 94}
 """The whole conversation fits."""
 
 
-def answer_of(name):
-    reply = recorded(name)
-    if name != CALLS_SHELL:
-        return reply
-    body = reply.body.replace(b"get_capital", b"shell").replace(b"country", b"command")
-    return replace(reply, body=body)
+def answer_of(script, name):
+    reply = replay(name)
+    if name == script.calls_shell:
+        for before, after in script.renamed:
+            reply = replace(reply, body=reply.body.replace(before, after))
+    return reply
 
 
-def set_up(home, programs, server):
+def set_up(home, program, server):
     home.mkdir()
     (home / "config.toml").write_text(
         f'[providers.chat]\napi = "chat"\nbase_url = "{server.url}/v1"\n'
     )
     (home / "models.toml").write_text(f'[models."{CHAT}"]\nuses_max_completion_tokens = true\n')
-    programs.mkdir()
-    (programs / "PotatoLand").write_text("#!/bin/sh\necho Potato City\n")
-    (programs / "PotatoLand").chmod(0o755)
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("#!/bin/sh\necho Potato City\n")
+    program.chmod(0o755)
 
 
-def converse(terminal, turns):
+def converse(terminal, script, turns):
     """Take the turns, each one with its model; see the whole of every answer."""
     for model, names in turns:
         if f"{model}  ask" not in terminal.text:
             terminal.say(f"/model {model}")
             terminal.wait(f"{re.escape(model)}  ask")
         terminal.say(f"What do you say, {model}?")
-        if CALLS_SHELL in names:
+        if script.calls_shell in names:
             terminal.wait("Allow shell")
             terminal.answer("a")
         terminal.wait(lambda screen, names=names: shows(screen, names))
@@ -115,15 +161,17 @@ def sealed_in(name):
     return signatures | set(right["redacted_thinking"])
 
 
-def test_each_provider_gets_back_what_it_sealed_and_no_other_does(work, home, tmp_path):
-    """R-ADP-04, R-ADP-17: recorded replies of six providers, a call that runs, and a resume."""
-    with ProviderServer([answer_of(name) for _, name in ASKED]) as server:
-        set_up(tmp_path / "home", tmp_path / "programs", server)
-        path = f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}"
+@pytest.mark.parametrize("script", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
+def test_each_provider_gets_back_what_it_sealed_and_no_other_does(script, work, home, tmp_path):
+    """R-ADP-04, R-ADP-17: replies of six providers, a call that runs, and a resume."""
+    with ProviderServer([answer_of(script, name) for _, name in script.asked]) as server:
+        programs = work if "/" in script.program else tmp_path / "programs"
+        set_up(tmp_path / "home", programs / script.program, server)
+        path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         env = {**home, **server.environment, "PATH": path}
         with Terminal((*YOURTOOL, "-m", ANTHROPIC), cwd=work, env=env, **SIZE) as terminal:
             terminal.wait(f"{ANTHROPIC}  ask")
-            converse(terminal, FIRST)
+            converse(terminal, script, script.first)
             before = told(terminal.text)
             terminal.say("/quit")
             assert terminal.end() == 0
@@ -131,15 +179,16 @@ def test_each_provider_gets_back_what_it_sealed_and_no_other_does(work, home, tm
             terminal.wait(f"{OPENROUTER}  ask")
             terminal.wait("❯ What")
             terminal.wait(lambda screen: told(screen) == before)
-            converse(terminal, RESUMED)
+            converse(terminal, script, script.resumed)
             terminal.say("/quit")
             assert terminal.end() == 0
-        assert [path for path, _ in server.requests] == [PATHS[model] for model, _ in ASKED]
+        assert [path for path, _ in server.requests] == [PATHS[model] for model, _ in script.asked]
         bodies = [body for _, body in server.requests]
-    assert "There is no tool `fixed_version`." in before
-    assert re.search(r"✓ shell PotatoLand.*\n  │ Potato City\n", before)
-    every = set().union(*(sealed_in(name) for _, name in ASKED))
-    for number, (model, _) in enumerate(ASKED):
-        own = set().union(*(sealed_in(name) for each, name in ASKED[:number] if each == model))
+    assert f"There is no tool `{script.unknown}`." in before
+    assert re.search(rf"✓ shell {script.program}.*\n  │ Potato City\n", before)
+    every = set().union(*(sealed_in(name) for _, name in script.asked))
+    for number, (model, _) in enumerate(script.asked):
+        earlier = script.asked[:number]
+        own = set().union(*(sealed_in(name) for each, name in earlier if each == model))
         assert strings_in(bodies[number]) & every == own
-        assert own or number < len(ASKED) - len(RESUMED)
+        assert own or number < len(script.asked) - len(script.resumed)

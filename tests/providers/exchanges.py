@@ -60,17 +60,14 @@ def cases(names: Iterable[str]) -> list[Any]:
     return [name if name in OWN else recorded(name) for name in names]
 
 
-def recorded(*values: Any) -> Any:
+def recorded(*values: Any, id: str | None = None) -> Any:  # noqa: A002 - as pytest names it
     """Return the parameters of a test that reads the larger set."""
-    return pytest.param(*values, marks=pytest.mark.recorded)
+    return pytest.param(*values, marks=pytest.mark.recorded, id=id)
 
 
 def sets() -> list[Any]:
     """Return both sets as parameters of a test that reads a whole one."""
-    return [
-        pytest.param(OWN, id="own"),
-        pytest.param(RECORDED, id="recorded", marks=pytest.mark.recorded),
-    ]
+    return [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")]
 
 
 SEVERAL_RESPONSES = "openai-responses-90286780"

@@ -95,9 +95,9 @@ STATIONS = {
         Anthropic,
         "messages",
         (
-            "anthropic-messages-36913693",
-            "anthropic-messages-f33dc675",
-            "anthropic-messages-ac231c12",
+            "anthropic-messages-parallel-calls-stream",
+            "anthropic-messages-call",
+            "anthropic-messages-after-calls-stream",
         ),
     ),
     "openai chat": Station(
@@ -105,37 +105,57 @@ STATIONS = {
         ("openai", "chat"),
         OpenAIChat,
         "messages",
-        ("openai-chat-93025548", "openai-chat-fae50610"),
+        ("openai-chat-parallel-calls-stream", "openai-chat-after-calls"),
     ),
     "openai responses": Station(
         _able("openai", "gpt-5"),
         ("openai", "responses"),
         OpenAIResponses,
         "input",
-        ("openai-responses-15aa374b", "openai-responses-74446791"),
+        ("openai-responses-parallel-calls", "openai-responses-after-calls-stream"),
     ),
     "google": Station(
         _able("google", "gemini-3.5-flash"),
         ("gemini", "generateContent"),
         Google,
         "contents",
-        ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642", "gemini-generate-422bdae7"),
+        (
+            "gemini-generate-parallel-calls-stream",
+            "gemini-generate-after-calls-stream",
+            "gemini-generate-signed-text",
+        ),
     ),
     "ollama": Station(
         _able("ollama", "qwen3:8b"),
         ("ollama", "chat"),
         Ollama,
         "messages",
-        ("ollama-chat-681d9b76", "ollama-chat-bba8570d"),
+        ("ollama-chat-parallel-calls-stream", "ollama-chat-after-calls"),
     ),
     "openrouter": Station(
         _able("openrouter", "a/b"),
         ("openrouter", "chat"),
         lambda: OpenAIChat(_ROUTED),
         "messages",
-        ("openrouter-chat-0f9001b4", "openrouter-chat-570055f8"),
+        ("openrouter-chat-parallel-calls-stream", "openrouter-chat-after-calls-stream"),
     ),
 }
+_RECORDED_REPLIES = {
+    "anthropic": (
+        "anthropic-messages-36913693",
+        "anthropic-messages-f33dc675",
+        "anthropic-messages-ac231c12",
+    ),
+    "openai chat": ("openai-chat-93025548", "openai-chat-fae50610"),
+    "openai responses": ("openai-responses-15aa374b", "openai-responses-74446791"),
+    "google": ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642", "gemini-generate-422bdae7"),
+    "ollama": ("ollama-chat-681d9b76", "ollama-chat-bba8570d"),
+    "openrouter": ("openrouter-chat-0f9001b4", "openrouter-chat-570055f8"),
+}
+RECORDED_STATIONS = {
+    name: replace(station, replies=_RECORDED_REPLIES[name]) for name, station in STATIONS.items()
+}
+"""The same with replies of the recorded set."""
 
 
 class Session:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from tests.providers.exchanges import NAMES, exchange, expected
+from tests.providers.exchanges import RECORDED, exchange, expected
 from tests.strategies import Writer
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import (
@@ -83,7 +83,7 @@ def steps() -> Iterator[tuple[Prompt, Prompt]]:
 
 def prompts() -> Iterator[Prompt]:
     """Yield every prompt that was recorded with its count."""
-    for name in NAMES:
+    for name in RECORDED:
         recorded, usage = exchange(name), expected(name)["usage"]["total"]
         body = (recorded["request"] or {}).get("body")
         if not body or not usage or not usage["input_tokens"]:
@@ -98,7 +98,7 @@ def prompts() -> Iterator[Prompt]:
 
 def replies() -> Iterator[tuple[str, str, int]]:
     """Yield model, text and count of every recorded reply that is nothing but whole text."""
-    for name in NAMES:
+    for name in RECORDED:
         recorded, known = exchange(name), expected(name)
         usage = known["usage"]["total"]
         raw = json.dumps(known["usage"]["raw"])

@@ -66,6 +66,7 @@ def near(guess, tokens):
     return abs(guess - tokens) <= max(FEW, tokens / 10)
 
 
+@pytest.mark.recorded
 def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker_r_adp_19():
     """What nobody could know is left out; `prompts` says why, prompt by prompt."""
     told = [prompt for prompt in prompts() if not prompt.left_out]
@@ -83,6 +84,7 @@ def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker_r_adp_19():
     assert max(prompt.tokens for prompt in told) > 4_000
 
 
+@pytest.mark.recorded
 def test_recorded_replies_are_guessed_within_a_tenth_r_adp_19():
     long = [(model, text, tokens) for model, text, tokens in replies() if tokens >= 30]
     off = [
@@ -94,6 +96,7 @@ def test_recorded_replies_are_guessed_within_a_tenth_r_adp_19():
     assert {model for model, *_ in off} <= MISCOUNTED
 
 
+@pytest.mark.recorded
 @pytest.mark.parametrize("fold", [0, 1])
 def test_what_stands_around_prompts_is_the_same_in_each_half_of_them_r_adp_19(fold):
     """One half of a maker's recordings, by the hash of their names, gives what tools and calls
@@ -228,11 +231,12 @@ def test_the_size_of_a_jpeg_is_found_behind_its_other_segments():
 
 def test_an_adapter_estimates_without_the_network():
     transport = Playback([])
-    speaker = adapter("openai-chat-fae50610", transport)
+    speaker = adapter("openai-chat-text-stream", transport)
     assert speaker.estimate_input_tokens(user(TextBlock("hello")), [READ]) > 40
     assert transport.posted == []
 
 
+@pytest.mark.recorded
 def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts_r_adp_19():
     """A prompt that a server puts before ours does not matter here, unless it changes."""
     unread = ("reasoning", "stub", "own tool", "thinking", "form of answer", "prompt of its own")

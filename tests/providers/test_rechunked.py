@@ -109,11 +109,12 @@ def test_a_body_in_two_pieces_is_framed_alike_wherever_it_is_cut(name):
             assert frames(name, part[:at], part[at:]) == whole
 
 
+@pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", cases(SHORT))
-async def test_a_body_in_two_pieces_gives_the_same_events_wherever_it_is_cut(name):
+async def test_a_body_in_two_pieces_gives_the_same_events_wherever_it_is_cut(name, step):
     body = body_of(name)
     whole = outcome(*await play(name, [body]))
-    for at in range(1, len(body)):
+    for at in range(1, len(body), step):
         assert outcome(*await play(name, [body[:at], body[at:]])) == whole
 
 

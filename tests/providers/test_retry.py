@@ -1,13 +1,12 @@
 import asyncio
-import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.providers.exchanges import exchange, recorded
 from tests.providers.fakes import events_of, request
-from tests.shared import SHARED
 from yourtool.deltas import (
     AttemptFailed,
     MessageComplete,
@@ -225,24 +224,31 @@ async def test_what_another_attempt_cannot_mend_is_raised_at_once_r_adp_08(error
 
 
 def recorded_error(name: str):
-    response = json.loads((SHARED / "wire" / "exchanges" / f"{name}.json").read_text())["response"]
+    response = exchange(name)["response"]
     return refusal("p", response["status"], response["body"].encode(), response["headers"])
 
 
 @pytest.mark.parametrize(
-    ("exchange", "attempts"),
+    ("name", "attempts"),
     [
-        ("doc-anthropic-429-spend", 1),
-        ("doc-openrouter-402", 1),
-        ("doc-openai-chat-429", 2),
-        ("doc-anthropic-529", 2),
-        ("doc-anthropic-500", 2),
-        ("doc-anthropic-502-html", 2),
+        ("anthropic-messages-error-credit", 1),
+        ("openrouter-chat-error-credit", 1),
+        ("openai-chat-error-quota", 1),
+        ("openai-chat-error-rate-limit", 2),
+        ("anthropic-messages-error-overloaded", 2),
+        ("anthropic-messages-error-server", 2),
+        ("anthropic-messages-error-gateway", 2),
+        recorded("doc-anthropic-429-spend", 1),
+        recorded("doc-openrouter-402", 1),
+        recorded("doc-openai-chat-429", 2),
+        recorded("doc-anthropic-529", 2),
+        recorded("doc-anthropic-500", 2),
+        recorded("doc-anthropic-502-html", 2),
     ],
 )
-async def test_recorded_refusals_are_repeated_only_where_waiting_helps_r_adp_08(exchange, attempts):
+async def test_recorded_refusals_are_repeated_only_where_waiting_helps_r_adp_08(name, attempts):
     clock = Clock()
-    adapter, wrapped = retrying([fails(recorded_error(exchange)), says("fine")], clock)
+    adapter, wrapped = retrying([fails(recorded_error(name)), says("fine")], clock)
     await events_of(wrapped, request())
     assert len(adapter.requests) == attempts
 

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tests.providers.exchanges import (
     READ,
     Playback,
@@ -7,8 +9,10 @@ from tests.providers.exchanges import (
     complete,
     events_of,
     exchange,
+    expected,
     model,
     problems,
+    recorded,
     request,
 )
 from tests.providers.histories import as_message
@@ -18,17 +22,24 @@ from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
 
-TURNS = [
+OWN = (
+    ("anthropic-messages-call-stream", "anthropic-messages-after-call-stream"),
+    ("openai-chat-parallel-calls-stream", "openai-chat-after-calls-stream"),
+    ("openrouter-chat-parallel-calls-stream", "openrouter-chat-after-calls-stream"),
+)
+RECORDED = (
     ("anthropic-messages-36913693", "anthropic-messages-b0fd1c9d"),
     ("openai-chat-93025548", "openai-chat-fae50610"),
     ("openrouter-chat-26e259a5", "openrouter-chat-3486b9a2"),
-] * 2
+)
+"""Replies of which the first calls tools and the second ends the turn."""
 APIS = {"anthropic": "messages", "openai": "chat", "openrouter": "chat"}
 
 
-async def test_six_turns_over_three_providers_are_all_accepted_r_adp_04():
+@pytest.mark.parametrize("turns", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
+async def test_six_turns_over_three_providers_are_all_accepted_r_adp_04(turns):
     writer, ids, history = Writer(), ToolIdMap(), []
-    for calling, closing in TURNS:
+    for calling, closing in turns * 2:
         history.append(writer.message(Role.USER, [TextBlock("go on")]))
         for name in (calling, closing):
             body = exchange(name)["response"]["body"].encode()
@@ -53,5 +64,5 @@ async def test_six_turns_over_three_providers_are_all_accepted_r_adp_04():
     assert len(calls) == len(set(calls)) == 10
     shown = json.loads(posted)["messages"]
     sent = [call["id"] for message in shown for call in message.get("tool_calls", ())]
-    assert sent[3:5] == ["call_4024c8ddae6a485b91233297", "call_4a36f30b6fd64c6d8e320712"]
+    assert sent[3:5] == [call["id"] for call in expected(turns[2][0])["tool_calls"]]
     assert len(sent) == len(set(sent)) == 10

@@ -10,6 +10,7 @@ import pytest
 from tests.providers.exchanges import (
     Playback,
     adapter,
+    cases,
     complete,
     events_of,
     exchange,
@@ -42,13 +43,25 @@ from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.wire import Patience, WireAdapter
 
-THINKING_AND_CALL = "anthropic-messages-36913693"
-TWO_CALLS = "anthropic-messages-f33dc675"
-SERVER_TOOLS = "anthropic-messages-27a3d8fc"
-CHAT_TWO_CALLS = "openai-chat-93025548"
-CHAT_TEXT = "openai-chat-fae50610"
-OPENROUTER = "openrouter-chat-94f311c8"
-STREAMS = [THINKING_AND_CALL, TWO_CALLS, SERVER_TOOLS, CHAT_TWO_CALLS, CHAT_TEXT, OPENROUTER]
+THINKING_AND_CALL = "anthropic-messages-call-stream"
+TWO_CALLS = "anthropic-messages-parallel-calls-stream"
+CHAT_TEXT = "openai-chat-text-stream"
+STREAMS = cases(
+    [
+        THINKING_AND_CALL,
+        TWO_CALLS,
+        CHAT_TEXT,
+        "anthropic-messages-server-tool-stream",
+        "openai-chat-parallel-calls-stream",
+        "openrouter-chat-parallel-calls-stream",
+        "anthropic-messages-36913693",
+        "anthropic-messages-f33dc675",
+        "anthropic-messages-27a3d8fc",
+        "openai-chat-93025548",
+        "openai-chat-fae50610",
+        "openrouter-chat-94f311c8",
+    ]
+)
 EVERY_OFFSET = 4_500
 IMPATIENT = Patience(first_event=0.02, content=0.02, linger=0.001)
 RESETS = [
@@ -73,11 +86,21 @@ async def forever():
     await asyncio.Event().wait()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", STREAMS)
 async def test_a_reset_at_every_byte_offset_ends_in_a_typed_error(name, caplog):
     caplog.set_level(logging.ERROR)
+    await reset_at_every(1 if len(body_of(name)) < EVERY_OFFSET else 17, name)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_reset_at_any_byte_offset_ends_in_a_typed_error(name, caplog):
+    caplog.set_level(logging.ERROR)
+    await reset_at_every(37, name)
+
+
+async def reset_at_every(step, name):
     body = body_of(name)
-    step = 1 if len(body) < EVERY_OFFSET else 17
     for offset in range(0, len(body), step):
         failure = RESETS[offset % len(RESETS)]
         transport = Playback([body[:offset]], failure=failure)
@@ -193,15 +216,18 @@ async def test_pings_do_not_count_as_content(ping):
 
 
 STALLS = {
-    "anthropic-messages-f33dc675": [b": x\n\n", b'event: ping\ndata: {"type": "ping"}\n\n'],
-    "openai-chat-fae50610": [b": OPENROUTER PROCESSING\n\n", b'data: {"choices": []}\n\n'],
-    "openai-compat-chat-892aa398": [b": ping\n\n", b"\n"],
-    "openai-responses-3fe252db": [
+    "anthropic-messages-parallel-calls-stream": [
+        b": x\n\n",
+        b'event: ping\ndata: {"type": "ping"}\n\n',
+    ],
+    "openai-chat-text-stream": [b": OPENROUTER PROCESSING\n\n", b'data: {"choices": []}\n\n'],
+    "openai-compat-chat-text-stream": [b": ping\n\n", b"\n"],
+    "openai-responses-call-stream": [
         b": x\n\n",
         b'data: {"type":"response.in_progress","response":{"status":"in_progress"}}\n\n',
     ],
-    "gemini-generate-c1aa0e6b": [b"\r\n", b'data: {"usageMetadata":{"promptTokenCount":1}}\n\n'],
-    "ollama-chat-681d9b76": [b"\n", b'{"message":{"content":""},"done":false}\n'],
+    "gemini-generate-call-stream": [b"\r\n", b'data: {"usageMetadata":{"promptTokenCount":1}}\n\n'],
+    "ollama-chat-parallel-calls-stream": [b"\n", b'{"message":{"content":""},"done":false}\n'],
 }
 
 
@@ -340,13 +366,14 @@ async def test_a_refused_request_yields_nothing_and_names_the_provider():
 
 
 async def test_an_error_inside_a_stream_keeps_what_came_before_it():
-    events, error = await play("doc-openai-chat-stream-error")
+    events, error = await play("openai-chat-stream-error-stream")
     assert isinstance(error, ServerError)
-    assert complete(events).final_content == (TextBlock("Partial"),)
+    assert complete(events).final_content == (TextBlock("The ferry leaves"),)
     assert isinstance(events[-1], StreamError)
     assert events[-1].error_class == "server_error"
 
 
+@pytest.mark.recorded
 async def test_counters_that_follow_an_error_are_still_read():
     events, error = await play("openrouter-chat-19ec71a1")
     assert error is not None
@@ -354,7 +381,7 @@ async def test_counters_that_follow_an_error_are_still_read():
 
 
 async def test_missing_usage_is_estimated_and_said_to_be(caplog):
-    events, _ = await play("openai-compat-chat-b3784e6e")
+    events, _ = await play("openai-chat-no-usage-stream")
     usage = complete(events).usage
     assert usage.estimated
     assert usage.output_tokens > 20
@@ -365,7 +392,7 @@ async def test_usage_is_told_as_soon_as_it_is_known():
     events, _ = await play(THINKING_AND_CALL)
     assert isinstance(events[0], MessageStart)
     assert isinstance(events[1], UsageUpdate)
-    assert events[1].usage.input_tokens == 598
+    assert events[1].usage.input_tokens == 60
 
 
 async def test_a_reader_that_leaves_closes_the_connection():

@@ -1,5 +1,4 @@
 import contextlib
-import json
 import os
 import socket
 import stat
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared import SHARED
+from tests.security.corpora import path_cases
 from tests.tools.contexts import Contexts, call
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.protected import is_protected
@@ -18,8 +17,6 @@ from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.search import glob
 from yourtool.tools.workspace import ABSENT, Workspace, digest
 
-CASES = json.loads((SHARED / "security" / "path_cases.json").read_text())
-FIXTURE = json.loads((SHARED / "security" / "fixture.json").read_text())
 TOOLS = {
     "read": lambda path: (read_file, {"path": path}),
     "list": lambda path: (list_dir, {"path": path}),
@@ -44,12 +41,12 @@ def lay_out(top, fixture):
         os.mkfifo(top / name)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@pytest.mark.parametrize("case", path_cases())
 async def test_r_tool_06_a_path_leads_where_the_corpus_says(case, tmp_path, monkeypatch):
     if case["op"] not in TOOLS:
         pytest.skip("no tool does this")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    lay_out(tmp_path, FIXTURE)
+    lay_out(tmp_path, case["base"])
     lay_out(tmp_path, case["fixture"])
     places = {"ws": tmp_path / "ws", "root": tmp_path, "home": tmp_path / "home"}
     path = case["path"]

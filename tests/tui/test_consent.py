@@ -1,11 +1,11 @@
 import asyncio
-import json
 
 import pytest
 from textual import events
 from textual.widgets import Input
 
-from tests.shared import SHARED
+from tests.security.corpora import payload_cases
+from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
@@ -13,8 +13,6 @@ from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Choice, Picker
-
-PAYLOADS = json.loads((SHARED / "security" / "terminal_payloads.json").read_text("utf-8"))
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"
@@ -395,7 +393,7 @@ async def test_r_tui_12_the_transcript_scrolls_while_a_question_stands(home, clo
         assert app.chat.consent.question is not None
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: payload["id"])
+@pytest.mark.parametrize("payload", payload_cases())
 async def test_t17_t19_payloads_are_told_apart_in_a_question_and_in_the_sessions(
     home, clock, payload
 ):
@@ -416,7 +414,7 @@ async def test_t17_t19_payloads_are_told_apart_in_a_question_and_in_the_sessions
 
 async def test_t19_commands_that_look_alike_are_asked_about_differently(home, clock):
     screens = set[str]()
-    for text in (each["text"] for each in PAYLOADS if each.get("pair") == "DZ"):
+    for text in (each["text"] for each in PAYLOADS if each.get("pair") == PAIR):
         app = asking(home, clock, Ask(question(text, rule=None)))
         async with app.run_test(size=(120, 40)) as pilot:
             panel = await ask(pilot, clock)

@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import sys
@@ -15,15 +14,14 @@ from textual.app import App
 from textual.color import Color
 from textual.widgets import Static
 
-from tests.shared import SHARED
+from tests.security.corpora import payload_cases, payload_sets
+from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.events import session
 from yourtool.text import escaped
 from yourtool.tui.ansi import AnsiLines
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.widgets.transcript import Transcript
 
-PAYLOADS = json.loads((SHARED / "security" / "terminal_payloads.json").read_text("utf-8"))
-SURFACES = sorted({payload["surface"] for payload in PAYLOADS})
 OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
@@ -79,7 +77,7 @@ class Screen(App[None]):
         yield Transcript()
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: payload["id"])
+@pytest.mark.parametrize("payload", payload_cases())
 async def test_t17_t18_t19_payloads_are_harmless_and_visible_on_every_surface(payload):
     app = Screen(net=False)
     async with app.run_test(size=(100, 40)) as pilot:
@@ -106,7 +104,7 @@ async def test_t17_t18_t19_payloads_are_harmless_and_visible_on_every_surface(pa
 
 
 def test_t19_texts_that_look_alike_look_different_in_a_question():
-    plain, hidden = (p["text"] for p in PAYLOADS if p.get("pair") == "DZ")
+    plain, hidden = (p["text"] for p in PAYLOADS if p.get("pair") == PAIR)
     assert escaped(plain) != escaped(hidden)
 
 
@@ -145,13 +143,15 @@ def test_no_output_of_a_program_escapes(text):
 CHILD = """
 import sys
 from tests.tui.events import session
-from tests.tui.test_sanitise import PAYLOADS, Screen, surfaces_of
+from tests.security.corpora import payload_sets
+from tests.tui.test_sanitise import Screen, surfaces_of
 from yourtool.tui.widgets.transcript import Transcript
 
 class Shown(Screen):
     def on_mount(self):
         transcript = self.query_one(Transcript)
-        for payload in PAYLOADS:
+        [payloads] = [each.values[0] for each in payload_sets() if each.id == sys.argv[1]]
+        for payload in payloads:
             for events in surfaces_of(payload["text"]).values():
                 for event in events:
                     transcript.show(event)
@@ -163,16 +163,20 @@ Shown(net=True).run()
 """
 
 
-def test_e10_payloads_on_a_real_terminal_leave_no_forbidden_byte_and_a_clean_screen():
+@pytest.mark.parametrize("payloads", payload_sets())
+def test_e10_payloads_on_a_real_terminal_leave_no_forbidden_byte_and_a_clean_screen(
+    payloads, request
+):
+    name = request.node.callspec.id
     root = str(Path(__file__).parents[2])
     environ = {**os.environ, "PYTHONPATH": root, "TERM": "xterm-256color"}
     child = pexpect.spawn(
-        sys.executable, ["-c", CHILD], cwd=root, env=environ, dimensions=(40, 120), timeout=30
+        sys.executable, ["-c", CHILD, name], cwd=root, env=environ, dimensions=(40, 120), timeout=30
     )
     child.expect(pexpect.EOF)
     raw: bytes = child.before
     child.close()
-    for payload in PAYLOADS:
+    for payload in payloads:
         for forbidden in payload["forbidden_hex"]:
             if len(forbidden) > 4:
                 assert bytes.fromhex(forbidden) not in raw, payload["id"]

@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from tests.providers.exchanges import (
     NAMES,
     READ,
+    cases,
     complete,
     exchange,
     expected,
     model,
     play,
     problems,
+    recorded,
     request,
 )
 from tests.providers.histories import as_message, full, image, reply_metadata
@@ -52,6 +54,8 @@ WHOLE = [
 UNTYPED = {
     "anthropic-messages-93c7092e": "a server tool's result has a key newer than the types",
     "anthropic-messages-f69bac28": "begins with the result of a call in the message before",
+    "anthropic-messages-continued": "begins with the result of a call in the message before",
+    "anthropic-messages-continued-stream": "the same",
 }
 
 
@@ -97,7 +101,7 @@ def test_every_legal_history_makes_a_legal_request(history):
         logging.disable(logging.NOTSET)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", cases(WHOLE))
 async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was_r_adp_01(name):
     asked, events = await _played(name)
     body = json.loads(_body(asked, [complete(events)]))
@@ -110,15 +114,23 @@ async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was_r_adp_01(name
         assert [block["type"] for turn in sent for block in turn] == _types(original)
 
 
-@pytest.mark.parametrize("name", [name for name in WHOLE if name not in UNTYPED])
+@pytest.mark.parametrize("name", cases(name for name in WHOLE if name not in UNTYPED))
 async def test_what_is_sent_back_is_accepted(name):
     asked, events = await _played(name)
     assert problems("anthropic", "messages", _body(asked, [complete(events)])) == []
 
 
-async def test_a_paused_reply_and_its_continuation_are_one_turn():
-    asked, paused = await _played("anthropic-messages-ebb2d863")
-    _, rest = await _played("anthropic-messages-f69bac28")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("anthropic-messages-paused", "anthropic-messages-continued"),
+        ("anthropic-messages-paused-stream", "anthropic-messages-continued-stream"),
+        recorded("anthropic-messages-ebb2d863", "anthropic-messages-f69bac28"),
+    ],
+)
+async def test_a_paused_reply_and_its_continuation_are_one_turn(first, second):
+    asked, paused = await _played(first)
+    _, rest = await _played(second)
     assert complete(paused).stop_reason is StopReason.PAUSE_TURN
     body = _body(asked, [complete(paused), complete(rest)])
     assert problems("anthropic", "messages", body) == []
@@ -463,6 +475,6 @@ async def test_a_block_whose_place_is_no_number_stops_nothing(index):
         b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}',
         b'{"type":"message_stop"}',
     )
-    events, error = await play("anthropic-messages-f33dc675", [body])
+    events, error = await play("anthropic-messages-text-stream", [body])
     assert error is None
     assert broken_rules(events) == []

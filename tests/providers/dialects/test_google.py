@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.providers.exchanges import (
     READ,
     Playback,
+    cases,
     complete,
     events_of,
     exchange,
@@ -17,6 +18,7 @@ from tests.providers.exchanges import (
     model,
     play,
     problems,
+    recorded,
     request,
 )
 from tests.providers.histories import as_message, full, image
@@ -98,9 +100,11 @@ def test_a_model_name_cannot_change_the_address(name, path):
 @pytest.mark.parametrize(
     "chain",
     [
-        ("gemini-generate-01757666", "gemini-generate-a50f353a"),
-        ("gemini-generate-96debad4", "gemini-generate-ac371c76"),
-        ("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642"),
+        ("gemini-generate-parallel-calls", "gemini-generate-after-calls"),
+        ("gemini-generate-call-stream", "gemini-generate-after-call-stream"),
+        recorded(("gemini-generate-01757666", "gemini-generate-a50f353a")),
+        recorded(("gemini-generate-96debad4", "gemini-generate-ac371c76")),
+        recorded(("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642")),
     ],
 )
 async def test_calls_go_back_as_the_recorded_client_sent_them_r_adp_01_r_adp_17(chain):
@@ -128,7 +132,8 @@ async def test_calls_go_back_as_the_recorded_client_sent_them_r_adp_01_r_adp_17(
         _identity(part) for part in theirs[2]["parts"]
     ]
     signatures = [call.get("signature") for call in expected(chain[0])["tool_calls"]]
-    assert [part.get("thoughtSignature") for part in ours[1]["parts"]] == signatures
+    sent = [part for part in ours[1]["parts"] if "functionCall" in part]
+    assert [part.get("thoughtSignature") for part in sent] == signatures
     assert called["response"]["status"] == 200
 
 
@@ -147,15 +152,19 @@ def _identity(part):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "gemini-generate-120919f4",
-        "gemini-generate-422bdae7",
-        "gemini-generate-7ff3370a",
-        "gemini-generate-aece74ea",
-        "gemini-generate-b965c499",
-        "gemini-generate-d042e9f5",
-        "gemini-generate-ea8f1642",
-    ],
+    cases(
+        [
+            "gemini-generate-signed-text",
+            "gemini-generate-signed-text-stream",
+            "gemini-generate-120919f4",
+            "gemini-generate-422bdae7",
+            "gemini-generate-7ff3370a",
+            "gemini-generate-aece74ea",
+            "gemini-generate-b965c499",
+            "gemini-generate-d042e9f5",
+            "gemini-generate-ea8f1642",
+        ]
+    ),
 )
 async def test_every_signature_goes_back_on_its_part_and_only_to_its_model_r_adp_17(name):
     events, error = await play(name, asked=request(FLASH))
@@ -457,8 +466,11 @@ async def test_errors_have_their_class_also_in_an_array_r_adp_07(status, body, k
     assert body["message"][:20] in error.message
 
 
-async def test_the_wait_that_google_asks_for_stands_in_the_body_r_adp_08():
-    _, error = await play("gemini-generate-0d4b01b1", asked=request(FLASH))
+@pytest.mark.parametrize(
+    "name", cases(["gemini-generate-error-rate-limit", "gemini-generate-0d4b01b1"])
+)
+async def test_the_wait_that_google_asks_for_stands_in_the_body_r_adp_08(name):
+    _, error = await play(name, asked=request(FLASH))
     assert error is not None
     assert error.retry_after == 48
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.providers.exchanges import (
     READ,
     Playback,
+    cases,
     complete,
     events_of,
     model,
@@ -155,8 +156,8 @@ def test_thinking_is_asked_for_as_the_model_takes_it_r_adp_17(target, effort, th
     assert wire(request(target, full(target), effort=effort)).get("think") == think
 
 
-async def test_what_a_model_thought_is_shown_to_it_again():
-    name = "ollama-chat-f22fb06d"
+@pytest.mark.parametrize("name", cases(["ollama-chat-thinking-stream", "ollama-chat-f22fb06d"]))
+async def test_what_a_model_thought_is_shown_to_it_again(name):
     events, _ = await play(name)
     thinking, *_ = complete(events).final_content
     history = [as_message(complete(events), QWEN, Writer())]

@@ -11,12 +11,15 @@ from tests.providers.exchanges import (
     NAMES,
     READ,
     Playback,
+    cases,
     complete,
     events_of,
     exchange,
+    expected,
     model,
     play,
     problems,
+    recorded,
     request,
 )
 from tests.providers.histories import as_message, full, image, reply_metadata
@@ -173,7 +176,7 @@ def _sent_back(items):
     ]
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("name", cases(OUTPUTS))
 async def test_reasoning_items_come_back_without_ids_byte_for_byte_r_swp_03(name):
     speaker = model(exchange(name)["provider"])
     ids, writer = ToolIdMap(), Writer()
@@ -198,16 +201,20 @@ async def test_reasoning_items_come_back_without_ids_byte_for_byte_r_swp_03(name
         assert item["type"] != "reasoning" or after.get("role") != "user"
 
 
-async def test_only_the_model_that_thought_gets_its_reasoning_back_r_swp_03_r_can_13():
-    name = "openai-responses-15aa374b"
+@pytest.mark.parametrize(
+    "name", cases(["openai-responses-parallel-calls", "openai-responses-15aa374b"])
+)
+async def test_only_the_model_that_thought_gets_its_reasoning_back_r_swp_03_r_can_13(name):
+    [thought, *_] = expected(name)["thinking"]
+    sealed = thought["signature"]
     writer = Writer()
     events, _ = await play(name, asked=request(GPT))
     history = [as_message(complete(events), GPT, writer)]
     other = model("openai", "gpt-6")
-    assert "gAAAA" in json.dumps(wire(request(GPT, view(history, GPT))))
-    assert "gAAAA" not in json.dumps(wire(request(other, view(history, other))))
+    assert sealed in json.dumps(wire(request(GPT, view(history, GPT))))
+    assert sealed not in json.dumps(wire(request(other, view(history, other))))
     away = [*history, writer.message(Role.ASSISTANT, [TextBlock("hi")], reply_metadata(other.id))]
-    assert "gAAAA" in json.dumps(wire(request(GPT, view(away, GPT))))
+    assert sealed in json.dumps(wire(request(GPT, view(away, GPT))))
 
 
 def _thought(content, notes, blocks=()):
@@ -264,8 +271,16 @@ def test_words_between_calls_go_before_them():
     assert kinds == ["message"] * 2 + ["function_call"] * 2 + ["function_call_output"] * 2
 
 
-async def test_the_first_of_several_responses_in_one_body_is_the_reply():
-    events, error = await play("openai-responses-90286780")
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("openai-responses-call-stream", "openai-responses-text-stream"),
+        recorded(("openai-responses-90286780",)),
+    ],
+)
+async def test_the_first_of_several_responses_in_one_body_is_the_reply(names):
+    bodies = [exchange(name)["response"]["body"].encode() for name in names]
+    events, error = await play(names[0], [b"".join(bodies)])
     whole = complete(events)
     assert error is None
     assert whole.stop_reason is StopReason.TOOL_USE

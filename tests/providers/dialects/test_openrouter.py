@@ -5,11 +5,13 @@ import pytest
 
 from tests.providers.exchanges import (
     READ,
+    cases,
     complete,
     expected,
     model,
     play,
     problems,
+    recorded,
     request,
 )
 from tests.providers.histories import as_message, full
@@ -30,6 +32,9 @@ QUIRKS = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
 GROK = model("openrouter", "x-ai/grok-4.1-fast")
 CLAUDE = model("openrouter", "anthropic/claude-sonnet-4.6")
 SERVED = [
+    "openrouter-chat-thinking",
+    "openrouter-chat-parallel-calls-stream",
+    "openrouter-chat-after-calls-stream",
     "openrouter-chat-0f9001b4",
     "openrouter-chat-26e259a5",
     "openrouter-chat-3486b9a2",
@@ -58,7 +63,7 @@ async def said(name, speaker=GROK) -> tuple[Message, Message]:
     return user, as_message(complete(events), speaker, writer)
 
 
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.parametrize("name", cases(SERVED))
 async def test_reasoning_goes_back_to_its_model_entry_by_entry_r_swp_03_r_adp_17(name):
     user, reply = await said(name)
     sent = assistant(wire(request(GROK, view([user, reply, user], GROK))))["reasoning_details"]
@@ -69,7 +74,7 @@ async def test_reasoning_goes_back_to_its_model_entry_by_entry_r_swp_03_r_adp_17
     assert sent == as_it_came
 
 
-@pytest.mark.parametrize("name", SERVED)
+@pytest.mark.parametrize("name", cases(SERVED))
 async def test_reasoning_never_goes_to_another_model_r_adp_05(name, caplog):
     user, reply = await said(name)
     body = wire(request(CLAUDE, view([user, reply, user], CLAUDE)))
@@ -137,10 +142,13 @@ def test_the_thinking_level_is_an_object_of_its_own_r_adp_17(effort, sent):
 @pytest.mark.parametrize(
     ("name", "cost"),
     [
-        ("openrouter-chat-0f9001b4", Decimal("0.00020535")),
-        ("openrouter-chat-19ec71a1", Decimal(0)),
-        ("openrouter-chat-202cff58", None),
-        ("openrouter-chat-6c3ec73c", Decimal("0.00341475")),
+        ("openrouter-chat-text", Decimal("0.00125")),
+        ("openrouter-chat-text-stream", Decimal("0.00125")),
+        ("openrouter-chat-no-usage", None),
+        recorded("openrouter-chat-0f9001b4", Decimal("0.00020535")),
+        recorded("openrouter-chat-19ec71a1", Decimal(0)),
+        recorded("openrouter-chat-202cff58", None),
+        recorded("openrouter-chat-6c3ec73c", Decimal("0.00341475")),
     ],
 )
 async def test_the_reported_cost_is_kept_beside_the_counters_r_seed_02(name, cost):

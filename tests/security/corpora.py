@@ -1,0 +1,48 @@
+"""Corpora of hostile input: our own, and the larger set where it is present."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.security.commands import COMMANDS
+from tests.security.paths import FIXTURE, PATHS
+from tests.security.payloads import PAYLOADS
+from tests.shared import SHARED
+
+_RECORDED = SHARED / "security"
+
+
+def recorded(name: str) -> Any:
+    """Return a corpus of the larger set; an empty one where the set is absent."""
+    path = _RECORDED / f"{name}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else []
+
+
+def _cases(own: list[dict[str, Any]], larger: list[dict[str, Any]]) -> list[Any]:
+    ours = [pytest.param(case, id=case["id"]) for case in own]
+    return ours + [pytest.param(case, id=case["id"], marks=pytest.mark.recorded) for case in larger]
+
+
+def command_cases() -> list[Any]:
+    return _cases(COMMANDS, recorded("shell_commands"))
+
+
+def path_cases() -> list[Any]:
+    """Return cases that know in `base` what is laid out for all of them."""
+    ours = [{**case, "base": FIXTURE} for case in PATHS]
+    base = recorded("fixture")
+    return _cases(ours, [{**case, "base": base} for case in recorded("path_cases")])
+
+
+def payload_cases() -> list[Any]:
+    return _cases(PAYLOADS, recorded("terminal_payloads"))
+
+
+def payload_sets() -> list[Any]:
+    """Return both sets as parameters of a test that shows a whole one."""
+    larger = recorded("terminal_payloads")
+    return [
+        pytest.param(PAYLOADS, id="own"),
+        pytest.param(larger, id="recorded", marks=pytest.mark.recorded),
+    ]
