@@ -2,8 +2,9 @@
 
 import functools
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -14,16 +15,33 @@ from yourtool.messages import (
     ImageBlock,
     MessageMetadata,
     RedactedThinkingBlock,
+    RequestOptions,
+    RoutingDecisionRecord,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.text import DEEPEST
 
 _log = logging.getLogger(__name__)
 
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+_DEEPEST = DEEPEST + 10
+"""Levels in a stored value: those of JSON from outside, and the blocks around it."""
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+_NO_METADATA = MessageMetadata()
+
+_REPEATED: Mapping[str, Any] = {
+    "model": str,
+    "provider": str,
+    "routing": RoutingDecisionRecord,
+    "request": RequestOptions,
+}
+"""Metadata that is the same in thousands of messages, which share one instance of it."""
 
 BLOCK_TYPES: Mapping[str, type[ContentBlock]] = {
     "text": TextBlock,
@@ -49,7 +67,9 @@ def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]
 
     Raises:
         msgspec.DecodeError: the data is not JSON, or a known block does not have its shape.
+        ValueError: it is not text, or nested too deeply.
     """
+    require_shallow(data)
     try:
         return _content_decoder().decode(data)
     except msgspec.ValidationError:
@@ -68,11 +88,20 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
 
     Raises:
         msgspec.DecodeError: the data is not a JSON object.
+        ValueError: it is not text, or nested too deeply.
     """
+    require_shallow(data)
+    if data in ("{}", b"{}"):
+        return _NO_METADATA
     raw = _OBJECT.decode(data)
     unknown = raw.keys() - _metadata_fields()
     try:
-        metadata = msgspec.convert(raw, MessageMetadata)
+        repeated = {
+            name: one_instance(msgspec.convert(raw[name], kind))
+            for name, kind in _REPEATED.items()
+            if raw.get(name) is not None
+        }
+        metadata = msgspec.convert(raw | repeated, MessageMetadata)
     except msgspec.ValidationError:
         unknown |= {name for name, value in raw.items() if not _is_readable(name, value)}
         metadata = msgspec.convert(
@@ -81,6 +110,30 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
     if unknown:
         _log.warning("skipped unknown metadata %s in %s", sorted(unknown), where)
     return metadata
+
+
+def require_shallow(data: object) -> None:
+    """Let only pass JSON that every encoder and decoder takes, whatever a damaged row holds.
+
+    Raises:
+        ValueError: it is not text, or nested too deeply.
+    """
+    if not isinstance(data, str | bytes):
+        raise ValueError(f"{type(data).__name__} in place of JSON")
+    text = data if isinstance(data, str) else data.decode()
+    if text.count("{") + text.count("[") <= _DEEPEST:
+        return
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "{[" else -1
+        if depth > _DEEPEST:
+            raise ValueError("nested too deeply")
+
+
+@functools.lru_cache(maxsize=256)
+def one_instance(value: Any) -> Any:
+    """Return the first value that was equal to this one."""
+    return value
 
 
 @functools.cache
@@ -104,11 +157,11 @@ def _is_readable(name: str, value: Any) -> bool:
 def _known_content(data: bytes | str, where: str) -> tuple[ContentBlock, ...]:
     blocks, unknown = list[ContentBlock](), list[Any]()
     for raw in msgspec.json.decode(data, type=list[dict[str, Any]]):
-        if (kind := BLOCK_TYPES.get(raw.get("type", ""))) is None:
+        if (kind := BLOCK_TYPES.get(str(raw.get("type", "")))) is None:
             unknown.append(raw.get("type"))
             continue
-        if kind is ToolResultBlock:
-            raw["content"], parts = _known_parts(raw.get("content", []))
+        if kind is ToolResultBlock and isinstance(raw.get("content"), list):
+            raw["content"], parts = _known_parts(raw["content"])
             unknown += parts
         blocks.append(msgspec.convert(raw, kind))
     if unknown:
@@ -116,7 +169,12 @@ def _known_content(data: bytes | str, where: str) -> tuple[ContentBlock, ...]:
     return tuple(blocks)
 
 
-def _known_parts(content: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
+def _known_parts(content: list[Any]) -> tuple[list[Any], list[Any]]:
     """Split what a tool result holds into the parts that can be read and the types that cannot."""
-    known = [part for part in content if part.get("type") in ("text", "image")]
-    return known, [part.get("type") for part in content if part not in known]
+    kinds = [_kind_of(part) for part in content]
+    known = [part for part, kind in zip(content, kinds, strict=True) if kind in ("text", "image")]
+    return known, [kind for kind in kinds if kind not in ("text", "image")]
+
+
+def _kind_of(part: Any) -> Any:
+    return cast("dict[str, Any]", part).get("type") if isinstance(part, dict) else part

@@ -33,7 +33,6 @@ from yourtool.events import (
     RouteDecided,
     SessionCreated,
     SessionEffortSelected,
-    SessionForked,
     SessionModelSelected,
     SessionResumed,
 )
@@ -169,9 +168,8 @@ class Runtime:
             raise
 
     async def _resume(self, session_id: str, confirm: Confirm, lease: Lease) -> Session:
-        state = State()
-        for fact in await self.log.read(session_id):
-            state.apply(fact)
+        state = State(keeps_facts=self.options.interactive)
+        await self.log.replay(session_id, state.apply)
         if not state.facts:
             raise SessionNotFoundError(
                 f"There is no session `{session_id}`;"
@@ -191,10 +189,7 @@ class Runtime:
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_choices(record, self._explicit_model())
         known = ToolIdMap(await self.log.tool_ids(session_id))
-        parents = [
-            fact.parent_session_id for fact in state.facts if isinstance(fact, SessionForked)
-        ]
-        around = await self._surroundings(session_id, workspace, confirm, known, parents)
+        around = await self._surroundings(session_id, workspace, confirm, known, state.parents)
         return Session(session_id, state, record, lease, around)
 
     async def fork(self, session_id: str, at: str | None = None) -> str:

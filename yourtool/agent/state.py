@@ -39,8 +39,13 @@ _TOO_MUCH = frozenset(
 class State:
     """Changed by `apply` alone, but for `pending_model`, which no fact knows until it holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_facts: bool = True) -> None:
+        """`keeps_facts`: whether `facts` holds all, which takes most of a long session's memory."""
+        self._keeps_facts = keeps_facts
         self.facts: list[AnyFact] = []
+        """All facts, or only those since the last turn began."""
+        self.parents: list[str] = []
+        """Ids of the sessions that this one was forked from."""
         self.copied = 0
         """How many of the facts came with a fork or an import, and were paid for elsewhere."""
         self.messages: list[Message] = []
@@ -108,11 +113,15 @@ class State:
 
     def apply(self, fact: AnyFact) -> None:
         """Take one more fact into account; facts come in the order they were recorded."""
+        if isinstance(fact, TurnStarted) and not self._keeps_facts and not self.open_calls:
+            self.facts.clear()
         self.facts.append(fact)
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
             case SessionForked() | SessionImported():
+                if isinstance(fact, SessionForked):
+                    self.parents.append(fact.parent_session_id)
                 self.copied = len(self.facts)
                 self.cost_usd, self.unpriced = Decimal(0), False
             case SessionModelSelected(model=model):
@@ -193,7 +202,11 @@ class State:
         self._add(fact.message)
 
     def _add(self, message: Message | None) -> None:
-        if message is not None:
+        if message is None:
+            return
+        if not self.messages or self.messages[-1].id < message.id:
+            self.messages.append(message)
+        else:
             bisect.insort(self.messages, message, key=lambda each: each.id)
 
 

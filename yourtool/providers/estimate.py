@@ -14,7 +14,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from weakref import ReferenceType, ref
 
 from yourtool.effects import ToolDefinition
@@ -79,8 +79,10 @@ _MOST_OFF = 1.3
 _MOST_COUNTS = 32_768
 _counts: dict[tuple[int, int, str], float] = {}
 """What texts were counted as, so that a request counts only what is new; the texts may go."""
-_said: dict[tuple[int, str], tuple[ReferenceType[Message], float]] = {}
-"""What whole messages were counted as, by their places in memory, as long as they are there."""
+_said: dict[str, dict[int, float]] = {}
+"""What whole messages were counted as by each maker, by their places in memory."""
+_known: dict[int, ReferenceType[Message]] = {}
+"""The messages in `_said`; one that is gone takes its counts along."""
 
 
 def estimate_tokens(
@@ -119,15 +121,20 @@ def calibrated(estimate: int, last_estimate: int, last_actual: int) -> int:
 
 
 def _message(message: Message, maker: Maker) -> float:
-    key = id(message), maker.name
-    kept = _said.get(key)
-    if kept is not None and kept[0]() is message:
-        return kept[1]
+    place, counts = id(message), _said.setdefault(maker.name, {})
+    if (tokens := counts.get(place)) is not None:
+        return tokens
     tokens = maker.message + sum(_block(block, maker) for block in message.content)
-    if len(_said) >= _MOST_COUNTS:
-        _said.clear()
-    _said[key] = ref(message), tokens
+    if place not in _known:
+        _known[place] = ref(message, partial(_forget, place))
+    counts[place] = tokens
     return tokens
+
+
+def _forget(place: int, _gone: ReferenceType[Message]) -> None:
+    _known.pop(place, None)
+    for counts in _said.values():
+        counts.pop(place, None)
 
 
 @lru_cache(maxsize=1_024)

@@ -1,7 +1,7 @@
 """The log of a session: facts go in one by one, and come out as they were."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from sqlite3 import Connection
 
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
@@ -14,7 +14,7 @@ from yourtool.store.projections import index, project
 from yourtool.store.rows import (
     INSERT_EVENT,
     SELECT_EVENTS,
-    SELECT_MESSAGES,
+    SELECT_MESSAGE,
     event_row,
     fact_from,
     message_from,
@@ -23,6 +23,11 @@ from yourtool.store.rows import (
 )
 
 _MAY_BE_NEGATIVE = ("`winner_index`", "`exit_code`")
+_LAST_IDS = """
+    SELECT max(id) FROM messages WHERE session_id = :session
+    UNION ALL SELECT max(id) FROM events WHERE session_id = :session
+    UNION ALL SELECT max(id) FROM tool_calls WHERE session_id = :session
+"""
 
 
 class Log:
@@ -54,7 +59,20 @@ class Log:
             SessionNotFoundError: there is no such session.
             StoreError: the database cannot be read.
         """
-        return await self._database.read(lambda connection: _read(connection, session_id))
+        facts: list[AnyFact] = []
+        await self.replay(session_id, facts.append)
+        return tuple(facts)
+
+    async def replay(self, session_id: str, take: Callable[[AnyFact], object]) -> None:
+        """Call `take`, in the store's thread, with each fact that `read` returns, in that order.
+
+        Only one fact is in memory at a time, unless `take` keeps it.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            StoreError: the database cannot be read.
+        """
+        await self._database.read(lambda connection: _replay(connection, session_id, take))
 
     async def tool_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
         """Return (our id, provider, the provider's id) of the calls that a provider named."""
@@ -121,18 +139,19 @@ def _record(connection: Connection, fact: AnyFact) -> None:
     connection.execute(INSERT_EVENT, row)
 
 
-def _read(connection: Connection, session_id: str) -> tuple[AnyFact, ...]:
+def _replay(connection: Connection, session_id: str, take: Callable[[AnyFact], object]) -> None:
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
         raise SessionNotFoundError(f"There is no session `{session_id}`.")
-    rows = connection.execute(SELECT_MESSAGES, (session_id,)).fetchall()
-    events = connection.execute(SELECT_EVENTS, (session_id,)).fetchall()
-    calls = connection.execute(
-        "SELECT max(id) FROM tool_calls WHERE session_id = ?", (session_id,)
-    ).fetchone()
-    _mint_past(row[0] for row in (*rows[-1:], *events[-1:], calls) if row[0])
-    messages = {row[0]: message for row in rows if (message := message_from(row)) is not None}
-    facts = (fact_from(row, messages) for row in events)
-    return tuple(fact for fact in facts if fact is not None)
+    last = connection.execute(_LAST_IDS, {"session": session_id})
+    _mint_past(row[0] for row in last if isinstance(row[0], str))
+
+    def message(message_id: str) -> Message | None:
+        row = connection.execute(SELECT_MESSAGE, (message_id, session_id)).fetchone()
+        return None if row is None else message_from(row)
+
+    for row in connection.execute(SELECT_EVENTS, (session_id,)):
+        if (fact := fact_from(row, message)) is not None:
+            take(fact)
 
 
 def _mint_past(ids: Iterable[str]) -> None:

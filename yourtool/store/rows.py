@@ -13,7 +13,14 @@ import msgspec
 
 from yourtool.events import FACT_TYPES, AnyFact, Fact
 from yourtool.messages import SCHEMA_VERSION, Message, Role, canonical_json
-from yourtool.notation import decode_content, decode_metadata, encode_content, encode_metadata
+from yourtool.notation import (
+    decode_content,
+    decode_metadata,
+    encode_content,
+    encode_metadata,
+    one_instance,
+    require_shallow,
+)
 from yourtool.text import storable
 
 _log = logging.getLogger(__name__)
@@ -21,6 +28,8 @@ _log = logging.getLogger(__name__)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError)
+"""What decoding a damaged row raises."""
 _APART = frozenset(Fact.__struct_fields__) | {"message"}
 """Fields of a fact that are no part of its payload."""
 
@@ -29,9 +38,9 @@ INSERT_MESSAGE = """
         (id, session_id, role, content_json, metadata_json, created_at, schema_version)
     VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-SELECT_MESSAGES = """
+SELECT_MESSAGE = """
     SELECT id, session_id, role, content_json, metadata_json, created_at, schema_version
-    FROM messages WHERE session_id = ? ORDER BY id
+    FROM messages WHERE id = ? AND session_id = ?
 """
 MessageRow: TypeAlias = tuple[str, str, str, str, str, int, int]
 
@@ -88,17 +97,21 @@ def event_row(fact: Fact, message: Message | None) -> EventRow:
     )
 
 
-def fact_from(row: EventRow, messages: Mapping[str, Message]) -> AnyFact | None:
-    """Decode a fact and give it its message back; None if this version cannot read it."""
+def fact_from(row: EventRow, message: Callable[[str], Message | None]) -> AnyFact | None:
+    """Decode a fact and give it its message back; None if this version cannot read it.
+
+    `message` finds a stored message by its id.
+    """
     event_id, timestamp_us, session_id, turn_id, parent_event_id, name, _, _, payload = row
     if (kind := FACT_TYPES.get(name)) is None:
         _log.warning("skipped event `%s` of unknown type %r", event_id, name)
         return None
     try:
+        require_shallow(payload)
         fields = _OBJECT.decode(payload)
         message_id = fields.pop("message_id", None)
         if "message" in kind.__struct_fields__:
-            fields["message"] = messages.get(message_id)
+            fields["message"] = message(message_id) if isinstance(message_id, str) else None
         fields |= {
             "id": event_id,
             "timestamp": moment(timestamp_us),
@@ -107,7 +120,7 @@ def fact_from(row: EventRow, messages: Mapping[str, Message]) -> AnyFact | None:
             "parent_event_id": parent_event_id,
         }
         return msgspec.convert(fields, kind)
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         _log.warning("skipped event `%s`, a `%s`: %s", event_id, name, error)
         return None
 
@@ -138,14 +151,14 @@ def message_from(
             _log.warning("%s has the newer schema version %d", where, written)
         return Message(
             id=message_id,
-            session_id=session_id,
+            session_id=one_instance(session_id),
             role=Role(role),
             content=decode_content(content, where=where),
             metadata=decode_metadata(metadata, where=where),
             created_at=moment(created_at),
             schema_version=max(written, version),
         )
-    except (msgspec.MsgspecError, ValueError) as error:
+    except UNREADABLE as error:
         _log.warning("skipped %s: %s", where, error)
         return None
 

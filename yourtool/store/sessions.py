@@ -1,5 +1,6 @@
 """The stored sessions: which there are, what they cost, where words stand, and who holds one."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -10,17 +11,19 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import SessionNotFoundError, StoreError
-from yourtool.messages import Role
-from yourtool.notation import decode_content
+from yourtool.messages import ContentBlock, Role
+from yourtool.notation import decode_content, require_shallow
 from yourtool.store.database import Database
 from yourtool.store.leases import Lease
-from yourtool.store.rows import microseconds, moment
+from yourtool.store.rows import UNREADABLE, microseconds, moment
 from yourtool.store.words import query_of, snippet, terms_of, title_of
+
+_log = logging.getLogger(__name__)
 
 _CANDIDATES = 5
 
 _CALLS = """
-    SELECT json_extract(call.payload_json, '$.model'), call.payload_json
+    SELECT call.id, call.payload_json
     FROM events AS call
     WHERE call.type = 'llm.call_completed'
       AND call.id > coalesce((SELECT copied_through FROM sessions WHERE id = call.session_id), '')
@@ -180,6 +183,7 @@ class Sessions:
 class _Used(Struct, frozen=True):
     """The part of `llm.call_completed` that is counted."""
 
+    model: str
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
@@ -188,10 +192,19 @@ class _Used(Struct, frozen=True):
     pricing_version: str | None = None
 
 
+_USED = msgspec.json.Decoder(_Used)
+
+
 def _report(connection: Connection, which: str, value: str | int) -> tuple[ModelCost, ...]:
     costs: dict[str, ModelCost] = {}
-    for model, usage in connection.execute(f"{_CALLS} AND {which}", (value,)):
-        used = msgspec.json.decode(usage, type=_Used)
+    for event_id, payload in connection.execute(f"{_CALLS} AND {which}", (value,)):
+        try:
+            require_shallow(payload)
+            used = _USED.decode(payload)
+        except UNREADABLE as error:
+            _log.warning("not counted: event `%s`: %s", event_id, error)
+            continue
+        model = used.model
         costs[model] = _plus(costs.get(model) or ModelCost(model=model), used)
     return tuple(sorted(costs.values(), key=lambda cost: -cost.cost_usd))
 
@@ -252,16 +265,21 @@ def _search(
 ) -> tuple[Hit, ...]:
     hits = list[Hit]()
     for message_id, session_id, role, content, created, path in connection.execute(_FIND, wanted):
-        blocks = decode_content(content, where=f"message `{message_id}`")
+        blocks = _blocks(message_id, content)
+        try:
+            said, at = Role(role), moment(created)
+        except UNREADABLE as error:
+            _log.warning("skipped message `%s`: %s", message_id, error)
+            continue
         hits.append(
             Hit(
                 session_id=session_id,
                 message_id=message_id,
-                role=Role(role),
+                role=said,
                 snippet=snippet(blocks, terms),
                 title=_title(connection, session_id),
                 workspace_path=path,
-                created_at=moment(created),
+                created_at=at,
             )
         )
     return tuple(hits)
@@ -275,7 +293,17 @@ def _title(connection: Connection, session_id: str) -> str:
     ).fetchone()
     if row is None:
         return ""
-    return title_of(decode_content(row[1], where=f"message `{row[0]}`"))
+    return title_of(_blocks(*row))
+
+
+def _blocks(message_id: str, content: str) -> tuple[ContentBlock, ...]:
+    """Return what a message holds; nothing if it cannot be read."""
+    where = f"message `{message_id}`"
+    try:
+        return decode_content(content, where=where)
+    except UNREADABLE as error:
+        _log.warning("skipped %s: %s", where, error)
+        return ()
 
 
 def _turn_count(connection: Connection, session_id: str) -> int:

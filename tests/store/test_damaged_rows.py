@@ -1,0 +1,74 @@
+"""Rows that something damaged cost nothing but themselves, whatever is in them."""
+
+import sqlite3
+
+import pytest
+
+from tests.store.turns import Story
+from yourtool.messages import TextBlock
+
+DEEP = "[" * 10_000 + "]" * 10_000
+DEEP_OBJECT = '{"a":' * 10_000 + "1" + "}" * 10_000
+NESTED = '{"a":' * 500 + "1" + "}" * 500
+CALL = '[{"type":"tool_use","id":"tu_1","name":"x","input":%s}]'
+RESULT = '[{"type":"tool_result","tool_use_id":"tu_1","content":%s}]'
+VALUES = {
+    "nested arrays": DEEP,
+    "nested objects": DEEP_OBJECT,
+    "open arrays": "[" * 10_000,
+    "nested call": CALL % DEEP_OBJECT,
+    "nested call that can be decoded": CALL % NESTED,
+    "nested value of a name": '{"provider_raw":' + NESTED + "}",
+    "result of a text": RESULT % '"text"',
+    "result of numbers": RESULT % "[1, null, [2]]",
+    "type of a list": '[{"type": ["text"], "text": "a"}]',
+    "text": '"text"',
+    "number": "5",
+    "nothing": "",
+    "null": None,
+    "integer": 7,
+    "bytes": b"\xff\xfe",
+    "huge number": '{"usage": ' + "9" * 5_000 + "}",
+}
+
+
+@pytest.mark.parametrize("column", ["content_json", "metadata_json", "created_at"])
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+async def test_a_damaged_message_costs_only_itself(log, sessions, rows, column, value):
+    story = Story()
+    await log.append(story.created(), *story.turn(), *story.turn("second"))
+    [first], *_, [last] = rows("SELECT id FROM messages ORDER BY id")
+    for message_id in (first, last):
+        try:
+            rows(f"UPDATE messages SET {column} = ? WHERE id = ?", value, message_id)
+        except sqlite3.IntegrityError as error:  # the schema refuses some of it itself
+            pytest.skip(str(error))
+    facts = await log.read(story.session_id)
+    assert sum(getattr(fact, "message", None) is not None for fact in facts) >= 6
+    [listed] = await sessions.list()
+    assert listed.id == story.session_id
+    assert await sessions.search("secret")
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+async def test_a_damaged_event_costs_only_itself(log, sessions, rows, value):
+    story = Story()
+    await log.append(story.created(), *story.turn(), *story.turn("second"))
+    [last] = rows("SELECT max(id) FROM events WHERE type = 'llm.call_completed'")[0]
+    try:
+        rows("UPDATE events SET payload_json = ? WHERE id = ?", value, last)
+    except sqlite3.IntegrityError as error:
+        pytest.skip(str(error))
+    facts = await log.read(story.session_id)
+    assert len(facts) == 18
+    [listed] = await sessions.list()
+    assert listed.cost_usd > 0
+    assert sum(cost.calls for cost in await sessions.cost_report(story.session_id)) == 3
+
+
+async def test_text_full_of_brackets_is_no_nesting(log):
+    story = Story()
+    text = '{"[' * 5_000 + "\\" * 3
+    await log.append(story.created(), story.asked(text), story.answered(TextBlock(text)))
+    *_, asked, answered = await log.read(story.session_id)
+    assert asked.message.text == answered.message.text == text

@@ -1,0 +1,77 @@
+"""Long sessions are read in linear time, and without a second copy of them in memory."""
+
+import tracemalloc
+
+from tests.growth import growth
+from tests.store.turns import Story
+from yourtool.agent.state import State
+from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.providers import estimate
+
+
+def story_of(turns: int) -> tuple[Story, list]:
+    story = Story()
+    return story, [story.created(), *(fact for _ in range(turns) for fact in story.turn("x" * 500))]
+
+
+async def test_replaying_holds_one_fact_at_a_time(log):
+    story, facts = story_of(300)
+    await log.append(*facts)
+    seen = 0
+
+    def count(_fact):
+        nonlocal seen
+        seen += 1
+
+    await log.replay(story.session_id, count)
+    tracemalloc.start()
+    try:
+        await log.replay(story.session_id, count)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert seen == 2 * len(facts)
+    assert peak < 250_000, "all facts together take ten times as much"
+
+
+def test_a_state_can_do_without_the_facts_of_turns_that_are_over():
+    _, facts = story_of(50)
+    whole, lean = State(), State(keeps_facts=False)
+    for fact in facts:
+        whole.apply(fact)
+        lean.apply(fact)
+    assert lean.messages == whole.messages
+    assert lean.cost_usd == whole.cost_usd
+    assert len(whole.facts) == len(facts)
+    assert len(lean.facts) < 10
+    assert lean.facts[-1] == facts[-1]
+
+
+def test_folding_a_session_is_linear_in_its_length():
+    _, facts = story_of(1_500)
+
+    def fold(count):
+        state = State()
+        for fact in facts[:count]:
+            state.apply(fact)
+
+    assert growth(lambda: fold(2_700), lambda: fold(13_500), limit=9) <= 9
+
+
+def test_messages_are_counted_once_however_many_there_are():
+    messages = [
+        Message(
+            id=f"{number:026}",
+            session_id="s",
+            role=Role.USER,
+            content=(TextBlock(f"word {number}"),),
+            created_at=now(),
+        )
+        for number in range(33_500)
+    ]
+    first = estimate.estimate_tokens(messages, ())
+    counted = len(estimate._known)
+    assert estimate.estimate_tokens(messages, ()) == first
+    assert len(estimate._known) == counted >= len(messages)
+    del messages
+    assert len(estimate._known) < counted - 33_000, "what is gone is forgotten"
