@@ -1,7 +1,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test test-recorded soak static check fix snapshots docs bench pin
 BIN := .venv/bin/
-INSTALL := $(BIN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)python -m pip install --disable-pip-version-check
+PYTEST := $(BIN)python -m pytest -q -n auto --dist worksteal
+RECORDED := $(or $(YOURTOOL_SHARED),../shared)
 
 help:       ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -10,13 +12,15 @@ run: .venv/.run  ## Open yourtool here; ARGS="…" are its arguments
 	@$(BIN)yourtool $(ARGS)
 
 test: .venv/.dev  ## Run the tests; ARGS="…" are pytest's arguments
-	$(BIN)python -m pytest -q -n auto $(ARGS)
+	$(PYTEST) $(ARGS)
 
-test-recorded: .venv/.dev  ## Run the tests that read the larger, recorded set in YOURTOOL_SHARED
-	$(BIN)python -m pytest -q -n auto -m recorded $(ARGS)
+test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you have it
+	@test -d "$(RECORDED)/wire" || { echo "make: there is no recorded set in $(RECORDED);" \
+	    "YOURTOOL_SHARED is the directory that has it. \`make test\` needs none." >&2; exit 1; }
+	$(PYTEST) -m recorded $(ARGS)
 
-soak: .venv/.dev  ## Run the long versions of tests
-	$(BIN)python -m pytest -q -n auto -m soak $(ARGS)
+soak: .venv/.dev  ## Run the long versions of tests; takes many minutes
+	$(PYTEST) -m soak $(ARGS)
 
 static: .venv/.dev  ## Format, lint, import contracts, types
 	$(BIN)ruff format --check .
@@ -43,14 +47,17 @@ pin: .venv/.dev  ## Take the versions that are installed now as the exact ones
 	$(BIN)python -m pip freeze --exclude-editable | grep '==' > constraints.txt
 
 .venv/.pip:
+	@echo 'make: creating a virtual environment in .venv' >&2
 	@.ci/venv
-	@$(BIN)python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(PIP) --upgrade 'pip>=25.1' >&2
 	@touch $@
 
 .venv/.run: .venv/.pip pyproject.toml constraints.txt
-	@$(INSTALL) --editable .
+	@echo 'make: installing yourtool; the first time this takes one or two minutes' >&2
+	@$(PIP) -c constraints.txt --editable . >&2
 	@touch $@
 
 .venv/.dev: .venv/.pip pyproject.toml constraints.txt
-	@$(INSTALL) --editable . --group dev
+	@echo 'make: installing the tools for tests; the first time this takes some minutes' >&2
+	@$(PIP) -c constraints.txt --editable . --group dev >&2
 	@touch .venv/.run $@

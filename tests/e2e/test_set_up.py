@@ -66,6 +66,41 @@ def test_without_ensurepip_the_pip_that_is_there_fills_the_environment(tmp_path,
     assert (work / ".venv" / "kept").exists(), "what is whole is left alone"
 
 
+def test_make_prints_what_it_installs_on_standard_error(tmp_path):
+    """A stand-in for Python that prints as pip does: the real one would need the network."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name, words in ((".ci/venv", ""), (".venv/bin/python", 'echo "Collecting $*"')):
+        script = tmp_path / name
+        script.parent.mkdir(parents=True)
+        script.write_text(f"#!/bin/sh\n{words}\n")
+        script.chmod(0o755)
+    shutil.copy(tmp_path / ".venv/bin/python", tmp_path / ".venv/bin/yourtool")
+    done = subprocess.run(
+        ["make", "run", "ARGS=-p hello"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Collecting -p hello\n"
+    assert "make: creating a virtual environment in .venv\n" in done.stderr
+    assert "make: installing yourtool; the first time" in done.stderr
+    assert done.stderr.count("Collecting -m pip install") == 2
+    assert "--quiet" not in done.stderr
+
+
+def test_the_recorded_set_is_asked_for_with_the_name_of_its_place(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / ".venv").mkdir()
+    for name in ("pyproject.toml", "constraints.txt", ".venv/.pip", ".venv/.dev"):
+        (tmp_path / name).touch()
+    environ = {**os.environ, "YOURTOOL_SHARED": "/nonexistent"}
+    done = subprocess.run(
+        ["make", "test-recorded"], cwd=tmp_path, env=environ, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "there is no recorded set in /nonexistent" in done.stderr
+    assert "YOURTOOL_SHARED" in done.stderr
+
+
 def test_without_any_way_to_pip_the_missing_package_is_named(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
