@@ -99,7 +99,7 @@ def printable(text: str) -> str:
     return _UNSAFE.sub(_picture, text)
 
 
-def escaped(text: str) -> str:
+def escaped(text: str, *, lines: bool = True) -> str:
     r"""Return `text` for a question the user answers: different texts look different.
 
     Whatever is not plainly itself is written as `\u{hex}`: controls except the line feed, all
@@ -107,6 +107,8 @@ def escaped(text: str) -> str:
     on ASCII, and letters and signs that pass for ASCII ones. A backslash is escaped only where it
     would begin such an escape, so the original can be told from the result.
     """
+    if not lines:
+        return escaped(text).replace("\n", _codepoint("\n"))
     if text.isascii() and text.isprintable() and "\\u{" not in text:
         return text
     suspects = {

@@ -1,4 +1,5 @@
 import asyncio
+import random
 
 import pytest
 from textual import events
@@ -6,7 +7,7 @@ from textual.widgets import Input
 
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
-from tests.tui.driving import press, say, screen_text, settle, until
+from tests.tui.driving import burst, press, say, screen_text, settle, until
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
@@ -113,7 +114,7 @@ async def test_r_conf_03_the_default_is_deny_and_esc_denies(home, clock):
     app = asking(home, clock, first, second)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await press(pilot, "enter")
+        await press(pilot, "tab", "enter")
         await until(pilot, lambda: first.decision is not None)
         assert first.decision.verdict is Verdict.DENY
         await until(pilot, lambda: app.chat.consent.question is second.question)
@@ -236,12 +237,15 @@ async def test_space_and_y_are_no_answers(home, clock):
         assert app.chat.prompt.text == "y "
 
 
-async def test_enter_allows_only_after_the_arrows_went_there(home, clock):
+async def test_enter_allows_only_after_tab_and_arrows_went_there(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
         await press(pilot, "left", "left", "left", "enter")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        await press(pilot, "tab", "left", "left", "left", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW
 
@@ -297,8 +301,11 @@ async def test_r_conf_02_the_whole_command_can_be_read(home, clock):
     app = asking(home, clock, Ask(question(LONG)))
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
-        rows = "".join(row.plain for row in panel.preview.rows(60))
-        assert rows == LONG
+        *rows, rule = [row.plain for row in panel.preview.rows(60)]
+        assert rule.startswith("s, w allow: ")
+        assert rows[0].startswith("│ ")
+        assert all(row.startswith("  ") for row in rows[1:])
+        assert "".join(row[2:] for row in rows) == LONG
         before = panel.scroll.size.height
         assert "Ctrl+E shows more" in screen_text(app)
         await press(pilot, "ctrl+e")
@@ -420,3 +427,127 @@ async def test_t19_commands_that_look_alike_are_asked_about_differently(home, cl
             panel = await ask(pilot, clock)
             screens.add("\n".join(row.plain for row in panel.preview.rows(100)))
     assert len(screens) == 2
+
+
+async def test_recall_and_enter_at_a_question_answer_nothing(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "up", "enter")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        assert [draft.text for draft in app.chat.queue.drafts] == ["go"]
+
+
+async def test_keys_that_edit_go_to_the_prompt_and_letters_count_again_after_a_pause(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await burst(pilot, "down", "home", "enter", "a")
+        assert app.focused is app.chat.prompt
+        assert app.chat.prompt.text == "a"
+        await press(pilot, "backspace")
+        assert not panel.choices.awake
+        await wait(pilot, clock, 1)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_no_keys_allow_anything_but_a_letter_or_tab_and_enter(home, clock, seed):
+    chance = random.Random(seed)
+    edits = ["up", "down", "left", "right", "home", "end", "backspace", "delete", "space"]
+    others = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d", "n", "enter"]
+    asked = [Ask(question("x\n" * chance.choice([1, 90]))) for _ in range(3)]
+    app = asking(home, clock, *asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        for _ in range(12):
+            keys = chance.choices([*edits, *others], k=chance.randrange(1, 6))
+            # Either nobody ever enters the question, or whoever does presses no Enter there.
+            if seed % 2:
+                keys = ["tab", *(key for key in keys if key != "enter"), "escape"][: len(keys)]
+            await burst(pilot, *keys)
+            await wait(pilot, clock, chance.choice([0.1, 0.6]))
+            if panel.question is None:
+                break
+        decisions = [ask.decision for ask in asked if ask.decision is not None]
+        assert all(decision.verdict is Verdict.DENY for decision in decisions)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+async def test_nothing_is_allowed_before_the_end_was_on_the_screen(home, clock, size):
+    asked = Ask(question("\n".join(f"step-{n:03}" for n in range(60))))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        panel = await ask(pilot, clock)
+        shown = screen_text(app)
+        assert f"{61 - panel.scroll.size.height} lines not shown" in shown
+        for letter in "asw":
+            await press(pilot, letter)
+            await wait(pilot, clock, 0.5)
+        assert asked.decision is None
+        assert panel.reading, "an answer that comes too early opens what is to be read"
+        for _ in range(20):
+            assert asked.decision is None
+            if panel.scroll.was_read:
+                break
+            await press(pilot, "pagedown")
+        assert "step-059" in screen_text(app)
+        assert "the end" in screen_text(app)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+
+
+async def test_tab_and_enter_allow_nothing_unread_either_and_denying_needs_no_reading(home, clock):
+    first, second = Ask(question(LONG * 20)), Ask(question(LONG * 20))
+    app = asking(home, clock, first, second)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "tab", "left", "left", "left", "enter")
+        await settle(pilot)
+        assert first.decision is None
+        await press(pilot, "ctrl+end", "enter")
+        await until(pilot, lambda: first.decision is not None)
+        assert first.decision.verdict is Verdict.ALLOW
+        await until(pilot, lambda: panel.question is second.question)
+        await wait(pilot, clock, 1)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        assert second.decision is None, "what was seen of one question says nothing of the next"
+        await press(pilot, "d")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: second.decision is not None)
+
+
+async def test_a_long_diff_is_read_to_its_end_before_it_is_allowed(home, clock):
+    lines = "".join(f"+line {n}\n" for n in range(200))
+    diff = f"--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,200 @@\n{lines}"
+    asked = Ask(
+        Confirmation(
+            id="c1",
+            kind="tool",
+            title="edit_file",
+            side_effects=SideEffects.WRITE,
+            preview=Preview(kind="diff", body=diff, paths=("x.py",)),
+            rule="edit_file(x.py)",
+        )
+    )
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        assert f"{202 - panel.scroll.size.height} lines not shown" in screen_text(app)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        assert asked.decision is None
+        await press(pilot, "ctrl+end")
+        await settle(pilot)
+        assert "changes: x.py" in screen_text(app)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)

@@ -1,9 +1,9 @@
-"""When a key may answer a question: never one that was meant for the prompt.
+"""When a letter may answer a question: never one that was meant for the prompt.
 
 Three guards, all against typing that was under way when the question appeared. The question takes
-no key from a prompt that holds text. It listens only after it was drawn and after half a second
-without any key. And a letter counts only if nothing follows it for a moment, so the first letter
-of a sentence is given back to the prompt.
+no letter from a prompt that holds text. Letters count only after it was drawn and after half a
+second without any key. And a letter counts only if nothing follows it for a moment, so the first
+letter of a sentence is given back to the prompt.
 """
 
 from collections.abc import Callable

@@ -211,9 +211,9 @@ KEYS: tuple[Key, ...] = (
         id="question.choose",
         place="question",
         keys="left,right,up,down",
-        shown="Arrows, Enter",
+        shown="Tab, arrows, Enter",
         action="",
-        description="choose an answer",
+        description="go to the question, choose an answer, take it",
     ),
     Key(
         id="question.expand",
@@ -221,7 +221,7 @@ KEYS: tuple[Key, ...] = (
         keys="ctrl+e",
         shown="Ctrl+E",
         action="expand",
-        description="show the whole command or change",
+        description="show more of the command or change; Page Down reads on",
     ),
 )
 

@@ -17,6 +17,11 @@ class Option(Struct, frozen=True):
     label: str
     decision: Decision | None
 
+    @property
+    def allows(self) -> bool:
+        """Whether something happens because of this answer."""
+        return self.decision is not None and self.decision.verdict is Verdict.ALLOW
+
 
 def options_of(question: Confirmation) -> tuple[Option, ...]:
     """Return the answers that a question offers."""
@@ -37,33 +42,35 @@ def options_of(question: Confirmation) -> tuple[Option, ...]:
 
 def title(question: Confirmation) -> Content:
     """Return one line that names the tool and the most it can do, or the limit."""
+    name = escaped(question.title, lines=False)
     if question.kind == "limit":
-        return Content(f"Go on? {escaped(question.title)}")
-    return Content(f"Allow {escaped(question.title)}? ({question.side_effects.value})")
+        return Content(f"Go on? {name}")
+    return Content(f"Allow {name}? ({question.side_effects.value})")
 
 
-def about(question: Confirmation) -> str:
+def about(question: Confirmation) -> list[str]:
     """Return what else to know: where a change goes, whether that is protected, and the rule."""
     lines: list[str] = []
     preview = question.preview
-    if preview is not None and preview.paths:
-        lines.append("changes: " + ", ".join(escaped(path) for path in preview.paths))
+    if preview is not None:
+        lines += ["changes: " + escaped(path, lines=False) for path in preview.paths]
     if preview is not None and preview.protected:
         lines.append("a protected place: always asked about")
     if question.reason:
         lines.append(escaped(question.reason))
     if question.rule is not None:
-        lines.append(f"s, w allow: {escaped(question.rule)}")
-    return "\n".join(lines)
+        lines.append(f"s, w allow: {escaped(question.rule, lines=False)}")
+    return lines
 
 
 def arguments(question: Confirmation) -> str:
-    """Return all arguments of a call that has no preview."""
-    if not question.input:
-        return ""
+    """Return all arguments of a call that has no preview, one a line.
+
+    They are JSON, so a line feed in one does not look like the next, nor a number like a text.
+    """
     return "\n".join(
-        f"{escaped(name)}: {escaped(value if isinstance(value, str) else _json(value))}"
-        for name, value in question.input.items()
+        escaped(f"{name if name.isidentifier() else _json(name)}: {_json(value)}", lines=False)
+        for name, value in (question.input or {}).items()
     )
 
 

@@ -87,7 +87,7 @@ class ChatScreen(TurnScreen):
         if self.consent.question is None:
             self.transcript.focus()
         else:
-            self.consent.take_keys()
+            self.consent.enter()
 
     @on(TextArea.Changed)
     def reconsider(self) -> None:

@@ -59,10 +59,8 @@ class TurnScreen(Screen[None]):
         &.-short {
             Prompt { border: none; min-height: 1; max-height: 3; }
             Banner { max-height: 2; }
-            #preview { max-height: 2; }
-            #about { max-height: 2; }
-            Consent.-expanded #preview { max-height: 4; }
-            Consent.-expanded #about { display: none; }
+            #preview { max-height: 3; }
+            Consent.-expanded #preview { max-height: 3; }
         }
     }
     """

@@ -1,7 +1,9 @@
 """The question that only the user may answer, above the prompt.
 
 It is modal to nothing but the answer: the transcript scrolls, the prompt takes text, the turn can
-be stopped. `Answering` says when its keys count.
+be stopped. The prompt keeps the cursor, and of its keys only the letters of the answers reach the
+question; `Answering` decides when. Tab moves into the question, where arrows and Enter answer too.
+Nothing is allowed before the end of what is asked about was on the screen.
 """
 
 import asyncio
@@ -9,66 +11,21 @@ import time
 from collections.abc import Callable
 
 from textual import events, getters
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
-from textual.reactive import var
+from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.tui.answering import HOLD_SECONDS, Answering
-from yourtool.tui.keys import bindings
-from yourtool.tui.questions import DENY, Option, about, options_of, title
-from yourtool.tui.widgets.block import Block
-from yourtool.tui.widgets.preview import PreviewText
+from yourtool.tui.answering import HOLD_SECONDS, QUIET_SECONDS, Answering
+from yourtool.tui.keys import KEYS, bindings
+from yourtool.tui.questions import DENY, Option, options_of, title
+from yourtool.tui.widgets.options import Options
+from yourtool.tui.widgets.preview import PreviewText, ReadingPane
 from yourtool.tui.widgets.prompt import Prompt
 
 ROOMY = 60
 """Columns from which on every hint has room."""
-
-
-class Options(Block):
-    """The answers, side by side where there is room."""
-
-    DEFAULT_CSS = """
-    Options {
-        .options--chosen { background: $warning; color: $background; text-style: bold; }
-        &:ansi .options--chosen { color: $block-cursor-foreground; }
-        .options--asleep { color: $text-disabled; }
-    }
-    """
-    COMPONENT_CLASSES = {"options--chosen", "options--asleep"}  # noqa: RUF012 - Textual's form
-
-    at: var[int] = var(0)
-    awake: var[bool] = var(False)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.options: tuple[Option, ...] = ()
-
-    def watch_at(self) -> None:
-        """Redraw with another answer chosen."""
-        self.refresh()
-
-    def watch_awake(self) -> None:
-        """Redraw, dimmed or not."""
-        self.refresh()
-
-    def rows(self, width: int) -> list[Content]:
-        """Draw the answers with their letters."""
-        asleep = self.get_visual_style("options--asleep")
-        chosen = self.get_visual_style("options--chosen")
-        rows: list[Content] = []
-        for at, option in enumerate(self.options):
-            text = Content(f" [{option.letter}] {option.label} ")
-            if not self.awake:
-                text = text.stylize(asleep)
-            elif at == self.at:
-                text = text.stylize(chosen)
-            if rows and rows[-1].cell_length + text.cell_length <= width:
-                rows[-1] += text
-            else:
-                rows.append(text)
-        return rows
+_CHAT_KEYS = frozenset(name for key in KEYS if key.place == "chat" for name in key.keys.split(","))
+"""Keys that do the same everywhere, so they are not typing."""
 
 
 class Consent(Vertical):
@@ -85,14 +42,10 @@ class Consent(Vertical):
         padding: 0 1;
         &.-open { display: block; }
         &:focus { border: heavy $warning; }
-        #preview {
-            height: auto;
-            max-height: 40vh;
-            scrollbar-size-vertical: 1;
-        }
-        &.-expanded #preview { max-height: 65vh; }
-        #about { height: auto; max-height: 4; color: $text-muted; }
-        #note { display: none; border: none; height: 1; padding: 0; }
+        #preview { height: auto; max-height: 40vh; }
+        &.-expanded #preview { max-height: 60vh; }
+        #rest { display: none; height: auto; max-height: 1; color: $text-warning; }
+        #note { display: none; border: none; height: auto; max-height: 1; padding: 0; }
         &.-noting #note { display: block; }
         &.-noting Options { display: none; }
     }
@@ -100,8 +53,8 @@ class Consent(Vertical):
     BINDINGS = bindings("question")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     preview = getters.query_one(PreviewText)
-    scroll = getters.query_one("#preview", VerticalScroll)
-    reasons = getters.query_one("#about", Static)
+    scroll = getters.query_one(ReadingPane)
+    rest_line = getters.query_one("#rest", Static)
     choices = getters.query_one(Options)
     note = getters.query_one("#note", Input)
 
@@ -152,44 +105,44 @@ class Consent(Vertical):
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """See every key and paste before it has a destination; True: it was meant for here.
 
-        Whatever looks like typing moves the cursor to the prompt first and so arrives there, in
-        the order it was typed.
+        Everything that looks like typing goes to the prompt, in the order it was typed.
         """
         self.answering.keystroke()
-        if not self._listens:
+        if self.question is None or self.app.screen is not self.screen:
             return False
-        if isinstance(event, events.Paste) or not self.choices.awake:
-            self._leave_to_prompt()
-            return False
-        return self._obey(event)
+        if self.has_focus:
+            return self._obey(event)
+        listens = self.choices.awake and self.screen.focused in (self._prompt, None)
+        return listens and not self._prompt.text and self._obey_letter(event)
 
     def reconsider(self) -> None:
-        """Take the keys if that is safe now, or look again when it may be."""
+        """Let letters count if that is safe now, or look again when it may be."""
         if self.question is None or self.has_focus_within or self.app.screen is not self.screen:
             return
-        if (wait := self.answering.wait) > 0:
+        if self.has_class("-noting"):
+            return  # the cursor is on its way there
+        if self._prompt.text:
+            self._sleep()
+        elif (wait := self.answering.wait) > 0:
             if wait < 60:
                 self.set_timer(wait, self.reconsider)
-        elif not self._prompt.text:
-            self.take_keys()
+        else:
+            self.choices.awake = True
+            self._prompt.focus()
         self._subtitle()
 
-    def take_keys(self, *, again: bool = True) -> None:
-        """Listen for an answer; the user asked for it, or nothing was typed for a while.
+    def enter(self) -> None:
+        """Move the cursor here, for arrows and Enter: the user asked for it.
 
-        The key that asks is one that was just pressed, so that is looked at once `again`: what is
-        typed after it is meant for the prompt.
+        Tab that was pressed before the question could be seen was not meant for it. It moves here
+        when nothing was pressed for a while since.
         """
         if self.question is None:
             return
-        if (wait := self.answering.wait) > 0:
-            if again and wait < 60:
-                self.set_timer(wait, lambda: self.take_keys(again=False))
-            return
-        self.can_focus = True
-        self.choices.awake = True
-        self.screen.set_focus(self.note if self.has_class("-noting") else self)
-        self._subtitle()
+        if not self.answering.fresh:
+            self._enter()
+        elif (wait := self.answering.wait) < 60:
+            self.set_timer(wait, lambda: self.answering.wait > 0 or self._enter())
 
     def rest(self) -> None:
         """Something was laid over the screen: its keys are not answers, nor are those after it."""
@@ -202,7 +155,7 @@ class Consent(Vertical):
             return False
         if self.has_class("-noting"):
             self.remove_class("-noting")
-            self.focus()
+            self._enter()
         else:
             self._answer(DENY)
         return True
@@ -220,6 +173,10 @@ class Consent(Vertical):
         note = submitted.value.strip()
         self._answer(Decision(verdict=Verdict.DENY, note=note or None))
 
+    def on_reading_pane_looked(self) -> None:
+        """More of the question was seen, or there is more of it to see."""
+        self._subtitle()
+
     def action_answer(self, letter: str) -> None:
         """Take a letter as the answer unless typing goes on at once."""
         offered = [each.letter for each in self.choices.options]
@@ -230,8 +187,7 @@ class Consent(Vertical):
 
     def action_expand(self) -> None:
         """Give the command or the change more room and the keys that turn pages, or less."""
-        self.set_class(self._overflows and not self.has_class("-expanded"), "-expanded")
-        self._subtitle()
+        self._expand(not self.has_class("-expanded"))
 
     def settle(self) -> None:
         """Let a held letter count once its time has come."""
@@ -243,55 +199,68 @@ class Consent(Vertical):
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 
     async def _furnish(self) -> None:
-        """Lay out the question, its reasons and the answers: not before the first is asked.
+        """Lay out the question and the answers: not before the first is asked.
 
         The first paint does not need them, and should not wait for them.
         """
         note = Input(id="note", placeholder="Why not? Enter sends, Esc goes back")
         note.cursor_blink = False
-        await self.mount(
-            VerticalScroll(PreviewText(), id="preview", can_focus=False),
-            Static(id="about", markup=False),
-            Options(),
-            note,
-        )
-        # There is more to see when, and only when, there is a scrollbar.
-        self.watch(self.scroll, "show_vertical_scrollbar", self._subtitle, init=False)
+        await self.mount(ReadingPane(), Static(id="rest", markup=False), Options(), note)
 
-    @property
-    def _listens(self) -> bool:
-        return self.app.screen is self.screen and self.screen.focused is self
-
-    def _obey(self, event: events.Key) -> bool:
-        held = self.answering.held
-        if held is not None and (event.key == "enter" or event.character == held):
-            return True
-        if event.key in ("left", "up", "right", "down"):
-            self.answering.take_back()
-            self._move(-1 if event.key in ("left", "up") else 1)
-        elif event.key == "enter":
-            self._choose(self.choices.options[self.choices.at])
-        elif event.key == "tab":
-            self._leave_to_prompt()
-        elif held is None and event.character in [each.letter for each in self.choices.options]:
-            self.action_answer(event.key)
-        else:
-            if event.is_printable or event.key == "backspace":
+    def _obey(self, event: events.Key | events.Paste) -> bool:
+        """Obey what is pressed while the cursor is here."""
+        if isinstance(event, events.Key):
+            if event.key in ("left", "up", "right", "down"):
+                self.answering.take_back()
+                self._move(-1 if event.key in ("left", "up") else 1)
+                return True
+            if event.key == "enter" and self.answering.held is None:
+                self._choose(self.choices.options[self.choices.at])
+                return True
+            if event.key == "tab":
                 self._leave_to_prompt()
-            return False
-        return True
+                return True
+            if self._obey_letter(event):
+                return True
+            if not event.is_printable and event.key != "backspace":
+                return False
+        self._leave_to_prompt()
+        return False
+
+    def _obey_letter(self, event: events.Key | events.Paste) -> bool:
+        """Obey the letter of an answer; what is anything else takes a held one for typing."""
+        held = self.answering.held
+        if isinstance(event, events.Key):
+            letters = [each.letter for each in self.choices.options]
+            if held is not None and (event.key == "enter" or event.character == held):
+                return True
+            if held is None and event.character in letters:
+                self.action_answer(event.character)
+                return True
+            if event.key == "ctrl+e" and held is None:
+                self.action_expand()
+                return True
+            if event.key in _CHAT_KEYS:
+                return False
+        if not self.has_focus:
+            self._leave_to_prompt()
+        return False
 
     def _leave_to_prompt(self) -> None:
         letter = self.answering.take_back()
         self._sleep()
         if letter:
             self._prompt.type(letter)
+        self.set_timer(QUIET_SECONDS, self.reconsider)
 
     def _move(self, step: int) -> None:
         self.choices.at = max(0, min(self.choices.at + step, len(self.choices.options) - 1))
 
     def _choose(self, option: Option) -> None:
-        if option.decision is None:
+        self.scroll.look()
+        if option.allows and not self.scroll.was_read:
+            self._expand(True)
+        elif option.decision is None:
             self.note.value = ""
             self.add_class("-noting")
             self.note.focus()
@@ -303,13 +272,21 @@ class Consent(Vertical):
             self._waiting[0][1].set_result(decision)
         self._sleep()
 
+    def _enter(self) -> None:
+        if self.question is not None:
+            self.can_focus = True
+            self.choices.awake = self.choices.entered = True
+            self.screen.set_focus(self.note if self.has_class("-noting") else self)
+            self._subtitle()
+
     def _sleep(self) -> None:
         self.answering.take_back()
         if self.screen.focused in (self, self.note):
             self.screen.set_focus(self._prompt)
-        self.choices.awake = False
+        self.choices.awake = self.choices.entered = False
         self.can_focus = False
         self.remove_class("-noting")
+        self._subtitle()
 
     def _show(self) -> None:
         self.answering.asked()
@@ -319,11 +296,7 @@ class Consent(Vertical):
         if (question := self.question) is None:
             return
         self.border_title = title(question)
-        self.preview.show(question)
-        self.scroll.scroll_home(animate=False)
-        reasons = about(question)
-        self.reasons.update(reasons)
-        self.reasons.display = bool(reasons)
+        self.scroll.show(question)
         self.choices.options = options_of(question)
         self.choices.at = [o.letter for o in self.choices.options].index("d")
         self.choices.changed()
@@ -333,27 +306,36 @@ class Consent(Vertical):
     def _drawn(self, question: Confirmation) -> None:
         if self.question is question:
             self.answering.drawn()
+            self.scroll.look()
             self.reconsider()
 
-    @property
-    def _overflows(self) -> bool:
-        return self.scroll.show_vertical_scrollbar
+    def _expand(self, expanded: bool) -> None:
+        self.set_class(self.scroll.overflows and expanded, "-expanded")
+        self._subtitle()
 
     def _subtitle(self) -> None:
+        """Tell what keys do now, and how much there is to read."""
+        roomy, expanded = self.size.width >= ROOMY, self.has_class("-expanded")
         hints: list[str] = []
-        roomy = self.size.width >= ROOMY
-        if self.choices.awake:
-            if self.has_class("-expanded"):
-                hints += ["Page Down reads on", *(["Ctrl+E shows less"] if roomy else [])]
-            elif self._overflows:
-                hints.append("Ctrl+E shows more")
-            elif roomy:
-                hints.append("press a letter")
-        elif self._prompt.text:
+        if self._prompt.text and not self.choices.entered:
             hints.append("Tab to answer")
+        elif not self.choices.awake:
+            hints += ["stop typing to answer"] if roomy else []
+        elif self.scroll.overflows:
+            hints.append("Page Down reads on" if expanded else "Ctrl+E shows more")
+            hints += ["Ctrl+E shows less"] if expanded and roomy else []
         elif roomy:
-            hints.append("stop typing to answer")
+            hints.append("Enter takes the chosen one" if self.choices.entered else "press a letter")
         hints.append("Esc denies")
         if (behind := len(self._waiting) - 1) > 0:
             hints.append(f"{behind} more")
         self.border_subtitle = " · ".join(hints)
+        if not self.children:
+            return
+        below = self.scroll.below
+        self.choices.locked = not self.scroll.was_read
+        self.rest_line.display = self.scroll.overflows
+        lines = f"{below:,} {'line' if below == 1 else 'lines'} not shown" if below else "the end"
+        locked = "; allowing waits until their end was seen" if roomy else "; read first"
+        why = locked if self.choices.locked else ""
+        self.rest_line.update(f"↓ {lines}{why}" if below else lines)

@@ -4,11 +4,13 @@ Format: https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from yourtool.text import printable
-from yourtool.tui.lines import Line, Source, expand_tabs, wrap
+from rich.cells import cell_len
+
+from yourtool.text import escaped, printable
+from yourtool.tui.lines import TAB, Line, Source, expand_tabs, wrap
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _FILE = re.compile(r"\+\+\+ (?:b/)?(.*?)(?:\t.*)?")
@@ -37,7 +39,22 @@ def diff_size(diff: str) -> DiffSize:
     return DiffSize(kinds.count("+"), kinds.count("-"))
 
 
-def diff_lines(diff: str, width: int) -> list[Line]:
+def escaped_line(text: str) -> str:
+    """Return one line of a file for a question; a tab is an arrow and the spaces to its stop."""
+    shown = ""
+    for at, part in enumerate(text.split("\t")):
+        if at:
+            shown += "⇥" + " " * (TAB - 1 - cell_len(shown) % TAB)
+        shown += escaped(part, lines=False)
+    return shown
+
+
+def printable_line(text: str) -> str:
+    """Return one line of a file as it is shown where nothing is approved."""
+    return expand_tabs(printable(text))
+
+
+def diff_lines(diff: str, width: int, show: Callable[[str], str] = printable_line) -> list[Line]:
     """Return the rows of a unified diff; file names are shown where there are several."""
     rows = list(_rows(diff))
     files = sum(row.kind == "f" for row in rows)
@@ -46,20 +63,19 @@ def diff_lines(diff: str, width: int) -> list[Line]:
     for row in rows:
         if row.kind == "f":
             if files > 1:
-                lines.append(Line(((printable(row.text), "diff.file"),), Source(row.text)))
+                lines.append(Line(((show(row.text), "diff.file"),), Source(row.text)))
         elif row.kind == "@":
             if lines:
-                lines.append(Line(((" " * digits + " ⋮ " + printable(row.text), "diff.hunk"),)))
+                lines.append(Line(((" " * digits + " ⋮ " + show(row.text), "diff.hunk"),)))
         else:
-            lines += _changed(row, digits, width)
+            lines += _changed(row, show(row.text), digits, width)
     return lines
 
 
-def _changed(row: _Row, digits: int, width: int) -> list[Line]:
+def _changed(row: _Row, text: str, digits: int, width: int) -> list[Line]:
     ink = {"+": "diff.added", "-": "diff.removed"}.get(row.kind, "")
     mark = f"{ink}.mark" if ink else "diff.number"
     number = f"{row.number:>{digits}} " if row.number else " " * (digits + 1)
-    text = expand_tabs(printable(row.text))
     source = Source(row.text)
     available = max(8, width - digits - 3)
     sign = "−" if row.kind == "-" else row.kind

@@ -1,20 +1,30 @@
-"""What a call would do, whole: the command, the change, or the arguments."""
+"""What a question asks about, whole: the command, the change, or the arguments."""
 
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.errors import NoWidget
+from textual.message import Message
 from textual.style import Style
 
 from yourtool.effects import Confirmation
-from yourtool.text import escaped, printable
-from yourtool.tui.lines import Line, wrap
-from yourtool.tui.questions import arguments
+from yourtool.text import escaped
+from yourtool.tui.lines import Line, breaks
+from yourtool.tui.questions import about, arguments
 from yourtool.tui.widgets.block import Block
-from yourtool.tui.widgets.diff import diff_lines
+from yourtool.tui.widgets.diff import diff_lines, escaped_line
 
 _INKS = (
     ("diff.added", "preview--added"),
     ("diff.removed", "preview--removed"),
     ("diff.", "preview--quiet"),
 )
+_BAR, _INDENT = "│ ", "  "
+"""Before the first row of a line, and before the others: a row that was broken is no new line.
+
+Quoted text never reaches these columns, so it cannot be taken for the words of the question.
+"""
+_ABOUT_INDENT = "    "
 
 
 class PreviewText(Block):
@@ -48,16 +58,31 @@ class PreviewText(Block):
     def _made(self, width: int) -> list[Content]:
         if self._question is None:
             return []
-        preview = self._question.preview
-        if preview is None:
-            return _broken(arguments(self._question), width)
-        match preview.kind:
-            case "diff":
-                return [self._diff_row(line, width) for line in diff_lines(preview.body, width)]
-            case "command":
-                return _broken(escaped(preview.body), width)
-            case "text":
-                return _broken(printable(preview.body), width)
+        quiet = self.get_visual_style("preview--quiet")
+        rows = self._quoted(self._question, max(8, width - len(_BAR)))
+        for line in about(self._question):
+            first, *others = _broken(line, max(8, width - len(_ABOUT_INDENT)))
+            rows += [Content(first).stylize(quiet)]
+            rows += [Content(_ABOUT_INDENT + other).stylize(quiet) for other in others]
+        return rows
+
+    def _quoted(self, question: Confirmation, width: int) -> list[Content]:
+        preview = question.preview
+        if preview is not None and preview.kind == "diff":
+            return [
+                Content(_BAR if line.joint else _INDENT) + self._diff_row(line, width)
+                for line in diff_lines(preview.body, width, escaped_line)
+            ]
+        text = arguments(question) if preview is None else escaped(preview.body)
+        return (
+            [
+                Content((_INDENT if at else _BAR) + row)
+                for line in text.split("\n")
+                for at, row in enumerate(_broken(line, width))
+            ]
+            if text
+            else []
+        )
 
     def _diff_row(self, line: Line, width: int) -> Content:
         pieces = [Content(text).stylize(self._style_of(ink)) for text, ink in line.spans]
@@ -75,6 +100,60 @@ class PreviewText(Block):
         return ""
 
 
-def _broken(text: str, width: int) -> list[Content]:
-    rows = wrap([(text, "")], width, words=False)
-    return [Content("".join(part for part, _ in row)) for row in rows]
+class ReadingPane(VerticalScroll):
+    """Scrolls the text of a question, and knows how much of it was on the screen."""
+
+    class Looked(Message):
+        """There may be more, or less, that was not shown."""
+
+    def __init__(self) -> None:
+        super().__init__(id="preview", can_focus=False)
+        self.below = 0
+        """Rows below the last one that is on the screen."""
+        self.was_read = False
+        """The last row was on the screen."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text."""
+        yield PreviewText()
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there is more than has room."""
+        return self.show_vertical_scrollbar
+
+    def show(self, question: Confirmation) -> None:
+        """Show the beginning of another question."""
+        self.was_read = False
+        self.query_one(PreviewText).show(question)
+        self.scroll_to(y=0, animate=False, immediate=True)
+
+    def on_mount(self) -> None:
+        """Look again when the text moves, or the room for it changes."""
+        for name in ("scroll_y", "show_vertical_scrollbar", "virtual_size"):
+            self.watch(self, name, self._look_later, init=False)
+
+    def on_resize(self) -> None:
+        """Look again when the room changes."""
+        self._look_later()
+
+    def look(self) -> None:
+        """Find out which rows are on the screen, as it was last laid out."""
+        text = self.query_one(PreviewText)
+        try:
+            place = self.screen.find_widget(text)
+        except NoWidget:
+            return
+        if place.region.height != max(1, len(text.rows(place.region.width))):
+            return  # another question, which is not laid out yet
+        shown = place.visible_region
+        self.below = place.region.bottom - shown.bottom if shown else place.region.height
+        self.was_read = self.was_read or self.below == 0
+        self.post_message(self.Looked())
+
+    def _look_later(self) -> None:
+        self.call_after_refresh(self.look)
+
+
+def _broken(text: str, width: int) -> list[str]:
+    return [text[begin:end] for begin, end in breaks(text, width, words=False)]
