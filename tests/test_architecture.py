@@ -18,7 +18,7 @@ SCRIPTS = [
 ]
 
 MODULE_LINES = 400
-OVER: dict[str, int] = {"yourtool/messages.py": 600}
+OVER: dict[str, int] = {"yourtool/events.py": 600, "yourtool/messages.py": 600}
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
 FUNCTION_LINES = 60
 PARAMETERS = 6

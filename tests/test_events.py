@@ -12,6 +12,7 @@ CATALOG = {
     "session.forked",
     "session.imported",
     "session.model_selected",
+    "session.model_refused",
     "session.effort_selected",
     "session.ended",
     "turn.started",

@@ -35,6 +35,21 @@ class UsageError(YourtoolError):
     """A command or an option that cannot be obeyed."""
 
 
+class SwapRefusedError(UsageError):
+    """A model cannot take the session as it is; the active model did not change."""
+
+    def __init__(
+        self, message: str, *, model: str, code: str, media: str = "", fork_at: str = ""
+    ) -> None:
+        """`code`: a failure of the router's; `media`: what the model takes none of, in the plural;
+        `fork_at`: the id of the prompt whose turn brought the first of them."""
+        super().__init__(message)
+        self.model = model
+        self.code = code
+        self.media = media
+        self.fork_at = fork_at
+
+
 class ConfigError(YourtoolError):
     """A file that the user edits and that cannot be used."""
 

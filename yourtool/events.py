@@ -99,6 +99,22 @@ class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_s
 
     model: str | None
     """None: no explicit choice any more."""
+    media_in_words: bool = False
+    """Whether the model is sent placeholders for the media that it takes none of, as far as they
+    are in the session already."""
+
+
+class SessionModelRefused(Fact, frozen=True, kw_only=True, tag="session.model_refused"):
+    """The user chose a model that cannot take the session; the active model did not change."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    model: str
+    validation_failure: str
+    """A code of the router's, as in `route.decided`."""
+    reason: str
+    """What the user was shown."""
 
 
 class SessionEffortSelected(Fact, frozen=True, kw_only=True, tag="session.effort_selected"):
@@ -369,6 +385,7 @@ AnyFact: TypeAlias = (
     | SessionForked
     | SessionImported
     | SessionModelSelected
+    | SessionModelRefused
     | SessionEffortSelected
     | SessionEnded
     | TurnStarted

@@ -25,7 +25,7 @@ from yourtool.agent.runtime import DEMO, RunOptions, Runtime
 from yourtool.agent.session import Session
 from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.errors import UsageError, YourtoolError
+from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events import Event
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.outcome import Exit, Failure, NoModelError, Outcome, Result, failed_before
@@ -293,7 +293,7 @@ async def _open(runtime: Runtime, task: Task) -> Session:
     if task.session is None:
         _require_model(runtime)
         return await runtime.new_session(deny)
-    session = await runtime.resume(await _stored(runtime, task.session), deny)
+    session = await _resumed(runtime, await _stored(runtime, task.session))
     if session.state.model is None:
         try:
             _require_model(runtime)
@@ -301,6 +301,25 @@ async def _open(runtime: Runtime, task: Task) -> Session:
             await session.close()
             raise
     return session
+
+
+async def _resumed(runtime: Runtime, session_id: str) -> Session:
+    """Open a stored session.
+
+    Raises:
+        NoModelError: the model of `--model` cannot take it; the text has the ways out.
+    """
+    try:
+        return await runtime.resume(session_id, deny)
+    except SwapRefusedError as refused:
+        ways = ""
+        if refused.media:
+            ways += f" `--in-words` sends placeholders for the {refused.media} so far."
+        if refused.fork_at:
+            fork = f"yourtool sessions fork {session_id} --at {refused.fork_at}"
+            ways += f" `{fork}` makes a session of what came before them."
+        kept = "Without `--model`, the session goes on with the model that it has."
+        raise NoModelError(f"{refused}{ways} {kept}") from refused
 
 
 async def _stored(runtime: Runtime, prefix: str) -> str:

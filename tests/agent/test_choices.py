@@ -1,13 +1,19 @@
 """What the user chose for a session is stored with it and comes back with it."""
 
+import json
+
 import pytest
 
-from tests.agent.harness import User, play
+from tests.agent.harness import Checked, User, play
 from tests.provider_server import ProviderServer, Reply
+from tests.providers.histories import image
 from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.config import config_file
-from yourtool.events import FACT_TYPES, SessionEffortSelected
+from yourtool.errors import SwapRefusedError
+from yourtool.events import FACT_TYPES, SessionEffortSelected, SessionModelRefused
+from yourtool.messages import TextBlock
 from yourtool.paths import resolve_paths
+from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.scripted import Scripted, says
 
 
@@ -85,3 +91,87 @@ async def test_an_effort_chosen_during_a_turn_is_stored_after_it(bench):
 
 def test_the_event_of_an_effort_is_in_the_catalog():
     assert FACT_TYPES["session.effort_selected"] is SessionEffortSelected
+
+
+PIXEL = (TextBlock("what is it?"), image())
+
+
+async def _session_with_a_picture(bench, *replies):
+    adapter = Scripted([says("A pixel."), *map(says, replies)])
+    session = await bench.session(Checked(adapter))
+    await play(session.send("hello"))
+    await play(session.send(PIXEL))
+    return session, adapter
+
+
+def _shown_to(request) -> list[str]:
+    body = json.loads(OpenAIChat().to_wire(request).body)
+    return [message["content"] for message in body["messages"] if message["role"] == "user"]
+
+
+async def test_a_refused_model_is_stored_with_the_reason_and_shown(bench):
+    session, _ = await _session_with_a_picture(bench, "Yes.")
+    with pytest.raises(SwapRefusedError) as refused:
+        await play(session.select("blind"))
+    [fact] = [each for each in session.state.facts if isinstance(each, SessionModelRefused)]
+    assert (fact.model, fact.validation_failure) == ("openai:blind", "no_vision_support")
+    assert fact.reason == str(refused.value)
+    assert f"Refused: {fact.reason}" in session.explain()
+    assert len(session.explain()) <= 12
+    assert refused.value.fork_at == session.state.prompts[1].id
+    await session.close()
+    again = await bench.session(Scripted([]), resume=session.id)
+    assert f"Refused: {fact.reason}" in again.explain()
+    await play(again.select("other"))
+    assert not any(line.startswith("Refused") for line in again.explain())
+    await again.close()
+
+
+async def test_a_model_refused_during_a_turn_is_stored_after_it(bench):
+    session, _ = await _session_with_a_picture(bench, "Yes.")
+    async for event in session.send("and now?"):
+        if event.__struct_config__.tag == "llm.call_started":
+            with pytest.raises(SwapRefusedError):
+                await play(session.select("blind"))
+    assert isinstance(session.state.facts[-1], SessionModelRefused)
+    assert session.state.facts[-1].turn_id is None
+    await session.close()
+
+
+async def test_a_model_that_takes_no_pictures_is_sent_words_where_the_user_chose_so(bench):
+    session, adapter = await _session_with_a_picture(bench, "In words.", "Still.", "Seen again.")
+    await play(session.select("blind", in_words=True))
+    assert (session.state.model, session.state.refusal) == ("openai:blind", None)
+    await play(session.send("go on"))
+    stand_in = "(an image that could not be shown to you)"
+    assert stand_in in str(_shown_to(adapter.requests[-1]))
+    await session.close()
+    session = await bench.session(adapter, resume=session.id)
+    await play(session.select("blind"))
+    await play(session.send("and now?"))
+    assert adapter.requests[-1].model.id == "openai:blind"
+    assert stand_in in str(_shown_to(adapter.requests[-1]))
+    await play(session.select("test"))
+    await play(session.send("you can see it"))
+    assert "image_url" in str(_shown_to(adapter.requests[-1]))
+    await session.close()
+
+
+async def test_a_picture_after_the_choice_of_words_is_refused_like_any_other(bench):
+    session, adapter = await _session_with_a_picture(bench, "In words.")
+    await play(session.select("blind", in_words=True))
+    await play(session.send((TextBlock("and this?"), image())))
+    assert session.state.failed
+    assert session.state.last_route.chain[-1].validation_failure == "no_vision_support"
+    assert len(adapter.requests) == 2
+    await session.close()
+
+
+async def test_pictures_in_words_need_no_room_for_pictures(bench):
+    session, _ = await _session_with_a_picture(bench)
+    await play(session.send((TextBlock("more"), *[image()] * 8)))
+    await play(session.select("other"))
+    with_pictures = sum(tokens for _, tokens in session.context())
+    await play(session.select("blind", in_words=True))
+    assert with_pictures > sum(tokens for _, tokens in session.context()) + 300
+    await session.close()

@@ -35,6 +35,7 @@ from yourtool.tui.widgets import transcript
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Footer, Reply
+from yourtool.tui.widgets.remarks import remark
 from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.transcript import Transcript
 
@@ -103,7 +104,8 @@ def told(*events: Event, width: int = 60) -> list[str]:
 
 
 def test_every_event_of_the_vocabulary_has_its_place(session):
-    taken = Story._take_fact.__code__.co_names + Story._take_delta.__code__.co_names
+    parts = (Story._take_fact, Story._take_delta, remark)
+    taken = [name for part in parts for name in part.__code__.co_names]
     kinds = [kind for kind in typing.get_args(Event) if not issubclass(kind, BlockEdge)]
     assert [kind.__name__ for kind in kinds if kind.__name__ not in taken] == []
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.state import State, is_too_much
 from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError, ErrorClass, UsageError
+from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages import (
     AudioBlock,
@@ -28,6 +28,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.allowance import refusal
+from yourtool.providers.requests.stand_ins import in_words
 from yourtool.providers.rows import ProviderRow
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
@@ -161,23 +162,19 @@ class Routes:
             self.catalogue.learn(row.name, await own_models(self._registry, row.name))
             self._in_vain.add(model.id)
 
-    def swap_target(self, name: str, state: State) -> Model:
-        """Return the model that `name` means, if it can take the session as it stands.
+    def swap_target(self, name: str, state: State, *, in_words: bool = False) -> Model:
+        """Return the model that `name` means, if it can take the session as it is.
+
+        `in_words`: media that it takes none of may be sent as placeholders.
 
         Raises:
             UnknownModelError: no model, or several, have this name.
-            UsageError: it cannot; the text says why and that the active model did not change.
+            SwapRefusedError: it cannot; the text says why and that the active model did not change.
         """
         model = self.catalogue.resolve(name)
-        needs = self.needs(state.conversation)
+        needs = self.needs(() if in_words else state.conversation)
         if (rejection := self._check(state, {model.id}, _no_outage, model.id, needs)) is not None:
-            raise UsageError(
-                swap_refusal(
-                    model,
-                    rejection,
-                    where=_first(rejection.code, state.conversation),
-                )
-            )
+            raise _refused(model, rejection, state)
         return model
 
     def objection(self, content: Sequence[ContentBlock], state: State) -> str | None:
@@ -220,6 +217,7 @@ class Routes:
         pending = f"; pending: {state.pending_model}" if state.pending_model else ""
         outage = self._availability.reason(active)
         lines = [f"Active model: {active}{pending}{f'; {outage}' if outage else ''}"]
+        lines += [f"Refused: {state.refusal.reason}"] if state.refusal else []
         if state.last_route is None:
             return [*lines, "No turn has been routed yet."]
         return [*lines, *explain(state.last_route.chain)]
@@ -263,7 +261,9 @@ class Routes:
         )
 
     def _guess(self, messages: Sequence[Message], model_id: str) -> int:
-        return estimate_tokens((*self._system, *messages), self._tools, model_id)
+        can = self.catalogue.get(model_id).capabilities
+        sent = (in_words(message, can) for message in messages)
+        return estimate_tokens((*self._system, *sent), self._tools, model_id)
 
     def _check(
         self,
@@ -275,6 +275,8 @@ class Routes:
     ) -> Rejection | None:
         """A model that the user chose does without tools if it has to; no other is taken so."""
         model = self.catalogue.get(model_id)
+        if model.id == state.model and state.in_words_to:
+            needs = self.needs([m for m in state.conversation if m.id > state.in_words_to])
         return obstacle(
             model,
             replace(
@@ -321,6 +323,22 @@ _IN_THE_WAY: Mapping[Failure, tuple[str, type[MediaBlock]]] = {
 
 def _holds(kind: type[MediaBlock], message: Message) -> bool:
     return any(isinstance(block, kind) for block in each_block(message.content))
+
+
+def _refused(model: Model, rejection: Rejection, state: State) -> SwapRefusedError:
+    """Return the refusal of a swap, with what the ways out of it need."""
+    text = swap_refusal(model, rejection, where=_first(rejection.code, state.conversation))
+    if (in_the_way := _IN_THE_WAY.get(rejection.code)) is None:
+        return SwapRefusedError(text, model=model.id, code=rejection.code)
+    what, kind = in_the_way
+    fork_at = ""
+    for message in state.conversation:
+        fork_at = message.id if message.is_prompt else fork_at
+        if _holds(kind, message):
+            break
+    return SwapRefusedError(
+        text, model=model.id, code=rejection.code, media=f"{what}s", fork_at=fork_at
+    )
 
 
 def _first(failure: Failure, messages: Sequence[Message]) -> str | None:

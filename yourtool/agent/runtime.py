@@ -67,6 +67,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     workspace: Path
     model: str | None = None
+    in_words: bool = False
+    """Whether `model` is sent placeholders for media of a stored session that it takes none of."""
     mode: Mode | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -148,21 +150,31 @@ class Runtime:
                 initial_active_model=chosen.id if chosen else None,
             )
         )
-        await self._record_choices(record, chosen)
+        if chosen is not None:
+            await record(SessionModelSelected(model=chosen.id))
+        await self._record_effort(record)
         around = await self._surroundings(session_id, workspace, confirm, ToolIdMap())
         return Session(session_id, state, record, lease, around)
 
-    async def resume(self, session_id: str, confirm: Confirm) -> Session:
+    async def resume(
+        self, session_id: str, confirm: Confirm, *, keeps_model: bool = False
+    ) -> Session:
         """Open a stored session and close what a dead process left open in it.
 
+        `keeps_model`: the session keeps its model, whatever `--model` names.
+
         Raises:
+            SwapRefusedError: the model of `--model` cannot take the session, which stays as it is.
             SessionNotFoundError: there is none of this id.
             SessionBusyError: another process writes it.
             UsageError: its directory is gone.
         """
         lease = self.sessions.lease(session_id)
         try:
-            return await self._resume(session_id, confirm, lease)
+            session = await self._resume(session_id, confirm, lease)
+            if not keeps_model:
+                await self._swap(session)
+            return session
         except BaseException:
             lease.release()
             raise
@@ -187,7 +199,7 @@ class Runtime:
             pass
         here = workspace_hash(workspace)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
-        await self._record_choices(record, self._explicit_model())
+        await self._record_effort(record)
         known = ToolIdMap(await self.log.tool_ids(session_id))
         around = await self._surroundings(session_id, workspace, confirm, known, state.parents)
         return Session(session_id, state, record, lease, around)
@@ -305,10 +317,15 @@ class Runtime:
             raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model
 
-    async def _record_choices(self, record: Recorder, chosen: Model | None) -> None:
-        """Store what the command line chooses for a session."""
-        if chosen is not None:
-            await record(SessionModelSelected(model=chosen.id))
+    async def _swap(self, session: Session) -> None:
+        """Take the model of `--model` for a stored session, unless it has that model already."""
+        chosen, in_words = self._explicit_model(), self.options.in_words
+        if chosen is not None and (in_words or chosen.id != session.state.model):
+            async for _ in session.select(chosen.id, in_words=in_words):
+                pass
+
+    async def _record_effort(self, record: Recorder) -> None:
+        """Store the effort that the command line chooses."""
         if (effort := self.options.effort) is not None:
             await record(SessionEffortSelected(effort=effort))
 

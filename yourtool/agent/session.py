@@ -14,9 +14,8 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from yourtool.agent.addressing import Addressed, address
+from yourtool.agent.choices import Choices
 from yourtool.agent.loop import run_turn
 from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
@@ -33,9 +32,7 @@ from yourtool.errors import ToolError, UsageError
 from yourtool.events import (
     Event,
     RouteDecided,
-    SessionEffortSelected,
     SessionEnded,
-    SessionModelSelected,
     ShellRan,
     TurnCancelled,
     TurnCompleted,
@@ -74,11 +71,9 @@ class Session:
         self._record = record
         self._lease = lease
         self._around = around
+        self._choices = Choices(state, record, around, lambda: self.busy)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
-        self._pending_effort: SessionEffortSelected | None = None
-        if (chosen := state.effort) is not None:
-            around.wishes = replace(around.wishes, effort=chosen.effort)
         self._opened = time.monotonic()
         self._closed = False
 
@@ -207,35 +202,28 @@ class Session:
                     yield event
         finally:
             self._end(interrupt)
-        async for fact in self._settle():
+        async for fact in self._choices.store():
             yield fact
 
-    async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
+    async def select(
+        self, name: str | None, *, in_words: bool = False
+    ) -> AsyncGenerator[Event, None]:
         """Choose the model of the session by id or alias; None gives the choice back.
 
-        During a turn the choice waits for its end; of several, the last holds.
+        During a turn the choice waits for its end; of several, the last holds. `in_words`: the
+        model is sent placeholders for the media so far that it takes none of.
 
         Raises:
             UnknownModelError: no model, or several, have this name.
-            UsageError: the model cannot take the session; the active model did not change.
+            SwapRefusedError: the model cannot take the session; the active model did not change,
+                and the refusal is stored.
         """
-        model_id = None
-        if name is not None:
-            routes = self._around.routes
-            await routes.learn(routes.catalogue.resolve(name), again=True)
-            model_id = self._around.routes.swap_target(name, self.state).id
-        if self.busy:
-            self.state.pending_model = model_id or ""
-            what = f"Swap to {model_id}" if model_id else "Giving the choice back"
-            yield Notice(level="info", text=f"{what} is pending; it applies to the next turn.")
-            return
-        yield await self._choose(model_id or "")
+        async for event in self._choices.select_model(name, in_words=in_words):
+            yield event
 
     async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
         """Choose the reasoning effort of the session; the next turn is the first that uses it."""
-        self._around.wishes = replace(self._around.wishes, effort=level)
-        self._pending_effort = SessionEffortSelected(effort=level)
-        async for fact in self._settle():
+        async for fact in self._choices.select_effort(level):
             yield fact
 
     def cancel(self) -> bool:
@@ -248,7 +236,7 @@ class Session:
             return
         self._closed = True
         try:
-            async for _ in self._pending_choices():
+            async for _ in self._choices.store_now():
                 pass
             if self.state.messages:
                 await self._record(
@@ -275,7 +263,7 @@ class Session:
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact
-            async for fact in self._pending_choices():
+            async for fact in self._choices.store_now():
                 yield fact
             routes = self._around.routes
             retried = self._retried() if content is None else None
@@ -305,7 +293,7 @@ class Session:
                         yield event
         finally:
             self._end(interrupt)
-        async for fact in self._settle():
+        async for fact in self._choices.store():
             yield fact
 
     def _retried(self) -> str | None:
@@ -362,23 +350,6 @@ class Session:
             root=started.id,
             parent=started.id,
         )
-
-    async def _settle(self) -> AsyncGenerator[Event, None]:
-        """Store the choices that were made during a turn, once none runs."""
-        if not self.busy:
-            async for fact in self._pending_choices():
-                yield fact
-
-    async def _pending_choices(self) -> AsyncGenerator[Event, None]:
-        if (pending := self.state.pending_model) is not None:
-            yield await self._choose(pending)
-        if (effort := self._pending_effort) is not None:
-            self._pending_effort = None
-            yield await self._record(effort)
-
-    async def _choose(self, model_id: str) -> SessionModelSelected:
-        """Write a choice down; an empty id gives it back."""
-        return await self._record(SessionModelSelected(model=model_id or None))
 
 
 def _nothing_ran() -> TurnCompleted:

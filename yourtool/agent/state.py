@@ -15,6 +15,7 @@ from yourtool.events import (
     SessionEffortSelected,
     SessionForked,
     SessionImported,
+    SessionModelRefused,
     SessionModelSelected,
     ShellRan,
     ToolCompleted,
@@ -37,7 +38,7 @@ _TOO_MUCH = frozenset(
 
 
 class State:
-    """Changed by `apply` alone, but for `pending_model`, which no fact knows until it holds."""
+    """Changed by `apply` alone, but for what is pending, which no fact has until it holds."""
 
     def __init__(self, *, keeps_facts: bool = True) -> None:
         """`keeps_facts`: whether `facts` holds all, which takes most of a long session's memory."""
@@ -56,10 +57,17 @@ class State:
         self.workspace_path = ""
         self.model: str | None = None
         """The explicit choice of the session (`/model X`)."""
+        self.refusal: SessionModelRefused | None = None
+        """The last choice of a model, if it was refused."""
+        self.in_words_to = ""
+        """The id of the last message whose media `model` is sent placeholders for; empty: it is
+        sent none, or takes them."""
         self.effort: SessionEffortSelected | None = None
         """The explicit choice of a reasoning effort (`--effort`, `/effort`), if there is one."""
         self.pending_model: str | None = None
         """A choice made during a turn, for the next one; empty: the choice is given back."""
+        self.pending_in_words = False
+        """Whether the pending model is to be sent placeholders (`in_words_to`)."""
         self.last_route: RouteDecided | None = None
         self.addressed: str | None = None
         """The model that the last turn was addressed to (`@alias`), until another is chosen."""
@@ -124,8 +132,10 @@ class State:
                     self.parents.append(fact.parent_session_id)
                 self.copied = len(self.facts)
                 self.cost_usd, self.unpriced = Decimal(0), False
-            case SessionModelSelected(model=model):
-                self.model, self.pending_model, self.addressed = model, None, None
+            case SessionModelSelected():
+                self._select(fact)
+            case SessionModelRefused():
+                self.refusal = fact
             case SessionEffortSelected():
                 self.effort = fact
             case TurnStarted(message=message):
@@ -163,6 +173,12 @@ class State:
         if (trial := self._on_trial) is not None and trial.rejected_through is not None:
             self.rejected_through[reply.model] = trial.rejected_through
         self._on_trial = None
+
+    def _select(self, choice: SessionModelSelected) -> None:
+        self.model, self.pending_model, self.pending_in_words = choice.model, None, False
+        self.addressed = self.refusal = None
+        last = self.messages[-1].id if self.messages else ""
+        self.in_words_to = last if choice.media_in_words else ""
 
     def _make_room(self, failure: LlmCallFailed) -> bool:
         if failure.error_class != ErrorClass.CONTEXT_OVERFLOW:

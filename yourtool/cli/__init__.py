@@ -155,6 +155,7 @@ def _run_options(arguments: Arguments, *, interactive: bool) -> Any:
     return import_module("yourtool.agent.runtime").RunOptions(
         workspace=arguments.workspace,
         model=arguments.model,
+        in_words=arguments.in_words,
         mode=arguments.mode,
         allow=arguments.allow,
         deny=arguments.deny,

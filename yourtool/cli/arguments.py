@@ -49,6 +49,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     resume: str | None = None
     """Of `--resume`; empty: pick one."""
     model: str | None = None
+    in_words: bool = False
     mode: Mode | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -87,6 +88,7 @@ def read_arguments(argv: Sequence[str]) -> Arguments:
         proceed=given["proceed"],
         resume=given["resume"],
         model=given["model"],
+        in_words=given["in_words"],
         mode=Mode(given["mode"]) if given["mode"] else None,
         allow=tuple(given["allow"]),
         deny=tuple(given["deny"]),
@@ -113,6 +115,8 @@ def _check(arguments: Arguments, *, formatted: bool) -> None:
         raise UsageError("`--output-format` needs `-p`: the interface has no format")
     if is_run and arguments.prompt is None and arguments.output_schema is not None:
         raise UsageError("`--output-schema` needs `-p`: the interface answers in prose")
+    if arguments.in_words and arguments.model is None:
+        raise UsageError("`--in-words` needs `--model`: it says how that model takes a session")
     if is_run and arguments.prompt is not None and arguments.resume == "":
         raise UsageError("`--resume` needs an id with `-p`; `yourtool sessions list` shows them")
 
@@ -234,6 +238,11 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         const="",
         metavar="ID",
         help="go on with that session; without an id, pick one",
+    )
+    add(
+        "--in-words",
+        action="store_true",
+        help="with -m: send placeholders for images and the like that the model cannot process",
     )
     add(
         "--effort",

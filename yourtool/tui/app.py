@@ -16,14 +16,15 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
-from yourtool.errors import ConfigError, YourtoolError
+from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.paths import resolve_paths, shipped
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.plain import Colourless, Plain
 from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.screens.attaching import attach_files
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.sessions import pick_session, tell_demo
+from yourtool.tui.screens.sessions import open_stored, pick_session, tell_demo
+from yourtool.tui.screens.swapping import offer_ways_out
 from yourtool.tui.screens.turns import TurnScreen
 from yourtool.tui.screens.verbs import offer_local_servers
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
@@ -199,7 +200,7 @@ class YourtoolApp(App[None]):
     async def _first_session(self, runtime: "Runtime") -> None:
         for warning in runtime.warnings:
             self.chat.note("warning", warning)
-        session = await self._earlier_session(runtime)
+        session, refused = await self._earlier_session(runtime)
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
         themes = await asyncio.to_thread(load_themes, _theme_directories())
@@ -211,8 +212,12 @@ class YourtoolApp(App[None]):
         tell_demo(self.chat)
         await asyncio.to_thread(runtime.registry.prepare, session.model)
         await offer_local_servers(self.chat)
+        if refused is not None and refused.media:
+            await offer_ways_out(self.chat, refused)
 
-    async def _earlier_session(self, runtime: "Runtime") -> "Session | None":
+    async def _earlier_session(
+        self, runtime: "Runtime"
+    ) -> "tuple[Session | None, SwapRefusedError | None]":
         try:
             if self._resume is not None:
                 session_id = await runtime.sessions.find(self._resume)
@@ -223,11 +228,11 @@ class YourtoolApp(App[None]):
             elif self._pick_session:
                 session_id = await pick_session(self.chat, runtime)
             else:
-                return None
-            return await runtime.resume(session_id, self.chat.confirm) if session_id else None
+                return None, None
+            return await open_stored(self.chat, runtime, session_id) if session_id else (None, None)
         except YourtoolError as error:
             self.chat.note("error", f"{error}\nThis is a new session.")
-            return None
+            return None, None
 
     def _use_theme(self, name: str) -> None:
         fallback = load_theme(shipped("themes") / f"{DEFAULT}.toml")

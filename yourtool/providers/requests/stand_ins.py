@@ -1,6 +1,20 @@
 """What a request says in place of what is not there, or cannot be sent."""
 
-from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, MediaBlock
+from msgspec.structs import replace
+
+from yourtool.messages import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaBlock,
+    Message,
+    TextBlock,
+    ToolResultBlock,
+    each_block,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.requests.media import terms
 
 EMPTY = "(an empty message)"
 """A user's message that has nothing visible."""
@@ -26,3 +40,19 @@ def unsent(block: MediaBlock) -> str:
             return "(a recording that could not be played to you)"
         case DocumentBlock():
             return "(a document that could not be shown to you)"
+
+
+def in_words(message: Message, can: AdapterCapabilities) -> Message:
+    """Return the message with placeholders for the media of which the model takes none."""
+    media = [each for each in each_block(message.content) if isinstance(each, MediaBlock)]
+    if all(terms(each, can).types for each in media):
+        return message
+
+    def sent(block: ContentBlock) -> ContentBlock:
+        if isinstance(block, MediaBlock) and not terms(block, can).types:
+            return TextBlock(unsent(block))
+        if isinstance(block, ToolResultBlock):
+            return replace(block, content=tuple(map(sent, block.content)))
+        return block
+
+    return replace(message, content=tuple(map(sent, message.content)))

@@ -6,12 +6,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from yourtool.errors import SwapRefusedError
 from yourtool.messages import Message, Role
 from yourtool.models import Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import price_words, spent, tokens_words
 from yourtool.tui.screens.picker import Choice
 
+IN_WORDS, FORK, CANCEL = "in words", "fork", "cancel"
 LEGEND = "⚒ tools  ▣ images  ♪ recordings  ▤ documents  ✻ thinking"
 
 
@@ -114,6 +116,19 @@ def fork_choices(prompts: Sequence[Message], now: datetime) -> list[Choice]:
         words = " ".join(each.text.split()) or "(no words)"
         rows.append(Choice(each.id, words, f"before prompt {number} · {age} ago"))
     return rows
+
+
+def way_out_choices(
+    refused: SwapRefusedError, active: Model, prompts: Sequence[Message], fork_at: str
+) -> list[Choice]:
+    """Return what can be done about a model that takes no such media."""
+    placeholders = f"it is sent a placeholder for each; the session keeps the {refused.media}"
+    rows = [Choice(IN_WORDS, f"Send the {refused.media} in words", placeholders)]
+    for number, each in enumerate(prompts, 1):
+        if each.id == fork_at:
+            about = f"in a copy of the session, from before prompt {number}"
+            rows.append(Choice(FORK, f"Fork before the first of the {refused.media}", about))
+    return [*rows, Choice(CANCEL, "Cancel", f"{active.id} stays active")]
 
 
 def hit_choices(hits: Sequence[Found], workspace: Path, now: datetime) -> list[Choice]:

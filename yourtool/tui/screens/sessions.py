@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from yourtool.errors import UsageError
+from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages import Message, Role, TextBlock, now
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.choices import fork_choices, hit_choices, session_choices
@@ -68,16 +68,21 @@ async def pick_session(chat: TurnScreen, runtime: "Runtime | None" = None) -> st
 
 async def fork_session(chat: TurnScreen, _argument: str) -> None:
     """`/fork`: everything so far, or what stood before a prompt, which can then be changed."""
-    runtime, old = opened(chat)
+    _, old = opened(chat)
     prompts = old.state.prompts
     if not prompts:
         raise UsageError("There is nothing to fork yet; say something first.")
     choices = fork_choices(prompts, now())
     at = await chat.app.push_screen_wait(Picker("Fork from where?", choices))
-    if at is None:
-        return
+    if at is not None:
+        await fork_before(chat, at)
+
+
+async def fork_before(chat: TurnScreen, at: str) -> None:
+    """Go on in a copy of what stood before a prompt, or of everything (an empty `at`)."""
+    runtime, old = opened(chat)
     await _go_to(chat, await runtime.fork(old.id, at or None))
-    for prompt in prompts:
+    for prompt in old.state.prompts:
         if prompt.id == at:
             _offer_again(chat, prompt)
 
@@ -138,10 +143,22 @@ def tell_demo(chat: TurnScreen) -> None:
 async def _go_to(chat: TurnScreen, session_id: str) -> None:
     """Put a stored session in place of this one."""
     runtime, old = opened(chat)
-    resumed = await runtime.resume(session_id, chat.confirm)
+    resumed, refused = await open_stored(chat, runtime, session_id)
     await old.close()
     chat.attach(runtime, resumed)
     tell_demo(chat)
+    if refused is not None and refused.media:
+        chat.note("info", f"`/model {refused.model}` offers ways out.")
+
+
+async def open_stored(
+    chat: TurnScreen, runtime: "Runtime", session_id: str
+) -> "tuple[Session, SwapRefusedError | None]":
+    """Open a session, with its own model where it is not one for the model of `--model`."""
+    try:
+        return await runtime.resume(session_id, chat.confirm), None
+    except SwapRefusedError as refused:
+        return await runtime.resume(session_id, chat.confirm, keeps_model=True), refused
 
 
 def _offer_again(chat: TurnScreen, prompt: Message) -> None:

@@ -30,6 +30,7 @@ from yourtool.tui.screens.sessions import (
     search_sessions,
     tell_demo,
 )
+from yourtool.tui.screens.swapping import swap
 from yourtool.tui.screens.turns import TurnScreen
 
 Verb: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
@@ -56,21 +57,6 @@ async def choose_model(chat: TurnScreen, argument: str) -> None:
         await tell_untaken(chat)
     else:
         await swap(chat, argument)
-
-
-async def swap(chat: TurnScreen, name: str) -> None:
-    """Take another model; a real one leaves the demo's session, and its copy of the directory."""
-    runtime, session = opened(chat)
-    if session.model.provider == DEMO and not chat.playing:
-        target = runtime.catalogue.resolve(name)
-        if target.provider != DEMO:
-            await begin_session(chat, target.id)
-            where = runtime.options.workspace
-            chat.note("info", f"A new session in {where}; the demo's is in /resume.")
-            await tell_untaken(chat)
-            return
-    await chat.change(session.select(name))
-    await tell_untaken(chat)
 
 
 async def pick_model(chat: TurnScreen, _argument: str) -> None:

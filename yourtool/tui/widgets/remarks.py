@@ -7,12 +7,18 @@ from yourtool.events import (
     ProviderUnavailable,
     SessionForked,
     SessionImported,
+    SessionModelRefused,
     SessionModelSelected,
 )
 from yourtool.tui.widgets import summary
 
 Change: TypeAlias = (
-    SessionModelSelected | SessionForked | SessionImported | ProviderUnavailable | ProviderRecovered
+    SessionModelSelected
+    | SessionModelRefused
+    | SessionForked
+    | SessionImported
+    | ProviderUnavailable
+    | ProviderRecovered
 )
 
 
@@ -21,8 +27,11 @@ def remark(change: Change) -> tuple[Literal["info", "warning"], str]:
     match change:
         case SessionModelSelected(model=None):
             return "info", "No model chosen any more"
-        case SessionModelSelected(model=model):
-            return "info", f"Model of this session: {model}"
+        case SessionModelSelected(model=model, media_in_words=in_words):
+            words = ", with placeholders for what it cannot process" if in_words else ""
+            return "info", f"Model of this session: {model}{words}"
+        case SessionModelRefused(reason=reason):
+            return "warning", reason
         case SessionForked(parent_session_id=parent):
             return "info", f"Forked here from {parent}, which stays as it is: /resume"
         case SessionImported(source_session_id=source):

@@ -1,0 +1,117 @@
+"""A swap that a picture stands against, and its ways out, over a real store and real requests."""
+
+import base64
+import contextlib
+
+import pytest
+
+from tests.provider_server import ProviderServer, Reply
+from tests.tui.driving import press, say, screen_text, settle, until
+from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.paths import resolve_paths
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.picker import Picker
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+BLIND = '[models."openai:blind"]\nsupports_images = false\n'
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "models.toml").write_text(BLIND)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "dot.png").write_bytes(PIXEL)
+    with ProviderServer([Reply("Hello."), Reply("A dot."), Reply("Fine.")]) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def _app(work, model=None, *, proceed=False):
+    async def opens():
+        return await Runtime.open(resolve_paths(), RunOptions(workspace=work, model=model))
+
+    app = YourtoolApp(opens, continue_last=proceed)
+    async with app.run_test(size=(110, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        yield app, pilot
+
+
+async def _send(pilot, text):
+    session = pilot.app.chat.session
+    turns = session.state.turn_count
+    await say(pilot, text)
+    await until(pilot, lambda: session.state.turn_count == turns + 1 and not pilot.app.chat.playing)
+
+
+@contextlib.asynccontextmanager
+async def _refused(tmp_path):
+    """An app that shows the ways out."""
+    async with _app(tmp_path / "work", "sonnet") as (app, pilot):
+        await _send(pilot, "hello")
+        await say(pilot, f"/attach {tmp_path / 'work' / 'dot.png'} ")
+        await _send(pilot, "look at this")
+        await say(pilot, "/model openai:blind ")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: "Fork before" in screen_text(app))
+        yield app, pilot
+
+
+async def test_a_refused_swap_offers_words_a_fork_or_nothing(tmp_path, server):
+    async with _refused(tmp_path) as (app, pilot):
+        shown = screen_text(app)
+        assert "openai:blind can't process the images of this session" in shown
+        assert "Send the images in words" in shown
+        assert "in a copy of the session, from before prompt 2" in shown
+        assert "anthropic:claude-sonnet-4-6 stays active" in shown
+        await press(pilot, "escape")
+        assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
+        assert "Cannot swap to openai:blind: session contains images" in screen_text(app)
+
+
+async def test_words_are_sent_in_place_of_pictures_if_the_user_says_so(tmp_path, server):
+    async with _refused(tmp_path) as (app, pilot):
+        await press(pilot, "enter")
+        await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
+        assert "with placeholders" in screen_text(app)
+        await _send(pilot, "and now?")
+        assert server.requests[-1][0] == "/v1/responses"
+        assert "could not be shown to you" in str(server.requests[-1][1]["input"])
+
+
+async def test_a_fork_goes_on_from_before_the_picture_with_the_other_model(tmp_path, server):
+    async with _refused(tmp_path) as (app, pilot):
+        old = app.chat.session.id
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
+        assert app.chat.session.id != old
+        assert app.chat.prompt.text == "look at this"
+        assert [prompt.text for prompt in app.chat.session.state.prompts] == ["hello"]
+        await press(pilot, "enter")
+        await until(pilot, lambda: len(server.requests) == 3)
+        await until(pilot, lambda: not app.chat.playing)
+        assert "input_image" not in str(server.requests[-1][1])
+
+
+async def test_a_model_of_the_command_line_is_offered_the_same_ways(tmp_path, server):
+    async with _refused(tmp_path) as (app, pilot):
+        await press(pilot, "escape")
+        await app.leave()
+    async with _app(tmp_path / "work", "openai:blind", proceed=True) as (app, pilot):
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
+        await until(pilot, lambda: "Send the images" in screen_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
+        await app.leave()
+    async with _app(tmp_path / "work", proceed=True) as (app, pilot):
+        await until(pilot, lambda: "Cannot swap to openai:blind" in screen_text(app))
+        assert app.chat.session.model.id == "openai:blind"
+        await _send(pilot, "and now?")
+        assert "could not be shown to you" in str(server.requests[-1][1]["input"])
