@@ -1,4 +1,4 @@
-"""Where recordings and corpora are: beside the checkout, or where the environment says."""
+"""Where the larger set of recordings and corpora is, which only `make test-recorded` reads."""
 
 import os
 from pathlib import Path

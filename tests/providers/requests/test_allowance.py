@@ -238,15 +238,28 @@ def files(tmp_path_factory):
     return Places(directory / "blobs", directory)
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.tuples(st.sampled_from(SIZES), st.integers(1_500, 2_500)), max_size=3),
-        min_size=1,
-        max_size=10,
-    )
+TURNS = st.lists(
+    st.lists(st.tuples(st.sampled_from(SIZES), st.integers(1_500, 2_500)), max_size=3),
+    min_size=1,
+    max_size=10,
 )
+"""Size and side of the pictures in each turn."""
+
+
+@settings(max_examples=25, deadline=None)
+@given(TURNS)
 def test_what_is_left_out_stays_so_and_leaves_what_is_taken(files, turns):
+    check_that_left_out_stays_left_out(files, turns)
+
+
+@pytest.mark.soak
+@settings(max_examples=500, deadline=None)
+@given(TURNS)
+def test_what_is_left_out_of_many_conversations_stays_so(files, turns):
+    check_that_left_out_stays_left_out(files, turns)
+
+
+def check_that_left_out_stays_left_out(files, turns):
     target = takes(max_images=6, many_images=4)
     said = [
         [ImageBlock(ImageSource("file_ref", f"{size}.png"), "image/png", (side, 1))
