@@ -1,7 +1,9 @@
 """The two names of a tool call: ours, and the one a provider gave it or was told."""
 
+import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 
 from yourtool.ids import new_tool_use_id
 
@@ -9,7 +11,7 @@ _OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
 
 ANY_ID = re.compile(r".+", re.DOTALL)
-_MINTED_TAIL = 9
+_SHORT = 9
 
 
 class ToolIdMap:
@@ -38,14 +40,18 @@ class ToolIdMap:
         """Return the provider's id for our call, or mint one if there is none it would accept.
 
         Minted ids are a function of ours, so that the same history always serialises to the same
-        bytes: `call_` and the 26 characters of its ULID, or only the last of those for servers
-        that insist on a length of nine.
+        bytes: `call_` and the 26 characters of its ULID, or nine characters for servers that take
+        no others. Two calls never share one.
         """
         known = self._wire.get((provider, canonical))
         if known is not None and accepted.fullmatch(known):
             return known
-        minted = f"call_{canonical.removeprefix('tu_')}"
-        return minted if accepted.fullmatch(minted) else minted[-_MINTED_TAIL:]
+        return next(
+            minted
+            for minted in _candidates(canonical)
+            if accepted.fullmatch(minted)
+            and self._owner.setdefault((provider, minted), canonical) == canonical
+        )
 
     def known_wire(self, provider: str, canonical: str) -> str | None:
         """Return the id the provider itself issued for our call, if it was the one who called."""
@@ -54,6 +60,15 @@ class ToolIdMap:
     def _remember(self, canonical: str, provider: str, wire: str) -> None:
         if self._owner.setdefault((provider, wire), canonical) == canonical:
             self._wire[provider, canonical] = wire
+
+
+def _candidates(canonical: str) -> Iterator[str]:
+    """Yield ids made of ours: the first that a server accepts and no other call has is taken."""
+    unique = canonical.removeprefix("tu_")
+    yield f"call_{unique}"
+    yield unique[-_SHORT:]
+    for number in count():
+        yield hashlib.sha256(f"{number} {canonical}".encode()).hexdigest()[:_SHORT]
 
 
 def tool_name(name: str) -> str:
