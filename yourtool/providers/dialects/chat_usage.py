@@ -1,9 +1,10 @@
 """Counters of Chat Completions as disjoint buckets.
 
 `prompt_tokens` includes what was read from a cache and, at OpenRouter and OpenAI, what was written
-to one. DeepSeek says `prompt_cache_hit_tokens`, Moonshot `cached_tokens` without an object around
-it. At xAI `cached_tokens` can exceed `prompt_tokens`, and `completion_tokens` leaves the reasoning
-out, which shows in the total.
+to one. What was read has another name at DeepSeek (`prompt_cache_hit_tokens`), Moonshot
+(`cached_tokens` without an object around it) and Mistral (`num_cached_tokens`). At xAI and Mistral
+it can exceed `prompt_tokens`, and at xAI `completion_tokens` leaves the reasoning out, which shows
+in the total.
 """
 
 import logging
@@ -13,6 +14,8 @@ from typing import Any
 from yourtool.deltas import TokenUsage
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.shapes import count, mapping
+
+_CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +28,7 @@ def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
     details = mapping(counters.get("prompt_tokens_details"))
     cached = count(details.get("cached_tokens"))
     if cached is None:
-        names = ("prompt_cache_hit_tokens", "cached_tokens")
-        cached = max(count(counters.get(name)) or 0 for name in names)
+        cached = max(count(counters.get(name)) or 0 for name in _CACHED)
     written = count(details.get("cache_write_tokens")) or 0
     reasoning = count(mapping(counters.get("completion_tokens_details")).get("reasoning_tokens"))
     if reasoning and count(counters.get("total_tokens")) == prompt + output + reasoning:

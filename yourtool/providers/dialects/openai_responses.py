@@ -37,9 +37,10 @@ _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _UNSENT = ("id", "status")
 """Fields of a reasoning item that would name it as stored."""
 _BETWEEN = "\n\n"
-_TOLD, _PLACES, _PART, _SEALED = "told", "places", "part", "sealed"
-"""Kept between events: how many items began, the places of those that are told about, the part of
-each that is being thought, and the reasoning items as they go back."""
+_TOLD, _PLACES, _PARTS, _PART, _SEALED = "told", "places", "parts", "part", "sealed"
+"""Kept between events: how many items began, the places of those that are told about, the numbers
+of the parts of each message, the part that is being thought, and the reasoning items as they go
+back."""
 
 
 class OpenAIResponses:
@@ -148,10 +149,11 @@ def _piece(kind: str, place: int, chunk: dict[str, Any], reply: Reply) -> Iterab
         return ()
     piece, part = text(chunk.get("delta")), count(chunk.get("content_index")) or 0
     match name:
-        case "output_text":
-            return reply.text(piece, (place, part))
-        case "refusal":
-            reply.stop_reason = StopReason.REFUSAL
+        case "output_text" | "refusal":
+            if name == "refusal":
+                reply.stop_reason = StopReason.REFUSAL
+            if not reply.has((place, part)):
+                reply.scratch.setdefault(_PARTS, {}).setdefault(place, []).append(part)
             return reply.text(piece, (place, part))
         case "reasoning_summary_text" | "reasoning_text":
             part = count(chunk.get("summary_index")) or part
@@ -179,7 +181,8 @@ def _item(
     """Read an item that is whole."""
     match item.get("type"):
         case "message":
-            for number, part in enumerate(objects(item.get("content"))):
+            parts = objects(item.get("content"))
+            for number, part in zip(_numbers(place, len(parts), reply), parts, strict=True):
                 yield from _said((place, number), part, reply)
                 if not is_again:
                     _remark((place, number), item, part, reply)
@@ -193,6 +196,18 @@ def _item(
             reply.server(None, item)
         case _:
             pass
+
+
+def _numbers(place: int, size: int, reply: Reply) -> list[int]:
+    """Return the numbers under which the pieces of an item's parts came.
+
+    Bedrock numbers the only part of a message 1.
+    """
+    told: list[int] = reply.scratch.get(_PARTS, {}).get(place, [])
+    highest = max(told, default=-1)
+    if highest < size:
+        return list(range(size))
+    return [*told[:size], *range(highest + 1, highest + 1 + size - len(told))]
 
 
 def _remark(key: tuple[int, int], item: dict[str, Any], part: dict[str, Any], reply: Reply) -> None:

@@ -47,7 +47,7 @@ _OVERFLOW = re.compile(
     r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
     r"|prompt exceeds max|(?:input|prompt) (?:length|token count) .{0,12}(?:exceeds?|larger than)"
     r"|maximum model length|must have less than \d{1,9} tokens|range of input length"
-    r"|reduce the length",
+    r"|reduce the length|length of (?:all )?messages is too long",
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_MANY = re.compile(r"tokens? .{0,40}exceed|exceeds? .{0,60}tokens?", re.IGNORECASE | re.DOTALL)
@@ -116,7 +116,12 @@ _SERVER = frozenset(
 )
 _NOT_A_KEY = "api key not valid"
 _OVERFLOWED = frozenset(
-    {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+    {
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "request_too_large",
+        "too_many_prompt_tokens",
+    }
 )
 _INVALID = _FILTERED | {"invalid_request_error", "not_found_error", "model_not_found"}
 _PLEAS: dict[type[AdapterError], str] = {
