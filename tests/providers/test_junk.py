@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from tests.providers.exchanges import (
-    NAMES,
     OURS,
     Playback,
     complete,
@@ -13,6 +12,7 @@ from tests.providers.exchanges import (
     exchange,
     model,
     request,
+    sets,
 )
 from tests.providers.histories import as_message
 from tests.providers.junk import Place, Recording, places
@@ -127,10 +127,10 @@ def faults():
     root.setLevel(level)
 
 
-def recordings():
-    """Return the recorded exchanges, the shortest first."""
+def recordings(names):
+    """Return exchanges, the shortest first."""
     found = []
-    for name in NAMES:
+    for name in names:
         each = exchange(name)
         response = each["response"]
         found.append(
@@ -174,8 +174,9 @@ def sent_back(dialect, whole, asked):
     return problems
 
 
-@pytest.mark.recorded
-@pytest.mark.parametrize("dialect", sorted({each.dialect for each in recordings()}))
-async def test_junk_in_any_place_of_a_recorded_reply_is_read_or_a_typed_error(dialect, faults):
-    mine = (each for each in recordings() if each.dialect == dialect)
+@pytest.mark.parametrize("names", sets())
+@pytest.mark.parametrize("dialect", ["messages", "chat", "responses", "generateContent", "ollama"])
+async def test_junk_in_any_place_of_a_reply_is_read_or_a_typed_error(dialect, names, faults):
+    mine = [each for each in recordings(names) if each.dialect == dialect]
+    assert mine
     assert [each for place in places(mine) for each in await problems_of(place, faults)] == []
