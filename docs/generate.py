@@ -39,6 +39,7 @@ from yourtool.paths import Paths
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
@@ -183,6 +184,22 @@ def events_schema() -> str:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A line of `yourtool -p --output-format stream-json`"
     return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+def quirks_table() -> str:
+    """Return the tables of `docs/models.md`: quirks, and which well-known host has which."""
+    rows = ["| quirk | value | default | meaning |", "|---|---|---|---|"]
+    for each in settings(Quirks):
+        default = "–" if each.default is None else f"`{_toml(each.default)}`"
+        rows.append(f"| `{each.key[-1]}` | {each.kind} | {default} | {each.description} |")
+    hosts = ["| host | address | quirks |", "|---|---|---|"]
+    for host in HOSTS:
+        addresses = ", ".join(
+            f"`{'*' if each.startswith('.') else ''}{each}`" for each in host.addresses
+        )
+        quirks = ", ".join(f"`{name} = {_toml(value)}`" for name, value in host.quirks.items())
+        hosts.append(f"| {host.label} | {addresses} | {quirks or 'none'} |")
+    return "\n".join([*rows, "", *hosts]) + "\n"
 
 
 def providers_table() -> str:
@@ -340,6 +357,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "docs/configuration.md": settings_table,
     "docs/commands.md": commands_table,
     "docs/keys.md": keys_table,
+    "docs/models.md": quirks_table,
     "docs/providers.md": providers_table,
 }
 

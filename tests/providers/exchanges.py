@@ -50,7 +50,9 @@ def _index(folder: Path) -> list[str]:
 CASSETTES = Path(__file__).parents[1] / "cassettes"
 OWN = _index(CASSETTES)
 """Our own exchanges; `cassettes/README.md` describes them."""
-RECORDED = _index(WIRE)
+COMPATIBLE = sorted(path.stem for path in (WIRE / "compatible" / "exchanges").glob("*.json"))
+"""Exchanges of compatible hosts and gateways, which belong to the larger set."""
+RECORDED = _index(WIRE) + COMPATIBLE
 """The larger set, which real providers sent; empty where it is absent."""
 NAMES = OWN + RECORDED
 
@@ -115,6 +117,7 @@ CLASSES = {
     "openai-compat-chat-4fc55f4d": "rate_limit",
     "openai-compat-chat-5660631e": "auth",
     "openai-compat-chat-70a11955": "invalid_request",
+    "openai-compat-chat-74022e6e": "context_overflow",
     "openai-compat-chat-70e77c17": "auth",
     "openai-compat-chat-b75f859e": "invalid_request",
     "openai-compat-chat-f1f22b77": "invalid_request",
@@ -141,7 +144,8 @@ READ = ToolDefinition(
 
 
 def _read(kind: str, name: str) -> dict[str, Any]:
-    folder = CASSETTES if name in OWN else WIRE
+    recordings = WIRE / "compatible" if name in COMPATIBLE else WIRE
+    folder = CASSETTES if name in OWN else recordings
     return json.loads((folder / kind / f"{name}.json").read_text("utf-8"))
 
 

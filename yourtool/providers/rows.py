@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from yourtool.config import Config, ProviderConfig
 from yourtool.providers.origin import is_loopback, ollama_url
+from yourtool.providers.quirks import quirks_of
 
 AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -67,12 +68,7 @@ BUILT_IN = (
         label="OpenRouter",
         key_url="https://openrouter.ai/keys",
         default_model="openrouter:anthropic/claude-sonnet-4.6",
-        quirks={
-            "effort": "reasoning",
-            "reasoning_details": True,
-            "cache_breakpoints": True,
-            "more_media": True,
-        },
+        quirks=quirks_of("https://openrouter.ai/api/v1"),
     ),
     ProviderRow(
         name="google",
@@ -108,9 +104,8 @@ def rows_of(config: Config, environ: Mapping[str, str]) -> list[ProviderRow]:
     """Return every row, built-in ones first; a base URL in the environment goes before all."""
     rows: list[ProviderRow] = []
     for row in BUILT_IN:
-        changed = _with(row, config.providers.get(row.name, ProviderConfig()))
-        url = environ.get(_BASE_URL_ENV.get(row.name, ""))
-        rows.append(_located(replace(changed, base_url=url) if url else changed))
+        settings = config.providers.get(row.name, ProviderConfig())
+        rows.append(_located(_with(row, settings, environ.get(_BASE_URL_ENV.get(row.name, "")))))
     names = {row.name for row in BUILT_IN}
     for name, settings in config.providers.items():
         if name not in names:
@@ -123,14 +118,19 @@ def _located(row: ProviderRow) -> ProviderRow:
     return replace(row, base_url=ollama_url(row.base_url)) if row.api == "ollama" else row
 
 
-def _with(row: ProviderRow, settings: ProviderConfig) -> ProviderRow:
-    """Lay a user's settings over a row; what is not set stays."""
+def _with(row: ProviderRow, settings: ProviderConfig, url: str | None = None) -> ProviderRow:
+    """Lay a user's settings over a row; what is not set stays.
+
+    The address tells the quirks of a well-known host; those that the user sets go before them.
+    `url`: an address that goes before all.
+    """
+    base_url = url or settings.base_url or row.base_url
     return replace(
         row,
         api=row.api if row.api == "scripted" else settings.api or row.api,
-        base_url=settings.base_url or row.base_url,
+        base_url=base_url,
         key_env=(settings.key_env,) if settings.key_env else row.key_env,
         sdk=settings.sdk or row.sdk,
         headers={**row.headers, **settings.headers},
-        quirks={**row.quirks, **settings.quirks},
+        quirks={**row.quirks, **quirks_of(base_url), **settings.quirks},
     )

@@ -392,13 +392,14 @@ async def test_calls_decide_and_not_the_finish_reason():
         ("model_length", StopReason.MAX_TOKENS),
         ("content_filter", StopReason.CONTENT_FILTER),
         ("error", StopReason.ERROR),
-        ("eos", StopReason.OTHER),
+        ("eos", StopReason.END_TURN),
+        ("vibes", StopReason.OTHER),
     ],
 )
 async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
     whole = await replies(delta(content="a"), delta(word))
     assert (whole.stop_reason, whole.stop_detail) == (reason, word)
-    assert ("'eos'" in caplog.text) == (word == "eos")
+    assert ("'vibes'" in caplog.text) == (word == "vibes")
 
 
 async def test_a_refusal_is_shown_and_is_the_reason():

@@ -1,9 +1,7 @@
 """The request body of Chat Completions, and the ways in which servers differ about it."""
 
 import re
-from typing import Any, Literal
-
-from msgspec import Struct
+from typing import Any, TypeAlias
 
 from yourtool.messages import (
     MediaBlock,
@@ -19,6 +17,8 @@ from yourtool.messages import (
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.dialects.chat_media import media_parts
 from yourtool.providers.kept import Kept
+from yourtool.providers.makers import maker_of
+from yourtool.providers.quirks import Quirks
 from yourtool.providers.requests.output_schema import named
 from yourtool.providers.requests.stand_ins import (
     EMPTY,
@@ -55,33 +55,9 @@ _COUNT_CALLS = re.compile(r"kimi", re.IGNORECASE)
 """Models that fall silent where calls have other ids than those that they learned
 (https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md)."""
 _CACHE = {"type": "ephemeral"}
+Reasoning: TypeAlias = ThinkingBlock | RedactedThinkingBlock
 REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Kinds of entries of `reasoning_details` and the field that holds their words."""
-
-
-class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a server differs from OpenAI's own."""
-
-    stream_usage: bool = True
-    """Takes `stream_options.include_usage`."""
-    system_role: Literal["system", "developer"] = "system"
-    more_media: bool = False
-    """Takes recordings other than WAV and MP3, and PDFs by their address, as OpenRouter does."""
-    images_in_tool_results: bool = False
-    """Takes pictures in tool messages; else they follow in a user message."""
-    short_tool_ids: bool = False
-    """Insists on tool ids of nine letters and digits, as Mistral does."""
-    effort: Literal["reasoning_effort", "reasoning", "none"] = "reasoning_effort"
-    """Where it takes the thinking level: a word of its own, OpenRouter's object, nowhere."""
-    reasoning_details: bool = False
-    """Takes a model's reasoning back, as OpenRouter does."""
-    reasoning_content: bool | None = None
-    """Wants every reply back with its reasoning, as DeepSeek does. Not set: it gets back what came
-    under a name of its own, and models that are known to insist get a blank for the rest."""
-    reply_after_tools: bool = False
-    """Takes no prompt directly after the results of tools, as many models of Mistral do not."""
-    cache_breakpoints: bool = False
-    """Must be told where a cached prefix ends, for the models of some makers."""
 
 
 def body(request: Request, quirks: Quirks) -> dict[str, Any]:
@@ -167,8 +143,11 @@ def _after_tools(
 def _ids(request: Request, quirks: Quirks) -> dict[str, str]:
     """Return under which id each call is sent."""
     model, ids = request.model, dict[str, str]()
-    accepted = _SHORT_IDS if quirks.short_tool_ids else _IDS
-    counts = _COUNT_CALLS.search(model.wire_name) and not quirks.short_tool_ids
+    is_short = quirks.short_tool_ids
+    if is_short is None:
+        is_short = maker_of(model.wire_name).name == "mistral"
+    accepted = _SHORT_IDS if is_short else _IDS
+    counts = _COUNT_CALLS.search(model.wire_name) and not is_short
     for message in request.messages:
         for call in message.tool_uses:
             if counts:
@@ -251,17 +230,24 @@ def _assistant(
     if calls:
         wire.setdefault("content", None)
         wire["tool_calls"] = calls
-    is_said = "content" in wire
-    if quirks.reasoning_details and is_said:
-        if details := _reasoning(message, kept):
-            wire["reasoning_details"] = details
-        return [wire]
-    thought = _thought(message, request, quirks, kept) if is_said else {}
-    for block in message.content:
-        is_sent = isinstance(block, ThinkingBlock) and thought
-        if isinstance(block, ThinkingBlock | RedactedThinkingBlock) and not is_sent:
-            request.losses.drop(block, message, request.model, "there is no place for it")
-    return [{**wire, **thought}] if is_said else []
+    if "content" not in wire:
+        for block in message.content:
+            _drop(block, message, request)
+        return []
+    details, rest = _details(message, quirks, kept)
+    if details:
+        wire["reasoning_details"] = details
+    if not details or rest:
+        wire |= _thought(message, rest, request, quirks, kept)
+    for block in rest:
+        if not isinstance(block, ThinkingBlock) or not any(name in wire for name in THOUGHTS):
+            _drop(block, message, request)
+    return [wire]
+
+
+def _drop(block: object, message: Message, request: Request) -> None:
+    if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+        request.losses.drop(block, message, request.model, "there is no place for it")
 
 
 def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -279,8 +265,10 @@ def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict
     return wire
 
 
-def _thought(message: Message, request: Request, quirks: Quirks, kept: Kept) -> dict[str, str]:
-    """Return what the model thought under the name it came by, or a blank for one that insists."""
+def _thought(
+    message: Message, blocks: list[Reasoning], request: Request, quirks: Quirks, kept: Kept
+) -> dict[str, str]:
+    """Return reasoning under the name that it came by, or a blank for a model that requires it."""
     notes = [note for place in range(len(message.content)) for note in kept.notes(place)]
     field = next((name for note in notes if (name := text(note.get("field"))) in THOUGHTS), "")
     insists = quirks.reasoning_content
@@ -288,29 +276,40 @@ def _thought(message: Message, request: Request, quirks: Quirks, kept: Kept) -> 
         insists = bool(_THINK_ALOUD.search(request.model.wire_name))
     elif not insists:
         return {}
-    words = "".join(block.text for block in message.content if isinstance(block, ThinkingBlock))
+    words = "".join(block.text for block in blocks if isinstance(block, ThinkingBlock))
     if words.strip() and (field or insists):
         return {field or _THOUGHT: words}
     return {_THOUGHT: _NO_THOUGHT} if insists else {}
 
 
-def _reasoning(message: Message, kept: Kept) -> list[dict[str, Any]]:
-    """Return what the model thought as the entries that it came in, in their order."""
+def _details(
+    message: Message, quirks: Quirks, kept: Kept
+) -> tuple[list[dict[str, Any]], list[Reasoning]]:
+    """Return reasoning as the entries that it came in, in their order, and what came otherwise.
+
+    Gateways such as OpenRouter's, Vercel's and Snowflake's send such entries, and models behind
+    them refuse or forget their reasoning without what is sealed in it.
+    """
     details: list[dict[str, Any]] = []
+    rest: list[Reasoning] = []
     for place, block in enumerate(message.content):
         if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
             continue
-        noted = kept.notes(place)
-        entry = dict(mapping(noted[0].get("entry"))) if noted else {}
-        if isinstance(block, RedactedThinkingBlock):
-            entry = {"type": "reasoning.encrypted", **entry, "data": block.data}
+        entries = [mapping(note.get("entry")) for note in kept.notes(place)]
+        entry = next(filter(None, entries), mapping(None))
+        if quirks.reasoning_details or (entry and quirks.reasoning_details is None):
+            details.append(_entry(block, entry))
         else:
-            entry.setdefault("type", "reasoning.text")
-            entry[REASONING.get(entry["type"], "text")] = block.text
-            if block.signature:
-                entry["signature"] = block.signature
-        details.append(entry)
-    return details
+            rest.append(block)
+    return details, rest
+
+
+def _entry(block: Reasoning, entry: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(block, RedactedThinkingBlock):
+        return {"type": "reasoning.encrypted", **entry, "data": block.data}
+    kind = text(entry.get("type")) or "reasoning.text"
+    signed = {"signature": block.signature} if block.signature else {}
+    return {**entry, "type": kind, REASONING.get(kind, "text"): block.text, **signed}
 
 
 def _answers(

@@ -15,9 +15,10 @@ from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, Quirks, body
+from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, body
 from yourtool.providers.dialects.chat_usage import usage_of
-from yourtool.providers.replies.arguments import told
+from yourtool.providers.quirks import Quirks
+from yourtool.providers.replies.arguments import told, written
 from yourtool.providers.replies.blocks import GrowingCall
 from yourtool.providers.replies.refusal import refusal, reported
 from yourtool.providers.replies.reply import CUT_OFF, Reply
@@ -29,7 +30,12 @@ from yourtool.providers.wire import WireRequest
 _PATH = "/chat/completions"
 _STOPS = {
     "stop": StopReason.END_TURN,
+    "eos": StopReason.END_TURN,
+    "eos_token": StopReason.END_TURN,
+    "end_turn": StopReason.END_TURN,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
     "length": StopReason.MAX_TOKENS,
+    "max_tokens": StopReason.MAX_TOKENS,
     "model_length": StopReason.MAX_TOKENS,
     "model_context_window_exceeded": StopReason.MAX_TOKENS,
     "tool_calls": StopReason.TOOL_USE,
@@ -96,7 +102,7 @@ class OpenAIChat:
         chunk = decode_frame(document)
         if chunk.get("error") or not objects(chunk.get("choices")):
             reply.error = refusal(reply.provider, 200, document)
-        yield from _chunk(chunk, reply)
+        yield from _chunk(chunk, reply, is_whole=True)
         yield from _settle(reply)
         reply.done = True
 
@@ -105,7 +111,7 @@ class OpenAIChat:
         return reply.done or reply.stop_detail is not None
 
 
-def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _chunk(chunk: dict[str, Any], reply: Reply, *, is_whole: bool = False) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("id")) or reply.response_id
     for name in _ABOUT:
         if told := chunk.get(name):
@@ -113,8 +119,7 @@ def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     for choice in objects(chunk.get("choices")):
         if choice.get("index"):  # further choices answer the same question again
             continue
-        delta = choice.get("delta")
-        yield from _delta(mapping(choice.get("message") if delta is None else delta), reply)
+        yield from _delta(_said(choice, is_whole=is_whole), reply)
         if error := choice.get("error"):
             reply.error = reply.error or reported(reply.provider, {"error": error})
         if choice.get("finish_reason"):
@@ -122,6 +127,16 @@ def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         yield from _count(choice, reply)
     yield from _count(mapping(chunk.get("x_groq")), reply)
     yield from _count(chunk, reply)
+
+
+def _said(choice: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
+    """Return what a choice adds to the reply.
+
+    Perplexity sends both: in a stream, the message so far beside the delta, and in a whole reply an
+    empty delta beside the message.
+    """
+    names = ("message", "delta") if is_whole else ("delta", "message")
+    return mapping(next((part for name in names if (part := choice.get(name)) is not None), None))
 
 
 def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
@@ -166,9 +181,11 @@ def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         yield from _reasoning(delta, reply)
     if isinstance(content, str):
         yield from reply.text(content)
-    elif content is not None:
+    elif isinstance(content, list):
         for part in objects(content):
             yield from _part(part, reply)
+    elif isinstance(content, dict):
+        yield from _object(mapping(content), reply)
     if said := text(delta.get("refusal")):
         reply.stop_reason = StopReason.REFUSAL
         yield from reply.text(said)
@@ -204,12 +221,12 @@ def _note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
     rest = {
         name: value
         for name, value in entry.items()
-        if name not in ("text", "summary", "signature", "data") and value is not None
+        if name not in ("text", "summary", "signature", "data")
     }
     if key is None:
         reply.remark(None, {"entry": rest})
     elif key in known:
-        known[key] |= rest
+        known[key] |= {name: value for name, value in rest.items() if value is not None}
     elif reply.remark(key, {"entry": rest}):
         known[key] = rest
 
@@ -226,6 +243,12 @@ def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
                 yield from reply.thinking(text(thought.get("text")))
         case _:
             pass
+
+
+def _object(content: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    """Read a part without a list; Cloudflare decodes an answer that is held to a schema."""
+    is_part = isinstance(content.get("text"), str) or "thinking" in content
+    return _part(content, reply) if is_part else reply.text(written(content))
 
 
 def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:

@@ -1,0 +1,250 @@
+"""Hosts that speak Chat Completions or Responses in ways of their own; the content is invented."""
+
+import json
+
+import pytest
+
+from tests.providers.exchanges import Playback, complete, events_of, model, request
+from tests.providers.histories import as_message
+from tests.providers.rules import broken_rules
+from tests.strategies import Writer
+from yourtool.config import Config, ProviderConfig
+from yourtool.errors import ContextOverflowError
+from yourtool.messages import (
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.registry import dialect_of
+from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.requests.hygiene import view
+from yourtool.providers.rows import rows_of
+from yourtool.providers.wire import Patience, WireAdapter
+
+QUICK = Patience(linger=0.001)
+TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+SEALED = {"type": "reasoning.encrypted", "format": "google-gemini-v1", "index": 1, "id": "r1"}
+CALL = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}
+
+
+async def replies(body, dialect=None, target=None, ids=None):
+    """Return the reply that a body gives, as the loop stores it, and its last event."""
+    target = target or model("acme")
+    asked = request(target, **({"tool_ids": ids} if ids else {}))
+    speaker = WireAdapter(
+        dialect or OpenAIChat(), Playback([body]), target.provider, patience=QUICK
+    )
+    events, error = await events_of(speaker, asked)
+    assert error is None
+    assert broken_rules(events) == []
+    whole = complete(events)
+    return as_message(whole, target, Writer()), whole
+
+
+def stream(*events):
+    return "".join(f"data: {json.dumps(each)}\n\n" for each in events).encode()
+
+
+def chat(*deltas, end="stop", **last):
+    pieces = [{"choices": [{"index": 0, "delta": each}]} for each in deltas]
+    return stream(
+        *pieces, {"choices": [{"index": 0, "delta": {}, "finish_reason": end}], **last}
+    ) + (b"data: [DONE]\n\n")
+
+
+def next_request(reply, target, dialect=None):
+    """Return the assistant's message of the request that follows."""
+    writer = Writer()
+    results = [
+        writer.message(Role.TOOL, [ToolResultBlock(call.id, (TextBlock("5"),))])
+        for call in reply.tool_uses
+    ]
+    history = view([writer.message(Role.USER, [TextBlock("?")]), reply, *results], target)
+    body = json.loads((dialect or OpenAIChat()).to_wire(request(target, history)).body)
+    return next(each for each in body["messages"] if each["role"] == "assistant")
+
+
+STREAMED = chat(
+    {"reasoning": "I ", "reasoning_details": [{**TEXT, "text": "I ", "signature": ""}]},
+    {"reasoning": "see.", "reasoning_details": [{**TEXT, "text": "see."}]},
+    {"reasoning_details": [{**TEXT, "text": "", "signature": "c2ln"}]},
+    {"reasoning_details": [{**SEALED, "data": "c2Vh"}]},
+    {"tool_calls": [CALL]},
+    end="tool_calls",
+)
+DETAILS = [{**TEXT, "text": "I see.", "signature": "c2ln"}, {**SEALED, "data": "c2Vh"}]
+WHOLE = json.dumps(
+    {
+        "choices": [
+            {
+                "message": {"content": None, "reasoning_details": DETAILS, "tool_calls": [CALL]},
+                "finish_reason": "",
+            }
+        ]
+    }
+).encode()
+
+
+@pytest.mark.parametrize("body", [STREAMED, WHOLE], ids=["streamed", "whole"])
+async def test_reasoning_details_go_back_unchanged_to_the_model_that_sent_them_r_swp_03(body):
+    target = model("acme")
+    reply, _ = await replies(body)
+    assert next_request(reply, target)["reasoning_details"] == DETAILS
+    for other in (model("acme", "other-model"), model("beta")):
+        assert "reasoning_details" not in next_request(reply, other)
+
+
+async def test_reasoning_details_stay_here_where_a_quirk_forbids_them(caplog):
+    reply, _ = await replies(STREAMED)
+    sent = next_request(reply, model("acme"), OpenAIChat({"reasoning_details": False}))
+    assert "reasoning_details" not in sent
+    assert "there is no place for it" in caplog.text
+
+
+async def test_reasoning_that_came_without_details_goes_back_beside_those_that_did():
+    body = chat(
+        {"reasoning_content": "plain"},
+        {"reasoning_details": [{**SEALED, "data": "c2Vh"}]},
+        {"tool_calls": [CALL]},
+        end="tool_calls",
+    )
+    sent = next_request((await replies(body))[0], model("acme"))
+    assert sent["reasoning_details"] == [{**SEALED, "data": "c2Vh"}]
+    assert sent["reasoning_content"] == "plain"
+
+
+async def test_a_whole_reply_is_read_from_the_message_beside_an_empty_delta():
+    choice = {"message": {"content": "Two cats."}, "delta": {"content": ""}}
+    body = json.dumps({"choices": [{**choice, "finish_reason": "stop"}]}).encode()
+    assert (await replies(body))[0].text == "Two cats."
+
+
+async def test_a_stream_is_read_from_the_delta_beside_the_message_so_far():
+    events = [
+        {"choices": [{"index": 0, "message": {"content": so_far}, "delta": {"content": new}}]}
+        for so_far, new in (("Two", "Two"), ("Two cats.", " cats."), ("Two cats.", ""))
+    ]
+    events[-1]["choices"][0]["finish_reason"] = "stop"
+    assert (await replies(stream(*events)))[0].text == "Two cats."
+
+
+async def test_an_answer_that_came_as_an_object_is_its_json():
+    answer = {"title": "Cats", "type": "essay", "pages": 2}
+    message = {"message": {"content": answer}, "finish_reason": "stop"}
+    reply, _ = await replies(json.dumps({"choices": [message]}).encode())
+    assert json.loads(reply.text) == answer
+
+
+async def test_tokens_from_the_cache_are_counted_under_the_name_that_mistral_has_r_adp_12():
+    usage = {"prompt_tokens": 64, "completion_tokens": 6, "num_cached_tokens": 32}
+    _, whole = await replies(chat({"content": "a"}, usage=usage))
+    assert (whole.usage.input_tokens, whole.usage.cached_input_tokens) == (32, 32)
+
+
+@pytest.mark.parametrize("word", ["eos", "eos_token", "end_turn"])
+async def test_the_end_token_is_an_ordinary_end(word):
+    _, whole = await replies(chat({"content": "a"}, end=word))
+    assert whole.stop_reason is StopReason.END_TURN
+
+
+@pytest.mark.parametrize("error", [{"code": 400}, {"type": "too_many_prompt_tokens"}])
+def test_messages_that_are_too_long_together_are_a_context_overflow(error):
+    words = "The total length of all messages is too long." if "code" in error else "No."
+    body = json.dumps({"error": {"message": words, **error}}).encode()
+    assert type(refusal("acme", 400, body)) is ContextOverflowError
+
+
+@pytest.mark.parametrize("numbers", [(0,), (1,), (3,), (0, 1), (1, 2), (0, 2)])
+async def test_parts_of_a_message_are_read_once_however_the_host_numbers_them(numbers):
+    words = [f"part {number} " for number in numbers]
+    item = {"type": "message", "content": []}
+    whole = {**item, "content": [{"type": "output_text", "text": each} for each in words]}
+    response = {"status": "completed", "output": [whole]}
+    delta = {"type": "response.output_text.delta", "output_index": 0}
+    body = stream(
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        *(
+            {**delta, "content_index": number, "delta": each}
+            for number, each in zip(numbers, words, strict=True)
+        ),
+        {"type": "response.output_item.done", "output_index": 0, "item": whole},
+        {"type": "response.completed", "response": response},
+    )
+    reply, _ = await replies(body, OpenAIResponses())
+    assert reply.text == "".join(words)
+
+
+def dialect_at(address, api="chat", **quirks):
+    providers = {"mine": ProviderConfig(api=api, base_url=address, quirks=quirks)}
+    [row] = [row for row in rows_of(Config(providers=providers), {}) if row.name == "mine"]
+    return dialect_of(row)
+
+
+def foreign(count=3):
+    """Return a turn of another provider with so many calls, cut off before its end."""
+    writer = Writer()
+    calls = [ToolUseBlock(writer.tool_use_id(), "f", {}) for _ in range(count)]
+    return [
+        writer.message(Role.USER, [TextBlock("?")]),
+        writer.message(Role.ASSISTANT, [ThinkingBlock("hm", "c2ln"), *calls]),
+        *(
+            writer.message(Role.TOOL, [ToolResultBlock(call.id, (TextBlock("5"),))])
+            for call in calls
+        ),
+        writer.message(Role.USER, [TextBlock("Go on.")]),
+    ]
+
+
+def sent_to(dialect, name="some-model"):
+    target = model("mine", name)
+    return json.loads(dialect.to_wire(request(target, view(foreign(), target))).body)
+
+
+def test_a_conversation_of_another_provider_fits_what_mistral_takes():
+    body = sent_to(dialect_at("https://api.mistral.ai/v1"))
+    messages = body["messages"]
+    calls = [call["id"] for each in messages for call in each.get("tool_calls", ())]
+    answered = [each["tool_call_id"] for each in messages if each["role"] == "tool"]
+    assert calls == answered
+    assert len(set(calls)) == 3
+    assert all(len(each) == 9 and each.isalnum() and each.isascii() for each in calls)
+    roles = [each["role"] for each in messages]
+    assert roles == ["user", "assistant", "tool", "tool", "tool", "assistant", "user"]
+    assert "stream_options" not in body
+    assert not {"reasoning_content", "reasoning_details"} & {key for m in messages for key in m}
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "is_short"),
+    [
+        ("https://api.mistral.ai/v1", "x", True),
+        ("https://codestral.mistral.ai/v1", "x", True),
+        ("https://API.Mistral.AI/v1/", "x", True),
+        ("https://api.mistral.ai.example.com/v1", "x", False),
+        ("https://notmistral.ai/v1", "x", False),
+        ("http://127.0.0.1:8000/v1", "mistralai/Devstral-Small-2507", True),
+        ("http://127.0.0.1:8000/v1", "magistral-small", True),
+        ("http://127.0.0.1:8000/v1", "qwen3", False),
+    ],
+)
+def test_ids_of_nine_characters_go_to_mistral_and_to_its_models(address, name, is_short):
+    messages = sent_to(dialect_at(address), name)["messages"]
+    ids = [call["id"] for each in messages for call in each.get("tool_calls", ())]
+    assert [len(each) == 9 for each in ids] == [is_short] * 3
+
+
+def test_a_quirk_of_the_user_goes_before_that_of_the_host():
+    body = sent_to(dialect_at("https://api.mistral.ai/v1", stream_usage=True))
+    assert body["stream_options"] == {"include_usage": True}
+
+
+def test_an_address_in_the_environment_has_the_quirks_of_its_host():
+    config = Config(providers={"openai": ProviderConfig(api="chat")})
+    rows = rows_of(config, {"OPENAI_BASE_URL": "https://api.mistral.ai/v1"})
+    [row] = [row for row in rows if row.name == "openai"]
+    assert "stream_options" not in sent_to(dialect_of(row))

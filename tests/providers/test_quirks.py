@@ -1,0 +1,56 @@
+import pytest
+
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.quirks import HOSTS, quirks_of
+
+WELL_KNOWN = (
+    "https://api.deepseek.com/v1",
+    "https://api.groq.com/openai/v1",
+    "https://api.x.ai/v1",
+    "https://api.together.xyz/v1",
+    "https://api.fireworks.ai/inference/v1",
+    "https://api.perplexity.ai",
+    "https://api.cerebras.ai/v1",
+    "https://api.moonshot.ai/v1",
+    "https://api.z.ai/api/paas/v4",
+    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+    "https://api.minimax.io/v1",
+    "https://integrate.api.nvidia.com/v1",
+    "https://ai-gateway.vercel.sh/v1",
+    "https://acme-prod.snowflakecomputing.com/api/v2/cortex/v1",
+    "https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1",
+    "https://acme.openai.azure.com/openai/v1",
+    "https://models.github.ai/inference",
+    "https://router.huggingface.co/v1",
+    "https://api.sambanova.ai/v1",
+    "https://api.tokenfactory.nebius.com/v1",
+)
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.label)
+def test_every_host_has_quirks_that_exist(host):
+    OpenAIChat(host.quirks)
+    for address in host.addresses:
+        assert address == address.lower()
+
+
+def test_no_two_hosts_have_an_address_in_common():
+    for host in HOSTS:
+        for address in host.addresses:
+            url = f"https://{'x' if address.startswith('.') else ''}{address}/v1"
+            assert quirks_of(url) is host.quirks or not host.quirks
+
+
+@pytest.mark.parametrize("url", WELL_KNOWN)
+def test_every_well_known_host_has_a_row(url):
+    name = url.removeprefix("https://").partition("/")[0]
+    assert any(
+        name.endswith(address) if address.startswith(".") else name == address
+        for host in HOSTS
+        for address in host.addresses
+    )
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "http://[::1]:8080/v1", "http://[", "https://x.y"])
+def test_an_unknown_address_has_no_quirks(url):
+    assert quirks_of(url) == {}

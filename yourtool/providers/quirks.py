@@ -1,0 +1,149 @@
+"""How servers that speak Chat Completions differ, and how each well-known host does.
+
+`docs/models.md` has both tables; `make docs` writes them from here. Sources are the hosts' own
+pages and what their servers refused: https://docs.mistral.ai/api,
+https://vercel.com/docs/ai-gateway, https://docs.snowflake.com/en/user-guide/snowflake-cortex.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from yourtool.providers.origin import host_of
+
+
+class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a server differs from OpenAI's own."""
+
+    stream_usage: Annotated[
+        bool, Meta(description="Takes `stream_options.include_usage`, which asks for counters.")
+    ] = True
+    system_role: Annotated[
+        Literal["system", "developer"], Meta(description="The role of the instructions.")
+    ] = "system"
+    more_media: Annotated[
+        bool,
+        Meta(description="Takes recordings other than WAV and MP3, and PDFs by their address."),
+    ] = False
+    images_in_tool_results: Annotated[
+        bool,
+        Meta(description="Takes images in tool messages; otherwise a user message follows."),
+    ] = False
+    short_tool_ids: Annotated[
+        bool | None,
+        Meta(
+            description="Takes tool call ids of exactly nine letters and digits only. Not set:"
+            " models of Mistral get such ids."
+        ),
+    ] = None
+    effort: Annotated[
+        Literal["reasoning_effort", "reasoning", "none"],
+        Meta(
+            description="The field for the reasoning effort: a word, OpenRouter's object, or none."
+        ),
+    ] = "reasoning_effort"
+    reasoning_details: Annotated[
+        bool | None,
+        Meta(
+            description="Takes reasoning back as `reasoning_details`. Not set: replies that came"
+            " with such entries go back with them, unchanged, to the same model."
+        ),
+    ] = None
+    reasoning_content: Annotated[
+        bool | None,
+        Meta(
+            description="Requires reasoning with every reply. Not set: reasoning goes back under"
+            " the name that it came by, and models that are known to require it get a blank"
+            " for a reply without any. No: none goes back."
+        ),
+    ] = None
+    reply_after_tools: Annotated[
+        bool,
+        Meta(
+            description="Takes no user message directly after tool results; a short reply is put"
+            " between."
+        ),
+    ] = False
+    cache_breakpoints: Annotated[
+        bool,
+        Meta(description="Needs `cache_control` marks, for the models of some makers."),
+    ] = False
+
+
+class Host(Struct, frozen=True):
+    """A well-known server, by its address."""
+
+    label: str
+    addresses: tuple[str, ...]
+    """Host names; one that begins with a dot stands for every host below it."""
+    quirks: Mapping[str, bool | str] = {}
+    """Fields of `Quirks` that differ from their defaults."""
+
+
+_NONE: Mapping[str, bool | str] = {}
+_GATEWAY = {"effort": "reasoning"}
+HOSTS = (
+    Host("Alibaba DashScope (Qwen)", (".aliyuncs.com",)),
+    Host(
+        "Amazon Bedrock",
+        (".amazonaws.com", ".api.aws"),
+    ),
+    Host(
+        "Azure OpenAI",
+        (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"),
+    ),
+    Host("Cerebras", ("api.cerebras.ai",)),
+    Host("Cloudflare Workers AI", ("api.cloudflare.com", "gateway.ai.cloudflare.com")),
+    Host("DeepInfra", ("api.deepinfra.com",)),
+    Host("DeepSeek", ("api.deepseek.com",)),
+    Host("Fireworks AI", ("api.fireworks.ai",)),
+    Host("GitHub Models", ("models.github.ai", "models.inference.ai.azure.com")),
+    Host("Groq", ("api.groq.com",)),
+    Host("Hugging Face", ("router.huggingface.co",)),
+    Host("MiniMax", ("api.minimax.io", "api.minimax.chat", "api.minimaxi.com")),
+    Host(
+        "Mistral",
+        (".mistral.ai",),
+        {
+            "stream_usage": False,
+            "short_tool_ids": True,
+            "reasoning_content": False,
+            "reply_after_tools": True,
+        },
+    ),
+    Host("Moonshot AI (Kimi)", ("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com")),
+    Host("Nebius", ("api.tokenfactory.nebius.com", "api.studio.nebius.com")),
+    Host("NVIDIA NIM", ("integrate.api.nvidia.com",)),
+    Host("OpenAI", ("api.openai.com",)),
+    Host(
+        "OpenRouter",
+        ("openrouter.ai",),
+        {
+            **_GATEWAY,
+            "reasoning_details": True,
+            "cache_breakpoints": True,
+            "more_media": True,
+        },
+    ),
+    Host("Perplexity", ("api.perplexity.ai",)),
+    Host("SambaNova", ("api.sambanova.ai",)),
+    Host("Snowflake Cortex", (".snowflakecomputing.com",), _GATEWAY),
+    Host("Together AI", ("api.together.xyz", "api.together.ai")),
+    Host("Vercel AI Gateway", ("ai-gateway.vercel.sh",), _GATEWAY),
+    Host("xAI", ("api.x.ai",)),
+    Host("Z.ai (GLM)", ("api.z.ai", "open.bigmodel.cn")),
+)
+
+
+def quirks_of(base_url: str) -> Mapping[str, bool | str]:
+    """Return the quirks of the host that an address leads to; none if it is not known."""
+    name = host_of(base_url).lower()
+    return next((host.quirks for host in HOSTS if _is_at(name, host)), _NONE)
+
+
+def _is_at(name: str, host: Host) -> bool:
+    return any(
+        name.endswith(address) if address.startswith(".") else name == address
+        for address in host.addresses
+    )
