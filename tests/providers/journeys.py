@@ -45,8 +45,8 @@ from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.quirks import quirks_of
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, Patience, WireAdapter
 
@@ -56,7 +56,7 @@ _SCHEMA = {
     "properties": {"a": {"type": "string", "minLength": 2}},
     "required": ["a"],
 }
-_ROUTED = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
+_ROUTED = quirks_of("https://openrouter.ai/api/v1")
 
 
 class Station(Struct, frozen=True):
@@ -103,7 +103,7 @@ STATIONS = {
     "openai chat": Station(
         _able("openai", "gpt-4o", hears=False),
         ("openai", "chat"),
-        OpenAIChat,
+        lambda: OpenAIChat(quirks_of("https://api.openai.com/v1")),
         "messages",
         ("openai-chat-parallel-calls-stream", "openai-chat-after-calls"),
     ),

@@ -115,7 +115,7 @@ HOSTS = (
     Host("Moonshot AI (Kimi)", ("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com")),
     Host("Nebius", ("api.tokenfactory.nebius.com", "api.studio.nebius.com")),
     Host("NVIDIA NIM", ("integrate.api.nvidia.com",)),
-    Host("OpenAI", ("api.openai.com",)),
+    Host("OpenAI", ("api.openai.com",), {"reasoning_details": False, "reasoning_content": False}),
     Host(
         "OpenRouter",
         ("openrouter.ai",),
