@@ -7,12 +7,11 @@ would need consent is denied at once and listed.
 import asyncio
 import codecs
 import logging
-import os
 import shlex
 import signal
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeAlias
 
@@ -137,7 +136,8 @@ class Printer:
     def say(self, text: str) -> None:
         """Write to standard error."""
         self._said = text
-        self._err.write(f"yourtool: {printable(text)}\n")
+        with suppress(BrokenPipeError):
+            self._err.write(f"yourtool: {printable(text)}\n")
 
     def _write(self, text: str) -> None:
         if self.abandoned:
@@ -160,11 +160,9 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
         if not isinstance(error, KeyboardInterrupt):
             _log.exception("the run failed")
         result = failed_before(error, paths.log_file)
-    printer.finish(result)
-    if printer.abandoned:
-        # Python flushes standard output once more on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return result.exit_code
+    if not printer.abandoned:
+        printer.finish(result)
+    return Exit.NO_READER if printer.abandoned else result.exit_code
 
 
 async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:

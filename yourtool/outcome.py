@@ -31,11 +31,12 @@ from yourtool.events import (
     TurnCompleted,
     TurnStarted,
 )
+from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.messages import RoutingDecisionRecord, StopReason, ToolUseBlock, canonical_json
 
 
 class Exit(IntEnum):
-    """What the program's exit code says; 75 is `EX_TEMPFAIL` of sysexits."""
+    """Exit codes; 75 is `EX_TEMPFAIL` of sysexits, 141 what shells show after SIGPIPE."""
 
     ANSWERED = 0
     FAILED = 1
@@ -45,6 +46,7 @@ class Exit(IntEnum):
     LIMIT = 5
     RETRYABLE = 75
     INTERRUPTED = 130
+    NO_READER = 141
 
 
 class NoModelError(YourtoolError):
@@ -241,6 +243,8 @@ def failed_before(error: BaseException, log_file: Path | None = None) -> Result:
 def _ended_by(error: BaseException, log_file: Path | None) -> tuple[Exit, Failure]:
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED, Failure(error_class="cancelled", message="Interrupted.")
+    if is_shortage(error):
+        return Exit.FAILED, Failure(error_class="out_of_memory", message=SHORTAGE)
     if not isinstance(error, YourtoolError):
         where = f"; `{log_file}` has the details" if log_file else ""
         return Exit.FAILED, Failure(error_class="internal", message=f"internal error{where}")

@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from yourtool.cli.arguments import Arguments, read_arguments
 from yourtool.cli.logfile import log_to_file
 from yourtool.config import install_defaults, load_config
 from yourtool.errors import UsageError, YourtoolError
+from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.outcome import Exit, exit_of
 from yourtool.paths import Paths, resolve_paths
 from yourtool.text import printable
@@ -28,6 +30,19 @@ _FRAMES = "TEXTUAL_FPS"
 
 def main(argv: Sequence[str]) -> int:
     """Obey a command line and return the exit code; what goes wrong is told in a line or two."""
+    try:
+        try:
+            return _main(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        return Exit.NO_READER
+    except OSError as error:
+        _complain(f"standard output cannot be written: {error.strerror or error}")
+        return Exit.FAILED
+
+
+def _main(argv: Sequence[str]) -> int:
     paths: Paths | None = None
     try:
         paths = resolve_paths()
@@ -40,18 +55,17 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads the output; Python would flush it once more on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.ANSWERED
-    except Exception:  # noqa: BLE001 - the top level: told in one line, and in full in the log
+        raise
+    except Exception as error:  # noqa: BLE001 - the top level: told in one line, and in full in the log
         _log.exception("the program failed")
         where = f"; `{paths.log_file}` says why" if paths else ""
-        _complain(f"internal error{where}")
+        _complain(SHORTAGE if is_shortage(error) else f"internal error{where}")
         return Exit.FAILED
 
 
 def _complain(message: str) -> None:
-    sys.stderr.write(f"yourtool: {printable(message)}\n")
+    with suppress(BrokenPipeError):
+        sys.stderr.write(f"yourtool: {printable(message)}\n")
 
 
 def _obey(arguments: Arguments, paths: Paths) -> int:
@@ -114,6 +128,8 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
         if config.ui.ascii:
             app.draw_plainly()
         app.run()
+    if app.failed:
+        os._exit(Exit.FAILED)  # not in order: the parent process restores the terminal
     return app.return_code or Exit.ANSWERED
 
 

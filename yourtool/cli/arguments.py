@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         description="An interactive coding agent for the terminal. Without a command it opens the"
         " interface in the current directory.",
         epilog="exit codes: 0 answered, 1 failure, 2 usage, 3 consent denied, 4 no model or key,"
-        " 5 limit reached, 75 try again later, 130 interrupted",
+        " 5 limit reached, 75 try again later, 130 interrupted, 141 nobody reads the output",
     )
     parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
     _add_places(parser)

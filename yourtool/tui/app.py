@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
+from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.plain import Colourless, Plain
@@ -77,6 +78,8 @@ class YourtoolApp(App[None]):
         self._leaving = False
         self._code = 0
         self.runtime: Runtime | None = None
+        self.failed = False
+        """The interface itself failed, and may have left the terminal as it was."""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Put the sanitiser behind everything that is drawn.
@@ -155,13 +158,21 @@ class YourtoolApp(App[None]):
         if self._leaving:
             return
         self._leaving = True
+        farewell = None
+        try:
+            farewell = await self._close(hung_up=code == 128 + signal.SIGHUP)
+        except Exception:  # noqa: BLE001 - whatever fails on the way out, the program ends
+            _log.exception("closing failed")
+        self.exit(return_code=self._code if code is None else code, message=farewell)
+
+    async def _close(self, *, hung_up: bool) -> str | None:
+        """Stop the turn and close what is open; return what to print behind it."""
         chat = self.chat
         chat.keep_draft()
         chat.stop()
         if (turn := chat.turn) is not None:
             await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
         self._tell_terminal(untitled(os.environ))
-        hung_up = code == 128 + signal.SIGHUP
         farewell = None if hung_up else self._farewell()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
@@ -173,13 +184,15 @@ class YourtoolApp(App[None]):
             _log.warning("closing took too long and was given up")
         except YourtoolError as error:
             _log.warning("closing failed: %s", error)
-        self.exit(return_code=self._code if code is None else code, message=farewell)
+        return farewell
 
     def _fatal_error(self) -> None:
         """End without a traceback on the screen; the log has it."""
         _log.critical("the interface failed", exc_info=self._exception)
         where = resolve_paths().log_file
-        self._exit_renderables.append(Text(f"The program failed; the reason is in {where}."))
+        reason = SHORTAGE if is_shortage(self._exception) else f"the reason is in {where}"
+        self._exit_renderables.append(Text(f"The program failed: {reason}."))
+        self.failed = True
         self._close_messages_no_wait()
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
@@ -192,10 +205,11 @@ class YourtoolApp(App[None]):
         except YourtoolError as error:
             self._code = 2
             self.chat.note("error", f"{error}\nNothing can be sent; Ctrl+D quits.")
-        except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
+        except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             _log.exception("opening failed")
             self._code = 1
-            self.chat.note("error", "The program could not be opened; its log says why.")
+            reason = SHORTAGE if is_shortage(error) else "its log has the reason"
+            self.chat.note("error", f"The program could not be opened: {reason}. Ctrl+D quits.")
 
     async def _first_session(self, runtime: "Runtime") -> None:
         for warning in runtime.warnings:

@@ -19,6 +19,7 @@ from yourtool.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
 from yourtool.events import Event, Fact
+from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.tui.attached import Attached
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
@@ -229,8 +230,8 @@ class TurnScreen(Screen[None]):
             self._give_back(draft)
             if not self.playing and not self.queue.held:
                 self.queue.hold(COMMAND_FAILED)
-        except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
-            self._report_fault()
+        except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
+            self._report_fault(error)
         finally:
             self._obeying = False
         self.refresh_status()
@@ -265,9 +266,9 @@ class TurnScreen(Screen[None]):
             if draft is not None and not started:
                 self.attached.put_back()
                 self._give_back(draft)
-        except Exception:  # noqa: BLE001 - the top level of this front end, where faults end
+        except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             held = FAULT
-            self._report_fault()
+            self._report_fault(error)
         self._turn_ended()
         self.post_message(self.Wanted("the turn is over"))
         assert self.session is not None, "a turn is a session's"
@@ -390,7 +391,8 @@ class TurnScreen(Screen[None]):
         else:
             self.prompt.load(draft, selected=True)
 
-    def _report_fault(self) -> None:
-        _log.exception("a fault in the interface or the core")
+    def _report_fault(self, error: Exception) -> None:
+        _log.error("a fault in the interface or the core", exc_info=error)
         where = f" Details are in {self.runtime.paths.log_file}." if self.runtime else ""
-        self.note("error", f"Something went wrong inside the program.{where}")
+        words = f"Something went wrong inside the program.{where}"
+        self.note("error", f"Failed: {SHORTAGE}." if is_shortage(error) else words)

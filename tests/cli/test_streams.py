@@ -1,0 +1,84 @@
+"""Standard streams that are closed, full or read by nobody."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = {"replies": [[{"say": "One. " * 200}], [{"say": "Two."}]]}
+
+
+@pytest.fixture
+def start(home, tmp_path):
+    (home / "script.json").write_text(json.dumps(SCRIPT))
+    (home / "config.toml").write_text(
+        'model = "demo:file"\n'
+        f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
+    )
+
+    def run(*arguments, **streams):
+        environ = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "YOURTOOL_HOME": str(home),
+            "YOURTOOL_DEMO_PACE": "0",
+        }
+        return subprocess.run(
+            [sys.executable, "-P", "-m", "yourtool", *arguments],
+            cwd=tmp_path,
+            env=environ,
+            text=True,
+            timeout=60,
+            check=False,
+            **{"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams},
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-p", "go"),
+        ("-p", "go", "--output-format", "json"),
+        ("-p", "go", "--output-format", "stream-json"),
+        ("models", "--json"),
+        ("sessions", "list", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_output_that_nobody_reads_has_one_exit_code(start, arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = start(*arguments, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_reader_who_read_everything_gets_the_usual_exit_code(start):
+    done = start("-p", "go", stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (0, "One. " * 200 + "\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_behind_standard_output_is_reported_in_a_sentence(start):
+    with Path("/dev/full").open("w") as full:
+        done = start("models", "--json", stdout=full)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_closed_standard_streams_are_no_error(start):
+    def close():
+        for stream in (0, 1, 2):
+            os.close(stream)
+
+    done = start("-p", "go", stdin=None, stdout=None, stderr=None, preexec_fn=close)
+    assert done.returncode == 0

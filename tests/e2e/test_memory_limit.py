@@ -1,0 +1,58 @@
+"""Under a limit of memory the program says so in a sentence, and the terminal is as it was."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="`ulimit -v` is kept on Linux")
+soak = pytest.mark.soak
+SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
+MODES = (b"1000", b"1003", b"1004", b"1006", b"1049")
+
+
+def sizes(*quick, every, until):
+    """Return sizes in KiB: some for each run of the tests, and a fine sweep for `soak`."""
+    return [*quick, *(pytest.param(size, marks=soak) for size in range(16_000, until, every))]
+
+
+@pytest.mark.parametrize("size", sizes(20_000, 50_000, 75_000, every=3_000, until=150_000))
+def test_a_headless_run_ends_with_a_sentence(home, tmp_path, size):
+    line = f"ulimit -v {size}; exec {shlex.join(YOURTOOL)} -p hi -m demo:tour"
+    done = subprocess.run(
+        ["/bin/bash", "-c", line],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), **home},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode in (0, 1)
+    assert "Traceback" not in done.stdout + done.stderr
+    if done.returncode == 1:
+        assert re.search(
+            r"^yourtool: (there is not enough memory|internal error)", done.stderr, re.M
+        )
+
+
+@pytest.mark.parametrize("size", sizes(20_000, 68_000, every=6_000, until=76_000))
+def test_the_interface_leaves_the_terminal_as_it_was(home, tmp_path, size):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with Terminal(SHELL, cwd=tmp_path, env=env) as terminal:
+        terminal.wait("shell>")
+        terminal.send(f"ulimit -v {size}; {shlex.join(YOURTOOL)} -m demo:tour; echo left with $?\r")
+        terminal.wait(r"left with \d|Ctrl\+D quits")
+        if "Ctrl+D quits" in terminal.text:
+            terminal.send("\x04")
+        terminal.wait(r"left with 1")
+        output = bytes(terminal.output)
+    assert b"Traceback" not in output
+    for mode in MODES:
+        on, off = (output.rfind(b"\x1b[?%s%s" % (mode, end)) for end in (b"h", b"l"))
+        assert on <= off, f"mode {mode} was left on"
