@@ -144,7 +144,8 @@ class OpenAIChat:
 
     def reading(self, reply: Reply) -> Reading:
         is_whole = not reply.is_cut and reply.failure is None
-        usage = reply.usage if is_whole else None
+        is_counted = is_whole or "usage" in self.failed_chunk(reply)
+        usage = reply.usage if is_counted and not reply.is_cut else None
         stop = STOPS[reply.stop] if is_whole else None
         more = self.more_expected(reply)
         return Reading(f"chatcmpl-{reply.id}", stop, self.raw_usage(usage), usage, more)
@@ -175,7 +176,13 @@ class OpenAIChat:
 
     def thinking_fields(self, item: Item, index: int, text: str | None = None) -> dict[str, Any]:
         """Return the fields of a message or delta that show thinking, or a piece of it."""
-        raise NotImplementedError
+        del item, index, text
+        return {}
+
+    def failed_chunk(self, reply: Reply) -> dict[str, Any]:
+        """Return what stands beside `error` in a stream."""
+        del reply
+        return {}
 
     def _head(self, reply: Reply, kind: str) -> dict[str, Any]:
         return {
@@ -222,7 +229,7 @@ class OpenAIChat:
         if reply.is_cut:
             return
         if reply.failure is not None:
-            yield json.loads(self.error_body(reply.failure))
+            yield {**json.loads(self.error_body(reply.failure)), **self.failed_chunk(reply)}
             return
         yield chunk({}, STOPS[reply.stop])
         if reply.usage is not None:
@@ -338,6 +345,11 @@ class OpenRouter(OpenAIChat):
     def raw_usage(self, usage: Usage | None) -> dict[str, Any] | None:
         raw = super().raw_usage(usage)
         return raw and {**raw, "cost": 0.00125, "is_byok": False}
+
+    def failed_chunk(self, reply: Reply) -> dict[str, Any]:
+        empty = {"index": 0, "delta": {"content": ""}, "finish_reason": None}
+        head = self._head(reply, "chat.completion.chunk")
+        return {**head, "choices": [empty], "usage": self.raw_usage(reply.usage)}
 
     def stop_fields(self, reply: Reply) -> dict[str, Any]:
         return {"native_finish_reason": NATIVE_STOPS.get(reply.stop, reply.stop)}

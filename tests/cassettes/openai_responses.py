@@ -48,6 +48,8 @@ class OpenAIResponses:
         usage = Usage(fresh=6, output=90, cached=1024, created=256, reasoning=64)
         yield Reply("cache", (Text(scenarios.ANSWER),), usage=usage)
         yield Reply("content-filter", (Text("The ferry"),), "content_filter")
+        longer = Text(scenarios.ANSWER, streamed="The ferry leaves at 15:30.")
+        yield Reply("contradiction", (longer,))
         failure = Failure("server_error", 200, None, "The model failed.", "server_error")
         yield scenarios.stream_error(failure)
 
@@ -206,7 +208,8 @@ class OpenAIResponses:
         }
         match item:
             case Text(text):
-                yield from _part_events(at, whole["content"][0], "output_text", "text", text)
+                shown = text if item.streamed is None else item.streamed
+                yield from _part_events(at, whole["content"][0], "output_text", "text", shown)
             case Refusal(text):
                 yield from _part_events(at, whole["content"][0], "refusal", "refusal", text)
             case Thinking():

@@ -10,7 +10,8 @@ THOUGHT = "The notes should have the time. I need the file, and I should check i
 LONG_THOUGHT = "High water is at 14:10.\n\nThe ferry needs 80 minutes more → 15:30."
 REFUSED = "I can’t help with sinking a ferry."
 BROKEN = '{"path": "notes/ti'
-STREAM_ONLY = ("unfinished-call", "stream-error")
+STREAM_ONLY = ("unfinished-call", "stream-error", "contradiction")
+"""Replies that only a stream can give."""
 
 
 def usual(

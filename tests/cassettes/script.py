@@ -32,6 +32,8 @@ RESULTS = ("High water 14:10, ferry 15:30.", "notes/tide.txt\nnotes/menü.txt")
 @dataclass(frozen=True)
 class Text:
     text: str
+    streamed: str | None = None
+    """What the deltas of a stream bring, where the text at its end is another."""
 
 
 @dataclass(frozen=True)

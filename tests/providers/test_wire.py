@@ -17,6 +17,7 @@ from tests.providers.exchanges import (
     model,
     pieces,
     play,
+    recorded,
     request,
 )
 from tests.providers.rules import broken_rules
@@ -373,11 +374,14 @@ async def test_an_error_inside_a_stream_keeps_what_came_before_it():
     assert events[-1].error_class == "server_error"
 
 
-@pytest.mark.recorded
-async def test_counters_that_follow_an_error_are_still_read():
-    events, error = await play("openrouter-chat-19ec71a1")
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [("openrouter-chat-stream-error-stream", 24), recorded("openrouter-chat-19ec71a1", 43)],
+)
+async def test_counters_that_follow_an_error_are_still_read(name, tokens):
+    events, error = await play(name)
     assert error is not None
-    assert complete(events).usage.input_tokens == 43
+    assert complete(events).usage.input_tokens == tokens
 
 
 async def test_missing_usage_is_estimated_and_said_to_be(caplog):
