@@ -173,6 +173,8 @@ class AttemptFailed(Delta, frozen=True, kw_only=True, tag="attempt_failed"):
     latency_ms: int
     code: str | None = None
     """An `ErrorCode`, where more is known than the class."""
+    usage: TokenUsage | None = None
+    """What the provider counted before it failed."""
 
 
 class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta"):

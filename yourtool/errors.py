@@ -114,6 +114,8 @@ class AdapterError(YourtoolError):
         self.code = code or self.usual_code
         self.request_id: str | None = None
         """The provider's id of the request, for its support desk."""
+        self.usage: object = None
+        """The `TokenUsage` that the provider counted, where nothing of the reply was shown."""
 
 
 class RateLimitError(AdapterError):

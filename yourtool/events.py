@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from yourtool.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.effects import SideEffects, ToolHints
-from yourtool.messages import Message, StopReason
+from yourtool.messages import Message, StopReason, UsageExtra
 from yourtool.models import Effort
 
 UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
@@ -169,6 +169,9 @@ class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
     reason: Literal["user_cancel", "client_disconnect", "timeout"]
     partial_llm_calls: int
     partial_tool_calls: int
+    total_input_tokens: int = 0
+    total_output_tokens: int = 0
+    total_cost_usd: Decimal = Decimal(0)
 
 
 class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
@@ -213,6 +216,11 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
         """The whole prompt."""
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
+    @property
+    def usage_extra(self) -> UsageExtra | None:
+        """What else is known about the tokens."""
+        return self.message.metadata.usage_extra
+
 
 class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     """An attempt failed; another may follow, with a higher `retry_count`."""
@@ -234,6 +242,19 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     """What had arrived by then, if anything, with status `error` or `cancelled`."""
     cut_calls: Mapping[str, str] = {}
     """The tools of calls that had begun to arrive, by the id of the call; none of them ran."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    pricing_version: str | None = None
+    """None: no usage is known."""
+    usage_extra: UsageExtra | None = None
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The whole prompt."""
+        return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):

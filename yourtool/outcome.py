@@ -128,6 +128,7 @@ class Outcome:
         self._denials: list[Denial] = []
         self._usage = TokenCounts()
         self._cost = Decimal(0)
+        self._pricing_version = ""
         self._unpriced = 0
         self._reported: Decimal | None = None
         self._requests = 0
@@ -147,6 +148,7 @@ class Outcome:
                 self._answered(event)
             case LlmCallFailed(message=message):
                 self._failed = event
+                self._count(event)
                 self._text = message.text if message is not None else self._text
             case ToolConfirmationRequested(tool_use_id=call, rule=rule):
                 self._rules[call] = rule
@@ -182,7 +184,7 @@ class Outcome:
             cost_usd=self._cost,
             unpriced_requests=self._unpriced,
             reported_cost_usd=self._reported,
-            pricing_version=self._last.pricing_version if self._last else "",
+            pricing_version=self._pricing_version,
             num_requests=self._requests,
             duration_ms=round((time.monotonic() - self._began) * 1000),
             is_error=code is not Exit.ANSWERED,
@@ -194,8 +196,13 @@ class Outcome:
     def _answered(self, fact: LlmCallCompleted) -> None:
         self._last, self._failed, self._text = fact, None, fact.message.text
         self._calls |= {call.id: call for call in fact.message.tool_uses}
+        self._count(fact)
+
+    def _count(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
+        """Add what a request or an attempt used."""
         self._cost += fact.cost_usd
-        if extra := fact.message.metadata.usage_extra:
+        self._pricing_version = fact.pricing_version or self._pricing_version
+        if extra := fact.usage_extra:
             self._unpriced += extra.unpriced
             if extra.reported_cost_usd is not None:
                 self._reported = (self._reported or Decimal(0)) + extra.reported_cost_usd

@@ -5,7 +5,7 @@ from decimal import Decimal
 from yourtool.agent.turn import Turn
 from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirmation, Verdict
-from yourtool.errors import AdapterError
+from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.ids import new_id
 from yourtool.messages import ToolUseBlock, canonical_json
 from yourtool.providers.catalogue.prices import cost
@@ -56,8 +56,19 @@ async def spend_allowance(turn: Turn) -> str | None:
         return reached
     limits = turn.around.budget.limits
     turn.allowance = turn.requests + limits.max_requests_per_turn
-    turn.cost_allowance = turn.cost + limits.max_cost_per_turn_usd
+    turn.cost_allowance = turn.cost + _least_cost(turn) + limits.max_cost_per_turn_usd
     return None
+
+
+def demand_money(turn: Turn) -> None:
+    """Let another attempt of a request be made only if the run can pay for it.
+
+    Raises:
+        InvalidRequestError: it would cost too much; the request is given up.
+    """
+    if (reached := _cost_limit(turn)) is not None:
+        turn.around.budget.reached = reached
+        raise InvalidRequestError(reached)
 
 
 async def may_wait(turn: Turn, error: AdapterError) -> bool:
@@ -67,23 +78,62 @@ async def may_wait(turn: Turn, error: AdapterError) -> bool:
     return (await turn.around.confirm(question)).verdict is Verdict.ALLOW
 
 
+def unlimited(turn: Turn) -> str | None:
+    """Return a warning where a limit of cost cannot hold; None: it can, or there is none."""
+    if turn.around.budget.max_cost is None or turn.model.price is not None:
+        return None
+    return (
+        f"`--max-cost` does not limit `{turn.model.id}`, because its price is not known;"
+        " add it to `prices.toml`."
+    )
+
+
 def _hard_limit(turn: Turn) -> str | None:
     budget = turn.around.budget
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
-    if budget.max_cost is not None:
-        # The reply is not known yet, so the prompt alone counts, as if none of it were cached.
-        prompt = TokenUsage(input_tokens=turn.estimate(), output_tokens=0)
-        expected = budget.cost + (cost(prompt, turn.model.price) or Decimal(0))
-        if expected > budget.max_cost:
-            return f"The next request would exceed the cost limit of {budget.max_cost} USD."
-    return None
+    return _cost_limit(turn)
+
+
+def _cost_limit(turn: Turn) -> str | None:
+    budget = turn.around.budget
+    if budget.max_cost is None or budget.cost + (least := _least_cost(turn)) <= budget.max_cost:
+        return None
+    return (
+        f"The next request would cost at least {money(least)} USD, and this run has cost"
+        f" {money(budget.cost)} USD: that exceeds the cost limit of {budget.max_cost} USD, so it"
+        " was not sent. Raise `--max-cost`, choose a cheaper model, or start a new session."
+    )
 
 
 def _soft_limit(turn: Turn) -> str | None:
     limits = turn.around.budget.limits
     if turn.requests >= (turn.allowance or limits.max_requests_per_turn):
         return f"This turn has made {turn.requests} model requests."
-    if turn.cost >= (turn.cost_allowance or limits.max_cost_per_turn_usd):
-        return f"This turn has cost {turn.cost:.2f} USD."
+    limit = limits.max_cost_per_turn_usd
+    ceiling = turn.cost_allowance or limit
+    least = _least_cost(turn)
+    if turn.cost >= ceiling or turn.cost + least > ceiling:
+        return (
+            f"This turn has cost {money(turn.cost)} USD, and the next request costs at least"
+            f" {money(least)} USD; `limits.max_cost_per_turn_usd` is {limit}."
+        )
     return None
+
+
+def _least_cost(turn: Turn) -> Decimal:
+    """Return what the next request costs at least, in US dollars; 0 without a known price.
+
+    The reply is not known yet, so the prompt alone counts. What the last request to this model held
+    and said is taken to be read from the provider's cache, the rest is new.
+    """
+    prompt = turn.estimate()
+    last = turn.state.counted.get(turn.model.id)
+    cached = 0 if last is None else min(prompt, last.prompt_tokens + last.output_tokens)
+    usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
+    return cost(usage, turn.model.price) or Decimal(0)
+
+
+def money(amount: Decimal) -> str:
+    """Write US dollars; small amounts keep enough digits to be told from nothing."""
+    return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.6f}".rstrip("0")

@@ -8,13 +8,13 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from decimal import Decimal
 
 from msgspec.structs import replace
 
 from yourtool.agent.asking import leave_out_opaque, opaque_left_out, options_of, request_of
+from yourtool.agent.booking import Priced, book, price, price_failure, with_usage
 from yourtool.agent.dispatch import dispatch, refuse_all
-from yourtool.agent.limits import spend_allowance
+from yourtool.agent.limits import demand_money, spend_allowance, unlimited
 from yourtool.agent.turn import Turn
 from yourtool.agent.window import room_made
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
@@ -42,12 +42,9 @@ from yourtool.messages import (
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
-    Usage,
-    UsageExtra,
     now,
 )
 from yourtool.providers.base import Request
-from yourtool.providers.catalogue.prices import cost
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +73,9 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
                 reason="user_cancel",
                 partial_llm_calls=turn.requests,
                 partial_tool_calls=turn.tool_calls,
+                total_input_tokens=turn.input_tokens,
+                total_output_tokens=turn.output_tokens,
+                total_cost_usd=turn.cost,
             ),
             parent=turn.parent,
         )
@@ -144,7 +144,7 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
         async for event in _failed(turn, error, None, 0, 0):
             yield event
         return
-    for notice in turn.around.once(remark):
+    for notice in turn.around.once(remark, unlimited(turn)):
         yield notice
     started = time.monotonic()
     call = await turn.record(
@@ -170,6 +170,7 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
                 if isinstance(event, AttemptFailed):
                     failed_attempts += 1
                     yield await turn.record(_attempt(turn, event), parent=call.id)
+                    demand_money(turn)
                 elif isinstance(event, MessageComplete):
                     complete = event
     except AdapterError as error:
@@ -195,13 +196,14 @@ def _demand_valid(request: Request) -> None:
 
 
 async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event, None]:
-    usage, extra = _price(turn, reply)
+    priced = price(turn, reply.usage, reply.latency_ms, reply.receipt)
+    usage = priced.usage
     content = reply.final_content or (TextBlock(""),)
     calls = [block for block in content if isinstance(block, ToolUseBlock)]
     is_error = reply.stop_reason is StopReason.ERROR
     metadata = MessageMetadata(
         usage=usage,
-        usage_extra=extra,
+        usage_extra=priced.extra,
         status=MessageStatus.ERROR if is_error else MessageStatus.COMPLETE,
         stop_detail=reply.stop_detail,
         provider_raw=reply.provider_raw,
@@ -231,44 +233,18 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
         parent=turn.parent,
     )
     turn.parent = fact.id
-    turn.input_tokens += usage.prompt_tokens
-    turn.output_tokens += usage.output_tokens
-    turn.cost += usage.cost_usd
-    turn.around.budget.cost += usage.cost_usd
+    book(turn, usage)
     turn.input_errors = dict(reply.tool_input_errors)
     yield fact
     for said in turn.outcome(None):
         yield await turn.record(said, parent=fact.id)
 
 
-def _price(turn: Turn, reply: MessageComplete) -> tuple[Usage, UsageExtra | None]:
-    tokens = reply.usage
-    price = cost(tokens, turn.model.price)
-    extra = UsageExtra(
-        estimated=tokens.estimated,
-        unpriced=price is None,
-        reasoning_tokens=tokens.reasoning_tokens,
-        image_tokens=tokens.image_tokens,
-        audio_tokens=tokens.audio_tokens,
-        reported_cost_usd=tokens.reported_cost_usd,
-        receipt=reply.receipt,
-    )
-    usage = Usage(
-        input_tokens=tokens.input_tokens,
-        output_tokens=tokens.output_tokens,
-        cached_input_tokens=tokens.cached_input_tokens,
-        cache_creation_input_tokens=tokens.cache_creation_input_tokens,
-        cost_usd=Decimal(0) if price is None else price,
-        pricing_version=""
-        if price is None
-        else turn.model.price_as_of or turn.around.pricing_version,
-        latency_ms=reply.latency_ms,
-    )
-    return usage, None if extra == UsageExtra() else extra
-
-
 def _attempt(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
-    return LlmCallFailed(
+    priced = price_failure(turn, attempt)
+    if priced is not None:
+        book(turn, priced.usage)
+    fact = LlmCallFailed(
         model=turn.model.id,
         provider=turn.model.provider,
         error_class=attempt.error_class,
@@ -279,6 +255,7 @@ def _attempt(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
         retry_count=attempt.attempt,
         latency_ms=attempt.latency_ms,
     )
+    return with_usage(fact, priced)
 
 
 async def _failed(
@@ -297,29 +274,32 @@ async def _failed(
         http_status=error.status,
         code=error.code,
     )
-    fact = await turn.record(
-        LlmCallFailed(
-            model=turn.model.id,
-            provider=turn.model.provider,
-            error_class=error_class,
-            error_message_redacted=error.message,
-            error_code=error.code,
-            provider_status=error.status,
-            retryable=error.retryable,
-            retry_count=retry_count,
-            latency_ms=latency_ms,
-            message=None if partial is None else _partial(turn, partial, info),
-            cut_calls={} if partial is None else _cut_calls(partial),
-        ),
-        parent=turn.parent,
+    priced = price_failure(turn, error, partial)
+    failure = LlmCallFailed(
+        model=turn.model.id,
+        provider=turn.model.provider,
+        error_class=error_class,
+        error_message_redacted=error.message,
+        error_code=error.code,
+        provider_status=error.status,
+        retryable=error.retryable,
+        retry_count=retry_count,
+        latency_ms=latency_ms,
+        message=None if partial is None else _partial(turn, partial, info, priced),
+        cut_calls={} if partial is None else _cut_calls(partial),
     )
+    fact = await turn.record(with_usage(failure, priced), parent=turn.parent)
     turn.parent = fact.id
+    if priced is not None:
+        book(turn, priced.usage)
     yield fact
     for said in turn.outcome(error_class):
         yield await turn.record(said, parent=fact.id)
 
 
-def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | None:
+def _partial(
+    turn: Turn, reply: MessageComplete, error: ErrorInfo, priced: Priced | None
+) -> Message | None:
     """Return what had arrived, without its calls: nobody will ever answer those."""
     content = tuple(
         block
@@ -329,10 +309,9 @@ def _partial(turn: Turn, reply: MessageComplete, error: ErrorInfo) -> Message | 
     if not content:
         return None
     cancelled = reply.stop_reason is StopReason.CANCELLED
-    usage, extra = _price(turn, reply)
     metadata = MessageMetadata(
-        usage=usage,
-        usage_extra=extra,
+        usage=None if priced is None else priced.usage,
+        usage_extra=None if priced is None else priced.extra,
         status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
         error=None if cancelled else error,
     )

@@ -153,6 +153,7 @@ class State:
                 self._book(fact)
             case LlmCallFailed(message=message):
                 self.last_error, self.failed = fact, True
+                self._spend(fact)
                 self._add(message)
                 self.made_room = self._make_room(fact)
             case ShellRan(message=message):
@@ -208,14 +209,18 @@ class State:
 
     def _book(self, fact: LlmCallCompleted) -> None:
         self.last_error, self.failed = None, False
-        self.cost_usd += fact.cost_usd
-        extra = fact.message.metadata.usage_extra
-        self.unpriced = self.unpriced or bool(extra and extra.unpriced)
+        self._spend(fact)
+        extra = fact.usage_extra
         self.context_tokens = fact.prompt_tokens + fact.output_tokens
         if not (extra and extra.estimated):
             self.counted[fact.model] = fact
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
         self._add(fact.message)
+
+    def _spend(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
+        self.cost_usd += fact.cost_usd
+        extra = fact.usage_extra
+        self.unpriced = self.unpriced or bool(extra and extra.unpriced)
 
     def _add(self, message: Message | None) -> None:
         if message is None:

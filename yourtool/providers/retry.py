@@ -111,6 +111,9 @@ class Retrying:
                     yield ready
             except AdapterError as error:
                 latency = round((self._clock() - started) * 1000)
+                endings = [event for event in held if isinstance(event, MessageComplete)]
+                if endings and not delivered:
+                    error.usage = endings[-1].usage
                 delay = None if delivered else await self._delay(request, error, failures, waited)
                 if delay is None:
                     raise
@@ -176,6 +179,7 @@ def _attempt_failed(attempt: int, error: AdapterError, latency_ms: int) -> Attem
         status=error.status,
         latency_ms=latency_ms,
         code=error.code,
+        usage=error.usage if isinstance(error.usage, TokenUsage) else None,
     )
 
 

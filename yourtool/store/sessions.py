@@ -25,11 +25,13 @@ _CANDIDATES = 5
 _CALLS = """
     SELECT call.id, call.payload_json
     FROM events AS call
-    WHERE call.type = 'llm.call_completed'
+    WHERE call.type IN ('llm.call_completed', 'llm.call_failed')
+      AND json_extract(call.payload_json, '$.pricing_version') IS NOT NULL
       AND call.id > coalesce((SELECT copied_through FROM sessions WHERE id = call.session_id), '')
 """
-"""Model and usage of every request that was answered; a broken reply is not booked, nor is one
-that a fork or an import brought along: it was paid for in another session.
+"""Model and usage of every request and attempt that used something, broken replies included.
+
+What a fork or an import brought along does not count: it was paid for in another session.
 """
 
 _FIND = """
@@ -181,7 +183,7 @@ class Sessions:
 
 
 class _Used(Struct, frozen=True):
-    """The part of `llm.call_completed` that is counted."""
+    """The part of a request's fact that is counted."""
 
     model: str
     input_tokens: int = 0

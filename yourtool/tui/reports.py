@@ -3,15 +3,18 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import TypeAlias
 
 from msgspec import Struct
 from textual.binding import Binding
 
 from yourtool.agent.commands import COMMANDS
-from yourtool.events import AnyFact, LlmCallCompleted, TurnStarted
+from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, Place
 from yourtool.tui.widgets.transcript import Transcript
+
+Call: TypeAlias = LlmCallCompleted | LlmCallFailed
 
 
 class Section(Struct, frozen=True):
@@ -70,16 +73,16 @@ def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]
 
     What providers report of their own accord stands beside what was computed, never in its place.
     """
-    calls: list[LlmCallCompleted] = []
-    last_turn: list[LlmCallCompleted] = []
+    calls: list[Call] = []
+    last_turn: list[Call] = []
     for fact in facts:
         if isinstance(fact, TurnStarted):
             last_turn = []
-        elif isinstance(fact, LlmCallCompleted):
+        elif isinstance(fact, Call) and fact.pricing_version is not None:
             calls.append(fact)
             last_turn.append(fact)
-    by_model: dict[str, list[LlmCallCompleted]] = defaultdict(list)
-    by_role: dict[str, list[LlmCallCompleted]] = defaultdict(list)
+    by_model: dict[str, list[Call]] = defaultdict(list)
+    by_role: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         by_model[call.model].append(call)
         by_role[call.actor.value].append(call)
@@ -150,12 +153,12 @@ def tokens_words(tokens: int) -> str:
     return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
 
 
-def _spent(calls: Sequence[LlmCallCompleted]) -> str:
+def _spent(calls: Sequence[Call]) -> str:
     total = money(sum((call.cost_usd for call in calls), Decimal(0)))
     words = "request" if len(calls) == 1 else "requests"
     output = sum(call.output_tokens for call in calls)
     tokens = f"{sum(call.prompt_tokens for call in calls):,} in, {output:,} out"
-    extras = [extra for call in calls if (extra := call.message.metadata.usage_extra)]
+    extras = [extra for call in calls if (extra := call.usage_extra)]
     unpriced = sum(extra.unpriced for extra in extras)
     guessed = sum(extra.estimated for extra in extras)
     if unpriced and unpriced == len(calls):
@@ -165,12 +168,12 @@ def _spent(calls: Sequence[LlmCallCompleted]) -> str:
     return f"{total} for {len(calls)} {words}{note}; tokens {tokens}"
 
 
-def _reported(calls: Sequence[LlmCallCompleted]) -> tuple[tuple[str, str], ...]:
+def _reported(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:
     """Return what providers say that requests cost, where one says it."""
     amounts = [
         extra.reported_cost_usd
         for call in calls
-        if (extra := call.message.metadata.usage_extra) and extra.reported_cost_usd is not None
+        if (extra := call.usage_extra) and extra.reported_cost_usd is not None
     ]
     if not amounts:
         return ()

@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from yourtool.deltas import (
     MessageComplete,
     MessageStart,
@@ -25,7 +23,6 @@ from yourtool.deltas import (
 from yourtool.errors import AdapterError
 from yourtool.messages import StopReason, ToolInputError
 from yourtool.providers.base import Request
-from yourtool.providers.estimate import estimate_text, estimate_tokens
 from yourtool.providers.kept import scope_of
 from yourtool.providers.replies.blocks import (
     Growing,
@@ -36,6 +33,7 @@ from yourtool.providers.replies.blocks import (
     GrowingThinking,
 )
 from yourtool.providers.replies.receipt import receipt_of
+from yourtool.providers.replies.usage import final_usage
 from yourtool.text import encodable, storable, storable_json
 
 _log = logging.getLogger(__name__)
@@ -239,6 +237,7 @@ class Reply:
     def broken(self, error: AdapterError) -> Iterator[StreamEvent]:
         """End a reply that `error` cut; nothing at all if none of it was shown."""
         if not self._started:
+            error.usage = self._usage
             return
         yield from self._end("the reply broke off before this call was complete")
         errors = self._input_errors(cut=False)
@@ -342,7 +341,7 @@ class Reply:
             stop_reason=reason,
             stop_detail=None if detail is None else storable(detail),
             final_content=tuple(block.content() for block in self._blocks if block.index >= 0),
-            usage=self._final_usage(),
+            usage=self._final_usage(reason),
             latency_ms=round((self._clock() - self._began_at) * 1000),
             tool_input_errors=errors,
             provider_raw=provider_raw,
@@ -377,19 +376,12 @@ class Reply:
         about = {"about": storable_json(self.about)} if self.about else {}
         return {"scope": scope, "blocks": kept, "notes": notes, **about}
 
-    def _final_usage(self) -> TokenUsage:
-        """Return what was used; what was not told, or told as nothing, is estimated."""
-        told = self._usage
-        if told is not None and told.prompt_tokens:
-            return told
-        if told is None and not self._blocks and self.stop_reason is None:
+    def _final_usage(self, reason: StopReason) -> TokenUsage:
+        """Return what was used; a request that was stopped unanswered used nothing we know of."""
+        is_over = self.stop_reason is not None
+        is_cut = reason in (StopReason.CANCELLED, StopReason.ERROR) and not is_over
+        is_accepted = is_cut and bool(self.headers)
+        if self._usage is None and not self._blocks and not is_over and not is_accepted:
             return TokenUsage(input_tokens=0, output_tokens=0)
-        model = self._request.model.id
-        _log.warning("`%s` did not say how many tokens it used; they are estimated", model)
-        said = sum(estimate_text("".join(block.parts), model) for block in self._blocks)
-        return replace(
-            told or TokenUsage(input_tokens=0, output_tokens=0),
-            input_tokens=estimate_tokens(self._request.messages, self._request.tools, model),
-            output_tokens=(told and told.output_tokens) or max(1, round(said)),
-            estimated=True,
-        )
+        texts = ("".join(block.parts) for block in self._blocks)
+        return final_usage(self._request, self._usage, texts, is_cut=is_cut)

@@ -338,6 +338,7 @@ class Story:
 
     def _fail(self, event: LlmCallFailed) -> None:
         self._go_on()
+        self._summary.add_failure(event)
         cancelled = event.error_class == ErrorClass.CANCELLED
         if event.message is not None:
             self._content(event.message.content)

@@ -117,8 +117,17 @@ class TurnSummary:
 
     def add(self, event: LlmCallCompleted) -> None:
         """Count one request."""
-        self.model, self._last = event.model, event
-        if extra := event.message.metadata.usage_extra:
+        self._last = event
+        self._count(event)
+
+    def add_failure(self, event: LlmCallFailed) -> None:
+        """Count what a request used that failed or was stopped."""
+        if event.pricing_version is not None:
+            self._count(event)
+
+    def _count(self, event: LlmCallCompleted | LlmCallFailed) -> None:
+        self.model = event.model
+        if extra := event.usage_extra:
             self._unpriced |= extra.unpriced
             self._estimated |= extra.estimated
 
@@ -127,14 +136,14 @@ class TurnSummary:
         if isinstance(event, TurnCancelled):
             reason = {"user_cancel": "stopped by you", "timeout": "stopped: time is up"}
             words = reason.get(event.reason, "stopped: the program was closed")
-            return Footer([self.model, words] if self.model else [words])
+            used = self._used(event) if event.total_input_tokens else []
+            return Footer([*([self.model] if self.model else []), words, *used])
         if not self.model:
             return None
-        tokens = f"{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
         parts = [self.model]
         if reason := self._reason():
             parts.append(reason)
-        parts += [f"~{tokens}" if self._estimated else tokens, self._cost(event)]
+        parts += self._used(event)
         if event.wall_time_seconds >= 0.05:
             parts.append(_duration(event.wall_time_seconds))
         return Footer(parts, _STOPS.get(event.stop_reason, "") or self._oddity())
@@ -151,7 +160,11 @@ class TurnSummary:
             return "The model said nothing. `/retry` asks again."
         return ""
 
-    def _cost(self, event: TurnCompleted) -> str:
+    def _used(self, event: TurnCompleted | TurnCancelled) -> list[str]:
+        tokens = f"{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
+        return [f"~{tokens}" if self._estimated else tokens, self._cost(event)]
+
+    def _cost(self, event: TurnCompleted | TurnCancelled) -> str:
         if self._unpriced:
             known = f"{dollars(event.total_cost_usd)} + " if event.total_cost_usd else ""
             return f"{known}unpriced"
