@@ -177,6 +177,8 @@ class Scripted:
         except AdapterError as error:
             for event in reply.broken(error):
                 yield event
+            if not any(isinstance(step, Count) for step in line.steps):
+                error.usage = None  # only what the script counts was counted
             raise
         else:
             reply.stop_reason = _stop_reason(line)

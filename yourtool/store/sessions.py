@@ -26,12 +26,10 @@ _CALLS = """
     SELECT call.id, call.payload_json
     FROM events AS call
     WHERE call.type IN ('llm.call_completed', 'llm.call_failed')
-      AND json_extract(call.payload_json, '$.pricing_version') IS NOT NULL
       AND call.id > coalesce((SELECT copied_through FROM sessions WHERE id = call.session_id), '')
 """
-"""Model and usage of every request and attempt that used something, broken replies included.
-
-What a fork or an import brought along does not count: it was paid for in another session.
+"""Every request, and every attempt that failed. What a fork or an import brought along does not
+count: it was paid for in another session.
 """
 
 _FIND = """
@@ -206,6 +204,8 @@ def _report(connection: Connection, which: str, value: str | int) -> tuple[Model
         except UNREADABLE as error:
             _log.warning("not counted: event `%s`: %s", event_id, error)
             continue
+        if used.pricing_version is None:
+            continue  # a failure that used nothing
         model = used.model
         costs[model] = _plus(costs.get(model) or ModelCost(model=model), used)
     return tuple(sorted(costs.values(), key=lambda cost: -cost.cost_usd))
