@@ -7,12 +7,16 @@ from decimal import Decimal
 
 import pytest
 
-from tests.agent.harness import PRICE, Bench, Checked, play
+from tests.agent.harness import PRICE, Bench, Checked, User, play
+from tests.provider_server import ProviderServer
+from tests.provider_server import Reply as Answer
+from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.deltas import Notice, TextDelta, TokenUsage
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events import LlmCallCompleted, LlmCallFailed, TurnCancelled, TurnCompleted
 from yourtool.messages import StopReason
 from yourtool.outcome import Exit, Outcome
+from yourtool.paths import resolve_paths
 from yourtool.providers.base import Request
 from yourtool.providers.catalogue.prices import cost
 from yourtool.providers.replies.reply import Reply
@@ -289,3 +293,48 @@ async def test_an_attempt_that_the_run_cannot_pay_for_is_not_made(bench):
     assert outcome.result(session.id, session.budget.reached).exit_code == Exit.LIMIT
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()
+
+
+async def test_the_turn_of_a_dead_process_says_what_it_has_cost(bench):
+    class Dying(Wire):
+        async def stream(self, request):
+            if self.sent == 1:
+                raise RuntimeError("killed")
+            async for event in super().stream(request):
+                yield event
+
+    (bench.workspace / "a.txt").write_text("x")
+    session = await bench.session(Checked(retrying(Dying([CUT, ServerError("busy")]))))
+    with pytest.raises(RuntimeError):
+        await play(session.send("go"))
+    await session.close()
+    again = await bench.session(Checked(Wire()), resume=session.id)
+    ended = again.state.facts[-1]
+    assert isinstance(ended, TurnCancelled)
+    assert ended.total_cost_usd == again.state.cost_usd == cost(CUT, PRICE)
+    assert ended.total_input_tokens == 1_000
+    await again.close()
+
+
+@pytest.mark.parametrize("model", ["sonnet", "openai:gpt-5"])
+async def test_a_reply_that_is_stopped_over_http_is_booked(tmp_path, monkeypatch, model):
+    script = [Answer("many words " * 200, pause=0.02)] * 3
+    with ProviderServer(script) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        options = RunOptions(workspace=tmp_path, model=model)
+        runtime = await Runtime.open(resolve_paths(), options)
+        session = await runtime.new_session(User())
+        events = []
+        async for event in session.send("hello"):
+            events.append(event)
+            if isinstance(event, TextDelta):
+                session.cancel()
+        [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
+        assert failed.error_class == "cancelled"
+        assert failed.input_tokens > 0
+        assert failed.output_tokens > 0
+        assert failed.cost_usd > 0
+        assert await runtime.cost_today() == session.state.cost_usd == failed.cost_usd
+        await session.close()
+        await runtime.close()

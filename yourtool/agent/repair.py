@@ -1,6 +1,7 @@
 """Close what a dead process left open, so that the history is valid before anything is sent."""
 
 from collections.abc import AsyncGenerator
+from decimal import Decimal
 
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.state import State
@@ -8,6 +9,7 @@ from yourtool.errors import ToolFailure
 from yourtool.events import (
     AnyFact,
     LlmCallCompleted,
+    LlmCallFailed,
     LlmCallStarted,
     ToolCalled,
     ToolFailed,
@@ -70,11 +72,15 @@ async def close_open_turn(
         yield failed
     done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
     replies = [fact for fact in done if isinstance(fact, LlmCallCompleted)]
+    calls = [fact for fact in done if isinstance(fact, LlmCallCompleted | LlmCallFailed)]
     yield await record(
         TurnCancelled(
             reason="client_disconnect",
             partial_llm_calls=sum(isinstance(fact, LlmCallStarted) for fact in done),
             partial_tool_calls=sum(len(fact.message.tool_uses) for fact in replies),
+            total_input_tokens=sum(fact.prompt_tokens for fact in calls),
+            total_output_tokens=sum(fact.output_tokens for fact in calls),
+            total_cost_usd=sum((fact.cost_usd for fact in calls), Decimal(0)),
         ),
         parent=parent,
     )

@@ -40,7 +40,7 @@ _TOO_MUCH = frozenset(
 class State:
     """Changed by `apply` alone, but for what is pending, which no fact has until it holds."""
 
-    def __init__(self, *, keeps_facts: bool = True) -> None:
+    def __init__(self, *, keeps_facts: bool = True) -> None:  # noqa: PLR0915 - a line a field
         """`keeps_facts`: whether `facts` holds all, which takes most of a long session's memory."""
         self._keeps_facts = keeps_facts
         self.facts: list[AnyFact] = []

@@ -22,6 +22,7 @@ from html_to_markdown import ConversionOptions, convert
 from msgspec import Meta, Struct
 
 from yourtool.effects import Preview, SideEffects
+from yourtool.environment import is_secret
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
@@ -36,7 +37,6 @@ LONGEST_TARGET = 512
 
 _MOST_REDIRECTS = 5
 _SHORTEST_SECRET = 8
-_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
 _NOT_PUBLIC_V4 = tuple(
     map(
         IPv4Network,
@@ -101,11 +101,7 @@ def fetcher(
         if len(url.raw_path) > LONGEST_TARGET:
             return f"its path and query are longer than {LONGEST_TARGET} bytes"
         spelled = unquote(str(url))
-        held = (
-            value
-            for name, value in environ.items()
-            if any(word in name.upper() for word in _SECRET_NAMES)
-        )
+        held = (value for name, value in environ.items() if is_secret(name, value))
         if any(len(value) >= _SHORTEST_SECRET and value in spelled for value in held):
             return "it carries a secret of the environment"
         return None
