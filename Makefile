@@ -20,7 +20,8 @@ test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you 
 	$(PYTEST) -m recorded $(ARGS)
 
 soak: .venv/.dev  ## Run the long versions of tests; takes many minutes
-	$(PYTEST) -m soak $(ARGS)
+	$(PYTEST) -m '(soak or hypothesis) and not recorded' --hypothesis-profile soak \
+	    --timeout 1800 $(ARGS)
 
 static: .venv/.dev  ## Format, lint, import contracts, types
 	$(BIN)ruff format --check .

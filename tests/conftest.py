@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("soak", max_examples=1_000)
 _FOREIGN = (
     "ANTHROPIC_",
     "GEMINI_API_KEY",

@@ -40,6 +40,14 @@ from yourtool.messages import (
 few = settings(max_examples=25, deadline=None)
 """For properties of values that take a while to draw; no deadline, for machines differ."""
 
+
+def examples(number: int) -> int:
+    """Return how many examples a property test tries: `number`, and many times that in a soak."""
+    return number * settings.default.max_examples // _USUAL_EXAMPLES
+
+
+_USUAL_EXAMPLES = 100
+"""What Hypothesis tries where nothing else is set."""
 SESSION = "sess_00000000000000000000000001"
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

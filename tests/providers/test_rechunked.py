@@ -20,6 +20,7 @@ from tests.providers.exchanges import (
     sets,
 )
 from tests.providers.rules import CONTRADICTION, broken_rules
+from tests.strategies import examples
 from yourtool.errors import NetworkError
 from yourtool.messages import StopReason, TextBlock, ThinkingBlock, ToolUseBlock
 
@@ -171,7 +172,7 @@ def is_begun(events, whole):
 
 
 @pytest.mark.parametrize("names", sets())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 async def test_random_cuts_of_any_recorded_body_give_the_same_events(names, data):
     name = data.draw(st.sampled_from(names))
@@ -185,7 +186,7 @@ async def test_random_cuts_of_any_recorded_body_give_the_same_events(names, data
 
 
 @pytest.mark.parametrize("names", sets())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 async def test_damaged_bytes_give_a_valid_stream_or_an_error_of_ours(names, data):
     name = data.draw(st.sampled_from(names))

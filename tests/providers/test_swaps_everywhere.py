@@ -31,7 +31,7 @@ from tests.providers.rough import (
     marks,
     wire_ids,
 )
-from tests.strategies import Writer, histories
+from tests.strategies import Writer, examples, histories
 from yourtool.events import LlmCallCompleted
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock
@@ -278,7 +278,7 @@ def _plainer(draw, station):
     return replace(station, model=replace(station.model, capabilities=AdapterCapabilities()))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(history=histories(max_turns=2), seed=st.integers(0, 2**32))
 def test_any_drawn_history_makes_a_valid_request_for_every_dialect_r_swp_02(history, seed):
     for station in STATIONS.values():

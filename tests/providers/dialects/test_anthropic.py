@@ -23,7 +23,7 @@ from tests.providers.exchanges import (
 from tests.providers.histories import as_message, full, image, reply_metadata
 from tests.providers.rules import broken_rules
 from tests.providers.speakers import sse
-from tests.strategies import SESSION, Writer, histories
+from tests.strategies import SESSION, Writer, examples, histories
 from yourtool.messages import (
     MessageMetadata,
     RedactedThinkingBlock,
@@ -90,7 +90,7 @@ def test_equal_requests_have_equal_bytes():
     assert one == two
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
 def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)

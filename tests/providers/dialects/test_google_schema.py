@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.strategies import json_values
+from tests.strategies import examples, json_values
 from tests.validator.validate import errors, validate
 from yourtool.providers.dialects.google_schema import google_schema
 from yourtool.tools.builtin import default_toolbox
@@ -106,7 +106,7 @@ _SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(_SCHEMAS, _SCHEMAS)
 def test_anything_at_all_becomes_a_schema_that_google_takes_r_swp_02(schema, definition):
     whole = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}

@@ -19,7 +19,7 @@ from tests.providers.exchanges import (
     request,
 )
 from tests.providers.histories import as_message, full, image, reply_metadata
-from tests.strategies import Writer, histories
+from tests.strategies import Writer, examples, histories
 from tests.validator.validate import validate
 from yourtool.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from yourtool.errors import NetworkError
@@ -84,7 +84,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01():
     assert body + b"\n" == path.read_bytes()
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
 def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
     logging.disable(logging.WARNING)

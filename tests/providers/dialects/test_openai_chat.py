@@ -21,7 +21,7 @@ from tests.providers.exchanges import (
 )
 from tests.providers.histories import as_message, full, image, reply_metadata
 from tests.providers.rules import broken_rules
-from tests.strategies import Writer, histories
+from tests.strategies import Writer, examples, histories
 from yourtool.errors import ConfigError
 from yourtool.messages import (
     MessageMetadata,
@@ -81,7 +81,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, 
     check_golden(golden, posted.body)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
 def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)

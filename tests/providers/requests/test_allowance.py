@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG
 from tests.providers.journeys import STATIONS
-from tests.strategies import Writer
+from tests.strategies import Writer, examples
 from yourtool.blobs import keep
 from yourtool.messages import (
     AudioBlock,
@@ -246,20 +246,9 @@ TURNS = st.lists(
 """Size and side of the pictures in each turn."""
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(TURNS)
 def test_what_is_left_out_stays_so_and_leaves_what_is_taken(files, turns):
-    check_that_left_out_stays_left_out(files, turns)
-
-
-@pytest.mark.soak
-@settings(max_examples=500, deadline=None)
-@given(TURNS)
-def test_what_is_left_out_of_many_conversations_stays_so(files, turns):
-    check_that_left_out_stays_left_out(files, turns)
-
-
-def check_that_left_out_stays_left_out(files, turns):
     target = takes(max_images=6, many_images=4)
     said = [
         [ImageBlock(ImageSource("file_ref", f"{size}.png"), "image/png", (side, 1))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.providers.exchanges import READ, model, problems, request
 from tests.providers.histories import full, reply_metadata
-from tests.strategies import Writer, any_messages, histories
+from tests.strategies import Writer, any_messages, examples, histories
 from yourtool.invariants import validate_session
 from yourtool.messages import (
     MessageMetadata,
@@ -25,7 +25,9 @@ from yourtool.providers.requests.hygiene import view
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
 GPT = model("openai", "gpt-4o")
-QUIET = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
+QUIET = settings(
+    suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(15)
+)
 
 
 def ask(writer, text="?"):
