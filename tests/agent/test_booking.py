@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from msgspec.structs import replace
 
 from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
@@ -14,6 +15,7 @@ from yourtool.agent.runtime import RunOptions, Runtime
 from yourtool.deltas import Notice, TextDelta, TokenUsage
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events import LlmCallCompleted, LlmCallFailed, TurnCancelled, TurnCompleted
+from yourtool.ids import new_id
 from yourtool.messages import StopReason
 from yourtool.outcome import Exit, Outcome
 from yourtool.paths import resolve_paths
@@ -338,3 +340,19 @@ async def test_a_reply_that_is_stopped_over_http_is_booked(tmp_path, monkeypatch
         assert await runtime.cost_today() == session.state.cost_usd == failed.cost_usd
         await session.close()
         await runtime.close()
+
+
+async def test_a_failure_stored_without_a_usage_counts_as_nothing_everywhere(bench):
+    """Facts of before are never edited, and what they did not count is not counted on resume."""
+    session = await bench.session(Checked(Wire([CUT, "half", NetworkError("gone")])))
+    events, _ = await sent(session, "go")
+    [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
+    old = replace(failed, id=new_id(), message=None, pricing_version=None, cost_usd=Decimal(0))
+    stored = await session._record(old)
+    assert stored.pricing_version is None
+    await session.close()
+    again = await bench.session(Checked(Wire()), resume=session.id)
+    assert again.state.cost_usd == failed.cost_usd
+    [report] = await bench.sessions.cost_report(session.id)
+    assert (report.calls, report.cost_usd) == (1, failed.cost_usd)
+    await again.close()
