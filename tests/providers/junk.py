@@ -24,6 +24,8 @@ JUNK: dict[str, Any] = {
 """What stands in a place where something else is expected."""
 
 Path = tuple[str | int, ...]
+_ECHOED = ("format", "parameters", "tools")
+"""Fields that repeat the schemas of the request; junk stands in their place, not within them."""
 
 
 class Recording(NamedTuple):
@@ -82,12 +84,13 @@ def places(recordings: Iterable[Recording]) -> list[Place]:
     return list(found.values())
 
 
-def _frames(body: str) -> list[_Frame]:
+@functools.lru_cache(maxsize=8)
+def _frames(body: str) -> tuple[_Frame, ...]:
     """Return the lines of a stream, or one document; what is not JSON is kept as it is."""
     try:
-        return [_Frame(body, json.loads(body), is_json=True)]
+        return (_Frame(body, json.loads(body), is_json=True),)
     except ValueError:
-        return list(map(_frame, body.splitlines(keepends=True)))
+        return tuple(map(_frame, body.splitlines(keepends=True)))
 
 
 def _frame(line: str) -> _Frame:
@@ -113,6 +116,8 @@ def _kind(value: Any) -> Any:
 
 def _paths(value: Any, at: Path = ()) -> Iterator[Path]:
     yield at
+    if at and at[-1] in _ECHOED:
+        return
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _paths(inner, (*at, name))

@@ -6,6 +6,7 @@ import pytest
 
 from tests.providers.exchanges import (
     OURS,
+    OWN,
     Playback,
     complete,
     events_of,
@@ -174,9 +175,10 @@ def sent_back(dialect, whole, asked):
     return problems
 
 
+@pytest.mark.timeout(600)  # the recorded set is large
 @pytest.mark.parametrize("names", sets())
 @pytest.mark.parametrize("dialect", ["messages", "chat", "responses", "generateContent", "ollama"])
 async def test_junk_in_any_place_of_a_reply_is_read_or_a_typed_error(dialect, names, faults):
     mine = [each for each in recordings(names) if each.dialect == dialect]
-    assert mine
+    assert mine or names is not OWN
     assert [each for place in places(mine) for each in await problems_of(place, faults)] == []
