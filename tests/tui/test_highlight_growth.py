@@ -1,0 +1,56 @@
+"""No line of code, however hostile, keeps a lexer busy for long or makes it fail."""
+
+import random
+
+import pytest
+
+from tests.growth import cpu_seconds
+from yourtool.tui.highlight import LANGUAGES, highlighter_of
+
+SIGNS = r"""
+    ( [ { < > ) ] } " ' ` \ / /* */ // # % $ $( ${ @ ! & | ; : , . = - + * ~ ^ ? a A 0 1. a( a[ a=
+    <a </ <!-- "\ '\ {% {{ a: a:: 0x 1e _ -a a- 日 $a r' f'{ <? <% =a a" a' [a] () [] {} \\ .. a;
+"""
+PIECES = [*SIGNS.split(), " ", "\t", "a ", '" "', "a b", "<a b=", "\x01"]
+LONGEST = 999
+COMMON = ["python", "javascript", "bash", "html", "yaml", "markdown", "cpp", "sql", "rust", "make"]
+
+
+def highlighted(language: str, text: str) -> float:
+    """Return the CPU time of a line; its colours must leave its text as it is."""
+    highlighter = highlighter_of(language)
+    assert highlighter is not None, language
+    spans = []
+    seconds = cpu_seconds(lambda: spans.extend(highlighter.line(text)))
+    assert "".join(part for part, _ in spans) == text
+    return seconds
+
+
+def mixtures(seed: str, number: int) -> list[str]:
+    chance = random.Random(seed)
+    parts = [chance.sample(PIECES, chance.randint(2, 4)) for _ in range(number)]
+    return [("".join(some) * LONGEST)[:LONGEST] for some in parts]
+
+
+@pytest.mark.parametrize("language", COMMON)
+def test_a_hostile_line_of_a_common_language_is_highlighted_at_once(language):
+    for text in mixtures(language, 8):
+        assert highlighted(language, text) < 0.25
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_any_hostile_line_is_highlighted_at_once(language):
+    for text in [(piece * LONGEST)[:LONGEST] for piece in PIECES] + mixtures(language, 100):
+        assert highlighted(language, text) < 0.25
+
+
+@pytest.mark.parametrize(
+    ("language", "line"), [("easytrieve", "\t" * 999), ("mcschema", "<!--" * 240)]
+)
+def test_lexers_that_never_end_are_not_used(language, line):
+    assert highlighter_of(language) is None
+
+
+def test_a_lexer_that_fails_is_replaced_by_one_that_does_not():
+    assert highlighted("postgresql", "select $a") < 0.25
