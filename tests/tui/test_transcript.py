@@ -193,7 +193,7 @@ async def test_r_tui_08_scrolling_back_moves_one_row_at_a_time_and_forgets_what_
             before = after
         while transcript.scroll_y > 0:
             transcript.scroll_page_up(animate=False)
-        await pilot.pause()
+            await pilot.pause()
         assert "prompt 0" in stage.shown()
         assert sum(bool(item.rows) for item in transcript._items) <= 900
 
@@ -647,3 +647,16 @@ async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent_r_tui_18(sess
         assert view.silent is None
         monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
         assert view.silent == 0
+
+
+async def test_a_long_stored_reply_is_laid_out_in_parts_and_ends_complete(session):
+    stage = Stage()
+    words = "word **bold** and `code`\n\n"
+    async with stage.run_test(size=(80, 24)) as pilot:
+        stage.transcript.replay([*session.turn(reply=words * 6_000)])
+        reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
+        assert 0 < len(reply.rows) < 2_000
+        while reply.behind:
+            await pilot.pause()
+        assert len(reply.rows) == 11_999
+        assert stage.transcript.scroll_y == stage.transcript.max_scroll_y

@@ -16,7 +16,9 @@ from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.markdown.stream import MarkdownStream, markdown
 
 SLICE = 4000
-"""Characters that are laid out at once; more have to wait for the next turn of the loop."""
+"""Characters of a growing reply that are laid out at once; more wait for the loop's next turn."""
+WHOLE = 8_000
+"""The same of a complete one."""
 
 
 class Item(ABC):
@@ -170,7 +172,8 @@ class Reply(Item):
     def lay_out(self, width: int) -> int:
         """Lay out what has arrived since; settled rows are not touched.
 
-        At most `SLICE` characters a call while the text is arriving: `behind` tells of the rest.
+        At most `SLICE` characters a call while the text is arriving, and `WHOLE` afterwards:
+        `behind` tells whether there is more.
         """
         if self.raw:
             return self._lay_out_raw(width)
@@ -179,15 +182,16 @@ class Reply(Item):
             self._width = width
         stream, text = self._stream, self.source
         kept = len(stream.settled)
-        end = len(text) if self._finished else min(len(text), self._fed + SLICE)
+        end = min(len(text), self._fed + (WHOLE if self._finished else SLICE))
         if self._fed < end:
             stream.feed(text[self._fed : end])
             self._fed = end
-        if self._finished:
+        complete = self._finished and end == len(text)
+        if complete:
             stream.finish()
         before = self._rows[kept:]
         after = stream.settled[kept:] + stream.tail
-        if self._note and self._finished:
+        if self._note and complete:
             after.append(Line(((self._note, "muted"),)))
         self._rows[kept:] = after
         return kept + _first_difference(before, after)

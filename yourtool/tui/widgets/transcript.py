@@ -21,7 +21,7 @@ from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.items import Failure, Item, Reply, Thinking
 from yourtool.tui.widgets.story import Story
-from yourtool.tui.widgets.view import ItemView
+from yourtool.tui.widgets.view import PAUSE, ItemView
 
 FLUSHES = 12
 """Updates of the screen per second while something arrives."""
@@ -231,8 +231,7 @@ class Transcript(ItemView):
             self._flushed_at = now
             self._paint_changes()
         if behind:
-            self._flush_comes = True
-            self.call_later(self._flush)
+            self._flush_timer = self.set_timer(PAUSE, self._flush)
 
     def _paint_changes(self) -> None:
         first, last = self._changed

@@ -5,6 +5,7 @@ below them stays where it is. Painted rows survive scrolling.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -20,6 +21,8 @@ from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Item, Reply
 from yourtool.tui.widgets.painting import GUTTER, Painter
 
+PAUSE = 0.005
+"""Seconds between two parts of long work; callbacks of the toolkit's own queue run in one go."""
 _SLACK = 3
 """Blank rows kept in reserve below a reply that grows, so that not every row moves the text."""
 _KEEP = 400
@@ -96,8 +99,14 @@ class ItemView(ScrollView, can_focus=True):
             self._heights[index] = gap + item.estimate(self._room)
             return 0
         changed = item.lay_out(self._room)
-        self._heights[index] = gap + len(item.rows)
+        self._heights[index] = gap + self._height(item)
         return gap + changed
+
+    def _height(self, item: Item) -> int:
+        """Return the rows of an item; a guess, where the end of a complete one is not laid out."""
+        if isinstance(item, Reply) and item.behind and not item.streaming:
+            return max(len(item.rows), item.estimate(self._room))
+        return len(item.rows)
 
     def _settle(self) -> None:
         """Lay out whatever is in view, without moving it, and set the scrollable height."""
@@ -134,8 +143,19 @@ class ItemView(ScrollView, can_focus=True):
         item = self._items[index]
         if item.laid_out != self._room:
             item.lay_out(self._room)
-            self._heights[index] = self._gap(index) + len(item.rows)
+            self._heights[index] = self._gap(index) + self._height(item)
+            if isinstance(item, Reply) and item.behind and not item.streaming:
+                self.set_timer(PAUSE, partial(self._catch_up, item))
         self._seen.add(index)
+
+    def _catch_up(self, reply: Reply) -> None:
+        """Lay out more of a long reply that has come into view."""
+        if not reply.behind or (index := self._index.get(reply)) is None:
+            return
+        self._measure(index, reply)
+        self._settle()
+        self._repaint()
+        self.set_timer(PAUSE, partial(self._catch_up, reply))
 
     def _reserve(self, total: int) -> None:
         """Set the scrollable height, which moves in steps while the end is followed."""
@@ -296,6 +316,9 @@ class ItemView(ScrollView, can_focus=True):
         for y in range(max(0, first), min(last, self._heights.total - 1) + 1):
             self._see(self._heights.at(y))
             item, at, line = self._row(y)
+            while isinstance(item, Reply) and item.behind and not item.streaming:
+                item.lay_out(self._room)
+                item, at, line = self._row(y)
             if item is None or (span := selection.get_span(y)) is None:
                 continue
             start, end = max(0, span[0] - GUTTER), span[1] - GUTTER if span[1] >= 0 else -1

@@ -1,0 +1,211 @@
+"""Finds out when an event loop was blocked: every loop of the tests is one of `WatchedPolicy`.
+
+A loop is blocked from the moment its selector returns until it asks the selector again. Only what
+the program itself is to blame for counts, however busy the machine is:
+
+- the CPU time of the loop's thread;
+- where every look at the thread found it asleep in a system call, such as `nanosleep` or `read`,
+  all the time, without what it waited for a processor;
+- otherwise, all the time without what any thread waited for a processor: a thread that holds the
+  interpreter lock without one keeps the loop waiting.
+
+The waits are those in `schedstat` (https://docs.kernel.org/scheduler/sched-stats.html); where the
+system has none, only CPU time counts. Full garbage collections are taken off: what they take is a
+matter of all the tests that ran before, and the program has its own way with them.
+"""
+
+import asyncio
+import gc
+import platform
+import selectors
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+LIMIT = 0.25
+"""Seconds that a loop may be blocked at a time."""
+_INTERVAL = 0.05
+_TASKS = Path("/proc/self/task")
+_LOCKS = {"x86_64": b"202", "aarch64": b"98"}.get(platform.machine(), b"")
+"""The system call `futex`, in which threads wait for the interpreter lock."""
+
+
+class LoopBlockedError(AssertionError):
+    """The event loop was blocked for too long."""
+
+
+class _Selector(selectors.DefaultSelector):
+    """Notes when the loop that it belongs to is busy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.thread = self.tid = 0
+        self.since: float | None = None
+        """When the loop became busy; None: it is not."""
+        self.cpu = self.wait = 0.0
+        self.collected = 0.0
+        self.waits: dict[int, float] = {}
+        self.looks = self.asleep = 0
+        """How often the thread was looked at, and found in a system call."""
+        self.stack = ""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.end()
+        try:
+            return super().select(timeout)
+        finally:
+            self.begin()
+
+    def close(self) -> None:
+        watchdog.selectors.discard(self)
+        super().close()
+
+    def begin(self) -> None:
+        """The loop has something to do."""
+        if not self.thread:
+            self.thread, self.tid = threading.get_ident(), threading.get_native_id()
+        self.looks = self.asleep = 0
+        self.stack = ""
+        self.waits, self.collected = watchdog.waits, watchdog.collected
+        self.wait, self.cpu = _wait_of(self.tid), time.thread_time()
+        self.since = time.monotonic()
+        watchdog.look_at(self)
+
+    def end(self) -> None:
+        """The loop has done it."""
+        since, self.since = self.since, None  # from here on nobody looks
+        if since is not None and (seconds := time.monotonic() - since) > LIMIT:
+            watchdog.judge(self, seconds)
+
+
+class _Watchdog:
+    """Looks at the threads of busy loops, and collects what was blocked for too long."""
+
+    def __init__(self) -> None:
+        self.selectors: set[_Selector] = set()
+        self.waits: dict[int, float] = {}
+        """By thread: how long it had waited for a processor when last looked at."""
+        self.collected = 0.0
+        """Seconds that full garbage collections took."""
+        self._collecting = 0.0
+        self._blocked: list[str] = []
+        self._lock = threading.Lock()
+        self._sampler: threading.Thread | None = None
+
+    def look_at(self, selector: _Selector) -> None:
+        """Look at a loop while it is busy."""
+        self.selectors.add(selector)
+        if self._sampler is None:
+            self._sampler = threading.Thread(target=self._sample, name="watchdog", daemon=True)
+            self._sampler.start()
+            gc.callbacks.append(self._time_collection)
+
+    def judge(self, selector: _Selector, seconds: float) -> None:
+        """Note a loop, in its own thread, if it was blocked for too long."""
+        seconds -= self.collected - selector.collected
+        blocked = time.thread_time() - selector.cpu - (self.collected - selector.collected)
+        if selector.stack and (_TASKS / str(selector.tid) / "schedstat").exists():
+            waited = _wait_of(selector.tid) - selector.wait
+            if selector.asleep < selector.looks:
+                waits = _waits(without=selector.tid).items()
+                waited += sum(max(0.0, now - selector.waits.get(tid, 0.0)) for tid, now in waits)
+            blocked = max(blocked, seconds - waited)
+        if blocked > LIMIT:
+            where = selector.stack or "(in one call that never released the interpreter lock)\n"
+            with self._lock:
+                self._blocked.append(f"blocked for {blocked * 1000:.0f} ms, in\n{where}")
+
+    def take(self) -> list[str]:
+        """Return what was noted since the last call."""
+        with self._lock:
+            blocked, self._blocked = self._blocked, []
+        return blocked
+
+    def _time_collection(self, phase: str, info: dict[str, int]) -> None:
+        if info["generation"] == 2:
+            if phase == "start":
+                self._collecting = time.thread_time()
+            else:
+                self.collected += time.thread_time() - self._collecting
+
+    def _sample(self) -> None:
+        while True:
+            time.sleep(_INTERVAL)
+            self.waits = _waits()
+            for selector in tuple(self.selectors):
+                if (since := selector.since) is None:
+                    continue
+                asleep = _is_in_a_call(selector.tid)
+                frame = sys._current_frames().get(selector.thread)
+                if frame is not None and selector.since == since:
+                    selector.looks += 1
+                    selector.asleep += asleep
+                    if time.monotonic() - since > LIMIT / 2 or not selector.stack:
+                        selector.stack = _stack_of(frame)
+
+
+def _wait_of(tid: int) -> float:
+    """Return for how many seconds a thread has been ready without a processor."""
+    with suppress(OSError, IndexError, ValueError):
+        return int((_TASKS / str(tid) / "schedstat").read_bytes().split()[1]) / 1e9
+    return 0.0
+
+
+def _waits(without: int = 0) -> dict[int, float]:
+    try:
+        threads = [int(path.name) for path in _TASKS.iterdir()]
+    except OSError:
+        return {}
+    return {tid: _wait_of(tid) for tid in threads if tid != without}
+
+
+def _is_in_a_call(tid: int) -> bool:
+    """Whether a thread sleeps, and not for a lock."""
+    with suppress(OSError):
+        call = (_TASKS / str(tid) / "syscall").read_bytes().split(maxsplit=1)[0]
+        return call not in (b"running", b"-1", _LOCKS)
+    return False
+
+
+def _stack_of(frame: FrameType) -> str:
+    """Return the stack below the loop's own code."""
+    frames = traceback.extract_stack(frame)
+    own = [at for at, one in enumerate(frames) if one.name == "_run_once"]
+    return "".join(traceback.format_list(frames[own[-1] + 1 if own else 0 :]))
+
+
+watchdog = _Watchdog()
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._watched = _Selector()
+        super().__init__(self._watched)
+
+    def run_forever(self) -> None:
+        self._watched.begin()
+        try:
+            super().run_forever()
+        finally:
+            self._watched.end()
+
+
+class WatchedPolicy(asyncio.DefaultEventLoopPolicy):
+    """Makes loops that are watched."""
+
+    def _loop_factory(self) -> asyncio.AbstractEventLoop:
+        return _Loop()
+
+
+def fail_if_blocked() -> None:
+    """Raise if a loop was blocked since the last call.
+
+    Raises:
+        LoopBlockedError: with the stack of what blocked it.
+    """
+    if blocked := watchdog.take():
+        raise LoopBlockedError(f"The event loop was {'; and '.join(blocked)}")
