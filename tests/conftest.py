@@ -1,15 +1,18 @@
 """Every test has a home of its own, no keys, and no way to the network."""
 
+import asyncio
 import ipaddress
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 
 settings.register_profile("soak", max_examples=1_000)
 _FOREIGN = (
@@ -51,6 +54,17 @@ def _is_local(host: Any) -> bool:
 
 
 sys.addaudithook(_stay_here)
+asyncio.set_event_loop_policy(WatchedPolicy())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Let a test fail in which an event loop is blocked, unless it is marked `blocks_loop`."""
+    yield
+    if item.get_closest_marker("blocks_loop"):
+        watchdog.take()
+    else:
+        fail_if_blocked()
 
 
 @pytest.fixture(autouse=True)

@@ -51,6 +51,7 @@ def measured(home: Path, workspace: Path, *arguments: str) -> tuple[float, int]:
 
 
 @pytest.mark.soak
+@pytest.mark.blocks_loop("the test waits for processes that it starts")
 @pytest.mark.timeout(900)
 async def test_a_prompt_in_a_session_of_100_000_messages_is_linear_and_small(tmp_path):
     script = tmp_path / "script.json"

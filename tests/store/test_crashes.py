@@ -30,6 +30,7 @@ from yourtool.store.log import Log
 from yourtool.store.sessions import Sessions
 from yourtool.store.words import stored_words
 
+pytestmark = pytest.mark.blocks_loop("the tests wait for processes that they start and kill")
 ROOT = Path(__file__).parents[2]
 
 

@@ -94,6 +94,7 @@ async def test_a_session_is_found_by_the_beginning_of_its_id(log, sessions):
             await sessions.find(nothing)
 
 
+@pytest.mark.blocks_loop("ten thousand facts are made in one go")
 async def test_r_per_05_ten_thousand_random_costs_sum_to_the_last_digit(log, sessions):
     story, chance = Story(), random.Random(7)
     costs = [Decimal(chance.randrange(10**12)).scaleb(-12) for _ in range(10_000)]
