@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.regexes import attacks, overlaps, parse
+from yourtool.tools.wildcards import parse_wildcard
 from yourtool.tui.completer import subsequence
 
 ROOT = Path(__file__).parents[1]
@@ -19,16 +20,19 @@ SOURCES = {
 }
 COMPILE = "compile"
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/**/b*/c", "?[!x]*"))
 BUILT = {
+    "yourtool/tools/matcher.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
+    "yourtool/tools/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
     "yourtool/tools/edit.py: pattern": [r"a\r?\nb"],
     "yourtool/tools/edit.py: f'(?={pattern})'": [r"(?=a\r?\nb)"],
     "yourtool/tui/completer.py: subsequence(wanted)": [subsequence("aab")],
 }
 """Patterns that are made at run time, by their place, with examples."""
+ONLY_MATCHED = {"yourtool/tools/wildcards.py: source"}
 FOREIGN = {
-    "yourtool/tools/matcher.py: head[1:].decode('utf-8', 'surrogatepass')",  # a killable process
-    "yourtool/tools/search.py: args.pattern",
+    "yourtool/tools/matcher.py: text",  # in a process that can be killed
     "yourtool/tools/schema.py: value",  # a schema that the user gave
     "yourtool/tools/schema.py: pattern",
 }
@@ -63,7 +67,8 @@ def found_patterns():
             place = f"{path.as_posix()}: {ast.unparse(node.args[0])}"
             flags = flags_of(node, vars(module))
             methods = used(names.get(id(node))) if node.func.attr == COMPILE else (node.func.attr,)
-            if place in FOREIGN or "tui/markdown" in place:
+            methods = ("match",) if place in ONLY_MATCHED else methods
+            if place in FOREIGN:
                 continue
             for pattern in BUILT.get(place) or [value_of(node.args[0], vars(module))]:
                 yield Found(f"{path.as_posix()}:{node.lineno}", pattern, flags, methods)

@@ -21,10 +21,10 @@ def make_repository(path: Path) -> None:
 def foreign_sources(tmp_path_factory):
     """The sources of an installed package."""
     folder = tmp_path_factory.mktemp("sources")
-    spec = find_spec("pathspec")
+    spec = find_spec("iniconfig")
     assert spec is not None and spec.origin is not None
-    shutil.copytree(Path(spec.origin).parent, folder / "project" / "pathspec")
-    (folder / "project" / "README.md").write_text("# pathspec\n\nMatches paths.\n")
+    shutil.copytree(Path(spec.origin).parent, folder / "project" / "iniconfig")
+    (folder / "project" / "README.md").write_text("# iniconfig\n\nReads settings.\n")
     return folder / "project"
 
 

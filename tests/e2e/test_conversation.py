@@ -48,7 +48,7 @@ def run_of_tests(project: Path) -> str:
         return f"{pytest_run} tests/test_ids.py"
     if (project / "src").is_dir():
         return f"PYTHONPATH=src {pytest_run} tests/test_itsdangerous/test_encoding.py"
-    (project / "test_here.py").write_text("def test_it():\n    import pathspec\n")
+    (project / "test_here.py").write_text("def test_it():\n    import iniconfig\n")
     return f"{pytest_run} test_here.py"
 
 

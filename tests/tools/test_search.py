@@ -8,7 +8,10 @@ import pytest
 from tests.tools.contexts import answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.tools import search as searching
-from yourtool.tools.search import Matching, glob, grep, search
+from yourtool.tools.matching import Matching, Pattern
+from yourtool.tools.ripgrep import Start
+from yourtool.tools.search import glob, grep, search
+from yourtool.tools.tree import Folder
 
 CATASTROPHE = {"pattern": "(a+)+$"}
 
@@ -129,7 +132,12 @@ async def test_a_pattern_is_never_an_option(context, root):
     assert "file:1: --version" in await answer(grep, context, pattern="--version")
 
 
-async def test_r_tool_11_a_catastrophic_pattern_is_stopped_in_time(context, root):
+@pytest.fixture
+def without_ripgrep(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+
+
+async def test_r_tool_11_a_catastrophic_pattern_is_stopped_in_time(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     args = grep.parse(CATASTROPHE)
     with pytest.raises(ToolError, match=r"stopped after 0\.2 s, in `file`") as caught:
@@ -138,7 +146,9 @@ async def test_r_tool_11_a_catastrophic_pattern_is_stopped_in_time(context, root
     assert not context.cancelled.is_set()
 
 
-async def test_r_tool_11_a_catastrophic_pattern_is_cancelled_within_a_moment(context, root):
+async def test_r_tool_11_a_catastrophic_pattern_is_cancelled_within_a_moment(
+    context, root, without_ripgrep
+):
     plant(root, file="a" * 50 + "!")
     task = asyncio.ensure_future(answer(grep, context, **CATASTROPHE))
     await asyncio.sleep(0.05)
@@ -153,7 +163,7 @@ async def test_r_tool_11_a_walk_stops_when_it_is_cancelled(context, root):
     assert "No file matches" in await answer(glob, context, pattern="*")
 
 
-async def test_r_tool_12_the_loop_goes_on_while_a_search_runs(context, root):
+async def test_r_tool_12_the_loop_goes_on_while_a_search_runs(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     task = asyncio.ensure_future(search(grep.parse(CATASTROPHE), context, seconds=0.3))
     turns = 0
@@ -177,13 +187,70 @@ def test_r_tool_11_a_repository_cannot_make_a_search_run_a_program(contexts, roo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_r_crd_02_the_process_that_matches_knows_no_key(monkeypatch):
+def test_r_crd_02_the_process_that_matches_knows_no_key(monkeypatch, context, root):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
-    matching = Matching("x", ignore_case=False)
-    matching.start()
-    try:
-        assert matching.matches(b"a\nx\n") == [(2, "x")]
-        environment = Path(f"/proc/{matching._process.pid}/environ").read_bytes()
-    finally:
-        matching.close()
+    (root / "file").write_text("a\nx\n")
+    with context.workspace.directory(".") as start:
+        matching = Matching(Pattern("x", ignore_case=False, limit=5, largest=100), Start(start))
+        matching.open()
+        try:
+            assert matching.search([Folder("", ["file"])]).found == [(0, 1, [(2, "x")])]
+            [process] = matching.processes._running
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+        finally:
+            matching.processes.close()
     assert b"canary" not in environment
+
+
+async def test_a_search_that_is_stopped_answers_with_what_it_found(context, root, without_ripgrep):
+    plant(root, **{f"f{at:04}": "aaa!" for at in range(400)})
+    plant(root, z="a" * 50 + "!", a="aaa")
+    said = await search(grep.parse({"pattern": "(a+)+$|aaa!"}), context, seconds=3)
+    assert said.startswith("a:1: aaa\nf0000:1: aaa!")
+    assert "the search was stopped after 3 s, in the" in said
+    assert "to `z`, after" in said
+    assert "the rest was not searched: narrow `path`" in said
+
+
+async def test_a_large_directory_is_searched_in_order(context, root):
+    (root / "sub").mkdir()
+    for at in range(1_000):
+        (root / "sub" / f"f{at:03}").write_text(f"line {at}\nx\n")
+    said = await answer(grep, context, pattern=r"line \d*7\b", limit=500)
+    numbers = [at for at in range(1_000) if at % 10 == 7]
+    assert said.split("\n") == [
+        *(f"sub/f{at:03}:1: line {at}" for at in numbers),
+        "[100 lines match in 100 files]",
+    ]
+
+
+async def test_names_that_are_no_text_are_searched(context, root):
+    (root / "\udcff.txt").write_text("needle")
+    (root / "-e").write_text("needle")
+    (root / "a\nb").write_text("needle")
+    said = await answer(grep, context, pattern="n[e]+dle")
+    assert said == (
+        "-e:1: needle\n'a\\nb':1: needle\n'\\udcff.txt':1: needle\n[3 lines match in 3 files]"
+    )
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 30 + "b", "**/" * 30 + "*b", "{a,b}*[!a]" * 2 + "*a" * 30]
+)
+async def test_a_hostile_glob_takes_no_time(context, root, pattern):
+    plant(root, **{"a" * 60: "x"})
+    assert "No file matches" in await answer(glob, context, pattern=pattern)
+    assert "No line matches" in await answer(grep, context, pattern="x", files=pattern)
+    plant(root, **{".gitignore": f"{pattern}\n"})
+    assert await answer(glob, context, pattern="a*") == "a" * 60
+
+
+async def test_a_glob_with_too_many_alternatives_is_refused_at_once(context):
+    pattern = "{" + "," * 500_000 + "}" + "x" * 500_000
+    await refusal(glob, context, "longer than", pattern=pattern)
+
+
+async def test_a_directory_that_fits_a_glob_lists_what_is_in_it(context, tree):
+    assert await answer(glob, context, pattern="deep") == "src/deep/c.py"
+    assert await answer(glob, context, pattern="src/deep/") == "src/deep/c.py"
+    await refusal(glob, context, "is not a glob", pattern="[a")

@@ -6,6 +6,7 @@ import platform
 import shutil
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from yourtool.providers.catalogue.local_servers import LocalServer, discover
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.store.database import Database
+from yourtool.tools.ripgrep import find_ripgrep
 
 
 class Check(Struct, frozen=True):
@@ -168,3 +170,23 @@ def _programs() -> Iterator[Check]:
         yield Check(
             "programs", name, "ok" if found else "note", found or f"not found; it is for {use}"
         )
+    yield _search_engine()
+
+
+def _search_engine() -> Check:
+    if (program := find_ripgrep(Path.cwd().resolve())) is None:
+        detail = (
+            "built in; patterns without a fixed text are faster with ripgrep (`rg`), which was not"
+            " found in a directory that only its owner can write"
+        )
+        return Check("programs", "search", "note", detail)
+    try:
+        asked = subprocess.run(
+            (program, "--no-config", "--version"),
+            capture_output=True, text=True, timeout=10, check=True, env={},
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check("programs", "search", "note", f"built in; `{program}` does not run: {error}")
+    version = asked.stdout.partition("\n")[0]
+    detail = f"built in, with {version} at {program} for patterns without a fixed text"
+    return Check("programs", "search", "ok", detail)

@@ -6,6 +6,7 @@ that marks an example, such as `.env.example`, is an ordinary file.
 
 import itertools
 import re
+from collections.abc import Iterable
 
 from yourtool.permissions.protected import folded_name
 
@@ -45,6 +46,20 @@ def is_credential_file(path: str) -> bool:
     if not _DIRECTORIES.isdisjoint(names) or not _PAIRS.isdisjoint(itertools.pairwise(names)):
         return True
     return bool(names) and _is_credential_name(names[-1])
+
+
+def credential_names(folder: str, names: Iterable[str]) -> set[str]:
+    """Return those of the names in a directory that `is_credential_file` is true of."""
+    if is_credential_file(f"{folder}/-"):
+        return set(names)
+    last = folded_name(folder.rstrip("/").rpartition("/")[2])
+    return {
+        name
+        for name in names
+        if _is_credential_name(folded := folded_name(name))
+        or folded in _DIRECTORIES
+        or (last, folded) in _PAIRS
+    }
 
 
 def _is_credential_name(name: str) -> bool:

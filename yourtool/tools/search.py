@@ -1,43 +1,39 @@
 """Finding files and text: `glob` and `grep`.
 
-The search is our own: no program of the machine is run on the workspace, no option can be smuggled
-into one, and what is opened is confined like everything else. Regular expressions run in a process
-of their own (`tools.matcher`), which is killed when the call is stopped or takes too long.
+What is read is confined like everything else, and regular expressions run in processes of their own
+(`tools.matching`), which are killed when the call is stopped or takes too long.
 """
 
 import asyncio
 import os
-import re
-import subprocess
-import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct, field
-from pathspec import GitIgnoreSpec
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.credential_files import is_credential_file
-from yourtool.tools import matcher
+from yourtool.permissions.credential_files import credential_names
 from yourtool.tools.base import Args, ToolContext, tool
-from yourtool.tools.tree import files
+from yourtool.tools.matching import Answer, Matching, Pattern
+from yourtool.tools.name_filter import NameFilter
+from yourtool.tools.ripgrep import Ripgrep, Start, find_ripgrep
+from yourtool.tools.tree import Folder, Tree, open_tree
 from yourtool.tools.walk import one_line
 
 SECONDS = 30.0
 """How long a search may take."""
 
 _LARGEST = 5 * 2**20
-_SNIFFED = 8_192
-_MOST_ALTERNATIVES = 100
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 128, 2_048
+"""Files that are searched in one go: few at first, so that a small search uses every processor."""
 _MOST_WITHHELD = 5
-_LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What the interpreter may need of our environment, which holds keys."""
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_Matches = list[tuple[int, str]]
+_WORKERS = min(4, max(2, os.cpu_count() or 1))
+"""Blocks that are searched at once: more than one, so that one stuck in a file stops no other."""
 
 
 class Glob(Args, frozen=True):
@@ -86,114 +82,205 @@ async def grep(args: Grep, context: ToolContext) -> str:
 
 
 async def search(args: Grep, context: ToolContext, *, seconds: float) -> str:
-    """Run `grep` with a limit of time.
+    """Run `grep` with a limit of time; what was found by then is the answer.
 
     Raises:
-        ToolError: the pattern or the path cannot be used, or the time is up.
+        ToolError: the pattern or the path cannot be used, or the time is up and nothing was
+            searched.
     """
-    try:
-        re.compile(args.pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ToolError(
-            f"`{args.pattern}` is not a regular expression: {error};"
-            " put a backslash before a character that is meant literally"
-        ) from error
-    wanted = _spec(args.files) if args.files else None
-    matching = Matching(args.pattern, ignore_case=args.ignore_case)
+    grepping = _Grepping(args)
     # An event of its own: when the time is up, the call failed and was not cancelled.
     inner = msgspec.structs.replace(context, cancelled=threading.Event())
-    work = asyncio.ensure_future(inner.blocking(_grepped, args, wanted, matching, inner))
+    work = asyncio.ensure_future(inner.blocking(grepping.run, inner))
     try:
         async with asyncio.timeout(seconds):
-            return await asyncio.shield(work)
+            await asyncio.shield(work)
+        stopped = ""
     except TimeoutError:
-        raise ToolError(
-            f"the search was stopped after {seconds:g} s, in `{matching.current}`; narrow `path`"
-            " or `files`, or simplify the pattern: nested repetition such as `(a+)+` can take"
-            " forever",
-            ToolFailure.TIMEOUT,
-        ) from None
+        stopped = f"stopped after {seconds:g} s, in {grepping.current}"
     finally:
-        matching.kill()
+        grepping.stop()
         work.cancel()
         await asyncio.wait([work])
+    if stopped and not grepping.found.searched:
+        raise ToolError(f"the search was {stopped}; {_FASTER}", ToolFailure.TIMEOUT)
+    return _summary(args, grepping.found, stopped)
 
 
-class Matching:
-    """The process that matches; killed by `kill`, from any thread."""
-
-    def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        self._head = ("i" if ignore_case else "-") + pattern
-        self._process: subprocess.Popen[bytes] | None = None
-        self._killed = False
-        self.current = ""
-        """The file being searched."""
-
-    def start(self) -> None:
-        """Start it; blocking."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(matcher.__file__))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={name: os.environ[name] for name in _LIBRARIES if name in os.environ},
-        )
-        if self._killed:
-            self.kill()
-        self._send(self._head.encode("utf-8", "surrogatepass"))
-
-    def matches(self, data: bytes) -> _Matches:
-        """Return the number and text of every line that matches; blocking.
-
-        Raises:
-            OSError: the process was killed.
-        """
-        self._send(data)
-        assert self._process is not None and self._process.stdout is not None
-        if not (answer := self._process.stdout.readline()):
-            raise BrokenPipeError
-        return msgspec.json.decode(answer, type=_Matches)
-
-    def kill(self) -> None:
-        """End the process, whatever it is doing."""
-        self._killed = True
-        if self._process is not None:
-            self._process.kill()
-
-    def close(self) -> None:
-        """End the process and collect it; blocking."""
-        self.kill()
-        if self._process is not None:
-            self._process.communicate()
-
-    def _send(self, data: bytes) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        self._process.stdin.write(b"%d\n%b" % (len(data), data))
-        self._process.stdin.flush()
+_FASTER = (
+    "narrow `path` or `files`, or simplify the pattern: nested repetition such as `(a+)+` can take"
+    " forever"
+)
 
 
 class _Found(Struct):
     """What a search came to."""
 
-    lines: list[str]
+    lines: list[str] = field(default_factory=list[str])
     matches: int = 0
     files: int = 0
     searched: int = 0
     skipped: int = 0
+    unread: int = 0
     withheld: list[str] = field(default_factory=list[str])
     """Files that may hold credentials."""
 
+    def add(self, block: "_Block", answer: Answer, limit: int) -> None:
+        """Count what a block holds, in the order of its files."""
+        paths = block.paths
+        self.skipped += answer.skipped
+        self.unread += answer.unread
+        self.searched += len(paths) - answer.skipped - answer.unread
+        for index, count, lines in answer.found:
+            self.files += 1
+            self.matches += count
+            path = one_line(paths[index])
+            room = limit - len(self.lines)
+            self.lines += [f"{path}:{line}: {text}" for line, text in lines[:room]]
+
+
+class _Block(Struct, frozen=True):
+    """Files that are searched in one go."""
+
+    base: str
+    folders: list[Folder]
+
+    @property
+    def paths(self) -> list[str]:
+        return [self.base + each.path + name for each in self.folders for name in each.names]
+
+
+class _Grepping:
+    """One search; `found` grows while it runs."""
+
+    def __init__(self, args: Grep) -> None:
+        self._args = args
+        self._wanted = NameFilter(args.files) if args.files else None
+        self._matching: Matching | None = None
+        self._blocks: list[tuple[_Block, Future[Answer]]] = []
+        self._stopped = False
+        self._agreed = False
+        """Whether the path was asked about, because it may hold credentials."""
+        self.found = _Found()
+
+    @property
+    def current(self) -> str:
+        """The files that are being searched, for a message."""
+        for block, answer in self._blocks[:]:
+            if not answer.done():
+                paths = block.paths
+                first, last = one_line(paths[0]), one_line(paths[-1])
+                more = f"the {len(paths)} files from `{first}` to `{last}`"
+                return f"`{first}`" if len(paths) == 1 else more
+        return "the list of files"
+
+    def run(self, context: ToolContext) -> None:
+        """Search; blocking.
+
+        Raises:
+            ToolError: the pattern or the path cannot be used, or the search was stopped.
+        """
+        self._agreed = context.workspace.is_credential_file(self._args.path)
+        own = context.workspace.own_places()
+        with _opened(context, self._args.path) as tree:
+            pattern = Pattern(
+                self._args.pattern, self._args.ignore_case, self._args.limit, _LARGEST
+            )
+            start = Start(tree.descriptor, own.directories | own.entries)
+            self._matching = matching = Matching(pattern, start, _ripgrep(context, tree, start))
+            if self._stopped:
+                matching.processes.kill()
+            try:
+                matching.open()
+                with ThreadPoolExecutor(_WORKERS) as workers:
+                    self._search(workers, matching, tree)
+                for _, answer in self._blocks:
+                    answer.result()
+            except (BrokenPipeError, ValueError):
+                raise ToolError("the search was stopped", ToolFailure.CANCELLED) from None
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise ToolError(f"the search could not go on: {reason}; try it again") from error
+            finally:
+                matching.processes.close()
+                self._collect()
+
+    def stop(self) -> None:
+        """End the processes; from any thread."""
+        self._stopped = True
+        if self._matching is not None:
+            self._matching.processes.kill()
+
+    def _search(self, workers: ThreadPoolExecutor, matching: Matching, tree: Tree) -> None:
+        running = set[Future[Answer]]()
+        folders = tree.folders if self._wanted is None else self._wanted.applied(tree)
+        if not self._agreed:
+            folders = self._without_credentials(tree.base, folders)
+        for block in _blocks(tree.base, folders):
+            running.add(answer := workers.submit(matching.search, block.folders))
+            self._blocks.append((block, answer))
+            if len(running) > 2 * _WORKERS:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+
+    def _without_credentials(self, base: str, folders: Iterable[Folder]) -> Iterator[Folder]:
+        for folder in folders:
+            path = base + folder.path
+            if withheld := credential_names(path, folder.names):
+                self.found.withheld += [path + name for name in folder.names if name in withheld]
+                names = [name for name in folder.names if name not in withheld]
+                folder = Folder(folder.path, names)
+            yield folder
+
+    def _collect(self) -> None:
+        """Add up the answers, in the order of the files; those that there are, when stopped."""
+        for block, answer in self._blocks:
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                self.found.add(block, answer.result(), self._args.limit)
+
+
+@contextmanager
+def _opened(context: ToolContext, path: str) -> Generator[Tree, None, None]:
+    """Open the tree below a directory, or one that holds a single file."""
+    if context.workspace.kind(path) != "file":
+        with open_tree(context.workspace, path, context.cancelled) as tree:
+            yield tree
+        return
+    folder, _, name = context.workspace.locate(path).rpartition("/")
+    with context.workspace.directory(folder or ".") as descriptor:
+        yield Tree(descriptor, f"{folder}/" if folder else "", iter([Folder("", [name])]))
+
+
+def _ripgrep(context: ToolContext, tree: Tree, start: Start) -> Ripgrep | None:
+    root = context.workspace.root
+    program = find_ripgrep(root)
+    return program and Ripgrep(program, root / tree.base, start, _LARGEST)
+
+
+def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_Block]:
+    """Put files together that are searched in one go."""
+    size, room = _SMALLEST_BLOCK, _SMALLEST_BLOCK
+    block = list[Folder]()
+    for folder in folders:
+        names = folder.names
+        while names:
+            block.append(Folder(folder.path, names[:room]))
+            names, room = names[room:], room - len(names[:room])
+            if not room:
+                yield _Block(base, block)
+                size = min(2 * size, _LARGEST_BLOCK)
+                block, room = [], size
+    if block:
+        yield _Block(base, block)
+
 
 def _globbed(args: Glob, context: ToolContext) -> str:
-    spec = _spec(args.pattern)
-    base = context.workspace.locate(args.path)
-    prefix = "" if base == "." else f"{base}/"
-    found = [
-        path
-        for path in files(context.workspace, args.path, context.cancelled)
-        if spec.match_file(path.removeprefix(prefix))
-    ]
+    wanted = NameFilter(args.pattern)
+    found = list[str]()
+    with open_tree(context.workspace, args.path, context.cancelled) as tree:
+        for folder in wanted.applied(msgspec.structs.replace(tree, base="")):
+            found += [tree.base + folder.path + name for name in folder.names]
     if not found:
         return (
             f"No file matches `{args.pattern}` in `{args.path}`. Files that `.gitignore` leaves out"
@@ -205,109 +292,38 @@ def _globbed(args: Glob, context: ToolContext) -> str:
     return "\n".join(lines)
 
 
-def _grepped(
-    args: Grep, wanted: GitIgnoreSpec | None, matching: Matching, context: ToolContext
-) -> str:
-    found = _Found([])
-    if context.workspace.kind(args.path) == "file":
-        paths: Iterable[str] = (args.path,)
-    else:
-        paths = files(context.workspace, args.path, context.cancelled)
-    agreed = context.workspace.is_credential_file(args.path)
-    try:
-        matching.start()
-        for path in paths:
-            if wanted is not None and not wanted.match_file(path):
-                continue
-            if not agreed and is_credential_file(path):
-                found.withheld.append(path)
-            else:
-                _search_file(path, args.limit, matching, context, found)
-    except (BrokenPipeError, ValueError):
-        raise ToolError("the search was stopped", ToolFailure.CANCELLED) from None
-    finally:
-        matching.close()
-    return _summary(args, found)
-
-
-def _search_file(
-    path: str, limit: int, matching: Matching, context: ToolContext, found: _Found
-) -> None:
-    matching.current = path
-    try:
-        data = context.workspace.read(path, limit=_LARGEST)
-    except ToolError:
-        found.skipped += 1
-        return
-    if b"\0" in data[:_SNIFFED]:
-        found.skipped += 1
-        return
-    found.searched += 1
-    if matches := matching.matches(data):
-        found.files += 1
-        found.matches += len(matches)
-        room = limit - len(found.lines)
-        found.lines += [f"{one_line(path)}:{line}: {text}" for line, text in matches[:room]]
-
-
-def _summary(args: Grep, found: _Found) -> str:
-    skipped = f"; {found.skipped:,} binary or large files were skipped" if found.skipped else ""
-    skipped += withheld_words(found.withheld)
+def _summary(args: Grep, found: _Found, stopped: str) -> str:
+    notes = list[str]()
+    if found.skipped:
+        notes.append(f"{found.skipped:,} binary or large files were skipped")
+    if found.unread:
+        notes.append(f"{found.unread:,} files could not be read")
+    if found.withheld:
+        notes.append(withheld_words(found.withheld))
+    if stopped:
+        notes.append(
+            f"the search was {stopped}, after {found.searched:,} files, and the rest was not"
+            f" searched: {_FASTER}"
+        )
+    more = "".join(f"; {note}" for note in notes)
     if not found.matches:
         return (
             f"No line matches `{args.pattern}` in `{args.path}`"
-            f" ({found.searched:,} files searched{skipped}; `.gitignore` is respected)."
+            f" ({found.searched:,} files searched{more}; `.gitignore` is respected)."
         )
     total = f"[{found.matches:,} lines match in {found.files:,} files"
     if found.matches > len(found.lines):
         total += f"; the first {len(found.lines):,} are shown"
-    return "\n".join((*found.lines, f"{total}{skipped}]"))
+    return "\n".join((*found.lines, f"{total}{more}]"))
 
 
 def withheld_words(paths: Sequence[str]) -> str:
     """Return what to add about files that were left out for the credentials in them."""
-    if not paths:
-        return ""
     named = ", ".join(f"`{one_line(path)}`" for path in paths[:_MOST_WITHHELD])
     more = ", …" if len(paths) > _MOST_WITHHELD else ""
     count = (
         "1 file that may hold credentials was"
         if len(paths) == 1
-        else (f"{len(paths):,} files that may hold credentials were")
+        else f"{len(paths):,} files that may hold credentials were"
     )
-    return f"; {count} left out ({named}{more}): to see one, `read_file` it, which asks the user"
-
-
-def _spec(pattern: str) -> GitIgnoreSpec:
-    """Read a glob as `.gitignore` would: without a slash it matches in any directory.
-
-    Raises:
-        ToolError: it leaves the directory, or is no pattern.
-    """
-    if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
-        raise ToolError(
-            f"the pattern `{pattern}` leads out of the directory that is searched; give the"
-            " directory as `path`, and a pattern relative to it",
-            ToolFailure.PERMISSION_DENIED,
-        )
-    alternatives = list(_alternatives(pattern.removeprefix("./")))
-    try:
-        return GitIgnoreSpec.from_lines(re.sub(r"^([!#])", r"\\\1", line) for line in alternatives)
-    except ValueError as error:
-        raise ToolError(f"`{pattern}` is not a glob: {error}") from error
-
-
-def _alternatives(pattern: str) -> Iterator[str]:
-    """Write out `{a,b}`, of which pathspec knows nothing."""
-    pending = [pattern]
-    for _ in range(_MOST_ALTERNATIVES):
-        if not pending:
-            return
-        if (braces := _BRACES.search(line := pending.pop())) is None:
-            yield line
-        else:
-            pending += [
-                line[: braces.start()] + part + line[braces.end() :]
-                for part in braces[1].split(",")
-            ]
-    raise ToolError(f"`{pattern}` has more than {_MOST_ALTERNATIVES} alternatives; use fewer")
+    return f"{count} left out ({named}{more}): to see one, `read_file` it, which asks the user"

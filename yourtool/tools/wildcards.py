@@ -1,0 +1,245 @@
+"""Patterns of `.gitignore` as regular expressions that match without backtracking.
+
+The meaning is git's: `wildmatch.c` and `dir.c` of https://github.com/git/git. The first place where
+the part after a `*` fits is as good as any later one, up to the next slash, and so is the first for
+whole directories after a `**`. Every such part is an atomic group, so that no place is tried twice.
+"""
+
+import re
+import string
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+_STAR, _SLASH, _REST = "*", "/", "**"
+_DIRECTORIES, _SOME_DIRECTORIES = "**/", r"**\/"
+_SPECIAL = re.compile(r"[*?\[\\]")
+_CLASSES = {
+    "alnum": string.ascii_letters + string.digits,
+    "alpha": string.ascii_letters,
+    "blank": " \t",
+    "cntrl": "".join(map(chr, (*range(32), 127))),
+    "digit": string.digits,
+    "graph": string.ascii_letters + string.digits + string.punctuation,
+    "lower": string.ascii_lowercase,
+    "print": " " + string.ascii_letters + string.digits + string.punctuation,
+    "punct": string.punctuation,
+    "space": " \t\n\r",
+    "upper": string.ascii_uppercase,
+    "xdigit": string.hexdigits,
+}
+
+
+class _Never(Exception):  # noqa: N818 - not an error: such a pattern matches no path
+    """A pattern is malformed, and git lets it match nothing."""
+
+
+class Wildcard(Struct, frozen=True):
+    """One pattern."""
+
+    regex: str
+    """Source of a regular expression without groups, for `match`."""
+    of_name: bool
+    """Whether it is about the last name of a path, in any directory, rather than a whole path."""
+    only_directories: bool = False
+    negated: bool = False
+
+
+class Wildcards:
+    """Several patterns; the last that matches a path decides."""
+
+    def __init__(self, patterns: Iterable[Wildcard]) -> None:
+        last_first = list(patterns)[::-1]
+        self._verdicts = [not pattern.negated for pattern in last_first]
+        self._expressions = {
+            (of_name, is_directory): _alternatives(last_first, of_name, is_directory)
+            for of_name in (True, False)
+            for is_directory in (True, False)
+        }
+
+    def verdict(self, path: str, name: str, *, is_directory: bool) -> bool | None:
+        """Whether the path is matched (True) or exempt from it (False); None: no pattern fits."""
+        first = None
+        for of_name, subject in ((True, name), (False, path)):
+            expression, numbers = self._expressions[of_name, is_directory]
+            if expression is not None and (match := expression.match(subject)) is not None:
+                number = numbers[(match.lastindex or 1) - 1]
+                first = number if first is None else min(first, number)
+        return None if first is None else self._verdicts[first]
+
+
+def parse_ignore_file(text: str) -> list[Wildcard]:
+    """Read a `.gitignore`; `text` may hold bytes as characters, if paths do as well."""
+    lines = (line.removesuffix("\r").partition("\0")[0] for line in text.split("\n"))
+    return [
+        pattern
+        for line in lines
+        if line and not line.startswith("#") and (pattern := parse_wildcard(_trimmed(line)))
+    ]
+
+
+def parse_wildcard(line: str) -> Wildcard | None:
+    """Translate one pattern; None if it cannot match anything."""
+    negated = line.startswith("!")
+    pattern = line[negated:]
+    only_directories = pattern.endswith("/")
+    pattern = pattern.removesuffix("/")
+    of_name = "/" not in pattern
+    if not pattern:
+        return None
+    try:
+        regex = _name_regex(pattern) if of_name else _path_regex(pattern.removeprefix("/"))
+    except _Never:
+        return None
+    return Wildcard(regex, of_name, only_directories, negated)
+
+
+def _alternatives(
+    patterns: Sequence[Wildcard], of_name: bool, is_directory: bool
+) -> tuple[re.Pattern[str] | None, list[int]]:
+    numbers = [
+        number
+        for number, pattern in enumerate(patterns)
+        if pattern.of_name is of_name and (is_directory or not pattern.only_directories)
+    ]
+    source = "|".join(f"({patterns[number].regex})" for number in numbers)
+    return (re.compile(source, re.DOTALL) if numbers else None), numbers
+
+
+def _trimmed(line: str) -> str:
+    """Drop spaces at the end that no backslash precedes."""
+    bare = line.rstrip(" ")
+    backslashes = len(bare) - len(bare.rstrip("\\"))
+    return bare + " " if backslashes % 2 and bare != line else bare
+
+
+def _name_regex(pattern: str) -> str:
+    return _unit(_tokens(pattern, whole_path=False)) + r"\Z"
+
+
+def _path_regex(pattern: str) -> str:
+    """Translate a pattern for whole paths.
+
+    Git compares what comes before the first wildcard by itself; a `**` after it counts as the
+    beginning of the pattern.
+    """
+    special = _SPECIAL.search(pattern)
+    literal = pattern[: special.start()] if special else pattern
+    regex = re.escape(literal)
+    tokens = _tokens(pattern[len(literal) :], whole_path=True)
+    skip = ""
+    unit: list[str] = []
+    for token in tokens:
+        if token not in (_DIRECTORIES, _SOME_DIRECTORIES):
+            unit.append(token)
+            continue
+        if unit or skip.endswith("+?"):
+            regex += _after_directories(skip, _unit(unit))
+            unit = []
+        skip = "(?:[^/]*/)+?" if token == _SOME_DIRECTORIES else "(?:[^/]*/)*?"
+    return regex + _after_directories(skip, _unit(unit) + r"\Z")
+
+
+def _after_directories(skip: str, unit: str) -> str:
+    return f"(?>{skip}{unit})" if skip else unit
+
+
+def _unit(tokens: Sequence[str]) -> str:
+    """Translate what holds no `**`, except at its end."""
+    regex, piece, after_star = "", "", False
+    for token in (*tokens, ""):
+        if token not in (_STAR, _SLASH, _REST, ""):
+            piece += token
+            continue
+        if after_star and token == _STAR:
+            regex += f"(?>[^/]*?{piece})"
+        elif after_star and not piece:
+            regex += "[^/]*"
+        elif after_star:
+            regex += rf"(?>[^/]*?{piece}(?=/|\Z))"
+        else:
+            regex += piece
+        regex += {_SLASH: "/", _REST: ".*"}.get(token, "")
+        piece, after_star = "", token == _STAR
+    return regex
+
+
+def _tokens(pattern: str, *, whole_path: bool) -> list[str]:
+    """Split a pattern into wildcards, slashes and expressions for single characters.
+
+    Raises:
+        _Never: it ends within a set or after a backslash.
+    """
+    tokens = list[str]()
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "*":
+            end = at + len(pattern[at:]) - len(pattern[at:].lstrip("*"))
+            token, at = _stars(pattern, at, end) if whole_path else (_STAR, end)
+        elif char == "?":
+            token, at = "[^/]", at + 1
+        elif char == "[":
+            token, at = _set(pattern, at + 1)
+        else:
+            at += char == "\\"
+            token, at = _SLASH if _at(pattern, at) == "/" else re.escape(pattern[at]), at + 1
+        if token != _STAR or tokens[-1:] != [_STAR]:
+            tokens.append(token)
+    return tokens
+
+
+def _stars(pattern: str, start: int, end: int) -> tuple[str, int]:
+    if end - start < 2 or (start and pattern[start - 1] != "/"):
+        return _STAR, end
+    if end == len(pattern):
+        return _REST, end
+    if pattern[end] == "/":
+        return _DIRECTORIES, end + 1
+    return (_SOME_DIRECTORIES, end + 2) if pattern[end : end + 2] == r"\/" else (_STAR, end)
+
+
+def _set(pattern: str, at: int) -> tuple[str, int]:
+    """Translate a set from after its `[`; return where the pattern goes on."""
+    negated = _at(pattern, at) in "!^"
+    at += negated
+    items, before = "", ""
+    while True:
+        char = _at(pattern, at)
+        if char == "-" and before and _at(pattern, at + 1) != "]":
+            at += 1 + (pattern[at + 1] == "\\")
+            if before <= (high := _at(pattern, at)):
+                items += f"{_in_set(before)}-{_in_set(high)}"
+            before = ""
+        elif pattern.startswith("[:", at) and (named := _class(pattern, at + 2)) is not None:
+            items += "".join(map(_in_set, _CLASSES[named]))
+            at += len(f"[:{named}:")
+            before = ""
+        else:
+            at += char == "\\"
+            before = _at(pattern, at)
+            items += _in_set(before)
+        at += 1
+        if _at(pattern, at) == "]":
+            return f"(?!/)[{'^' if negated else ''}{items}]", at + 1
+
+
+def _class(pattern: str, start: int) -> str | None:
+    """Return the name of a class such as `[:digit:]`; None: the bracket is an ordinary one."""
+    if (end := pattern.find("]", start)) < 0:
+        raise _Never
+    if end == start or pattern[end - 1] != ":":
+        return None
+    if (name := pattern[start : end - 1]) not in _CLASSES:
+        raise _Never
+    return name
+
+
+def _in_set(char: str) -> str:
+    return f"\\{char}" if char in "\\]^-[&~|" else char
+
+
+def _at(pattern: str, at: int) -> str:
+    if at >= len(pattern):
+        raise _Never
+    return pattern[at]
