@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 FACTOR = 8
-LINEAR = 24
+LINEAR = 36
 """A limit well above the factor, for noise, and well below its square."""
 _ENOUGH = 0.004
 _MOST = 5.0

@@ -39,7 +39,7 @@ FOREIGN = {
 """Patterns that others write."""
 LONGEST = 4_096
 QUICK = 0.01
-GROWTH = 24
+GROWTH = 36
 
 
 class Found(NamedTuple):
