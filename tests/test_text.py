@@ -1,4 +1,5 @@
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -6,8 +7,15 @@ from hypothesis import strategies as st
 
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
-from yourtool.text import escaped, printable, storable
+from yourtool.text import escaped, escaped_line, printable, storable
 
+HIDDEN = (
+    *(range(0x180B, 0x1810), range(0x200B, 0x2010), range(0x2028, 0x202F), range(0x2060, 0x2070)),
+    *(range(0x115F, 0x1161), range(0x17B4, 0x17B6), range(0xFE00, 0xFE10), range(0xE0000, 0xE1000)),
+    *(range(0x1BCA0, 0x1BCA4), range(0x1D173, 0x1D17B), range(0xFFF0, 0xFFF9)),
+    *(range(code, code + 1) for code in (0xAD, 0x34F, 0x61C, 0x3164, 0xFEFF, 0xFFA0, 0x2800)),
+)
+"""Default_Ignorable_Code_Point of Unicode 16.0, line separators and the blank of braille."""
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
@@ -65,6 +73,46 @@ def test_printable_leaves_the_scripts_of_the_world_alone(text):
     assert printable(text) == text
 
 
+@pytest.mark.parametrize("plane", range(17))
+def test_no_character_of_unicode_is_approved_unseen_or_as_another(plane):
+    step = 1 if plane in (0, 1, 14) else 61  # the others hold ideographs, private use, or nothing
+    for code in range(plane << 16, (plane + 1) << 16, step):
+        char = chr(code)
+        shown = escaped(f"a {char} b")
+        assert decoded(shown) == f"a {char} b"
+        if shown[2:-2] != char:
+            continue
+        assert char.isprintable() or char == "\n"
+        assert char == "\n" or unicodedata.category(char)[0] not in "MZC" or char == " "
+        assert char in "\u0e33\u0eb3" or unicodedata.normalize("NFKC", char) == char
+        assert not any(code in each for each in HIDDEN)
+
+
+def test_every_variation_selector_and_ignorable_is_seen_beside_any_letter():
+    for code in (code for each in HIDDEN for code in each):
+        for before in ("", "a", "é", "字", "क", "❤", "ا"):
+            assert f"\\u{{{code:x}}}" in escaped(f"{before}{chr(code)}b")
+
+
+@given(
+    st.text(st.sampled_from("aзаa\u0306иéе́e\u0301क\u093f\u0941字ロ口ـ \u0327\u0304ا\u064b\u064e"))
+)
+def test_texts_that_are_drawn_alike_are_escaped_apart(text):
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
+        other = unicodedata.normalize(form, text)
+        if other != text:
+            plain = unicodedata.normalize("NFKC", escaped(other))
+            assert plain != unicodedata.normalize("NFKC", escaped(text))
+
+
+@given(ANY_TEXT)
+def test_a_line_for_a_question_is_one_line_that_ends_where_it_is_seen(text):
+    line = escaped_line(text)
+    assert decoded(line) == text
+    assert "\n" not in line
+    assert not line.endswith(" ")
+
+
 @given(ANY_TEXT)
 def test_escaped_text_can_be_told_back(text):
     assert decoded(escaped(text)) == text
@@ -92,6 +140,12 @@ def test_plain_ascii_is_escaped_to_itself(text):
         ("ｒm", "\\u{ff52}m"),
         ("rm –rf a∕b", "rm \\u{2013}rf a\\u{2215}b"),
         ("e\u0301", "e\\u{301}"),
+        ("\u0438\u0306", "\u0438\\u{306}"),
+        ("rm a\U000e0101", "rm a\\u{e0101}"),
+        ("\u0413\u041f \u0393\u03a0", r"\u{413}\u{41f} \u{393}\u{3a0}"),
+        ("\u03a0\u0440\u0438\u0432", r"\u{3a0}\u{440}\u{438}\u{432}"),
+        ("\u30ed \u53e3", "\\u{30ed} \u53e3"),
+        ("\u13aa\u13e2", r"\u{13aa}\u{13e2}"),
     ],
 )
 def test_escaped_shows_what_passes_for_something_else(text, shown):
@@ -99,7 +153,16 @@ def test_escaped_shows_what_passes_for_something_else(text, shown):
 
 
 @pytest.mark.parametrize(
-    "text", ["git commit -m 'Привет, мир'", "修复bug 日本語", "café naïve Łódź", "a\nb"]
+    "text",
+    [
+        "git commit -m 'Привет, мир'",
+        "修复bug 日本語 统一 ファイル エラー",
+        "café naïve Łódź Straße Đà Nẵng",
+        "отчёт2024.txt данные_new",
+        "हिन्दी ไทย ทำ ไฟล์ שלום مرحبا فارسی 한국어 Հայերեն ქართული κόσμε",
+        "😀 → ✓ €",
+        "a\nb",
+    ],
 )
 def test_escaped_leaves_plain_words_of_other_scripts_readable(text):
     assert escaped(text) == text

@@ -8,12 +8,15 @@ something else. Invisible characters are shown as `\\u{200b}`; classes follow th
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, cast
 
 DEEPEST = 100
 """Levels of arrays and objects in JSON from outside."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_PIECE = re.compile(r"[^\W_]+|[ !-/:-@\[\]^_`{-~]+|.", re.DOTALL)
+"""A word, signs of ASCII but the backslash, or any other character."""
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -24,31 +27,126 @@ _UNSAFE = re.compile(
 
 _JOINERS = "\u200c\u200d"
 _KEYCAP = "\u20e3"
-_IGNORABLE = re.compile(
-    "[\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f]"
-)
 
-_WORD = re.compile(r"[^\W_]+")
-_LATIN = re.compile("[A-Za-zÀ-ÖØ-öø-İĲ-ķĹ-ſḀ-ỿ]")
-_EAST_ASIAN = (  # no pattern: one of such ranges takes 5 ms of every start to compile
-    range(0x3041, 0x30FB),
-    range(0x3400, 0x4DC0),
-    range(0x4E01, 0xA000),
-    range(0xAC00, 0xD7A4),
+_INVISIBLE = (  # Default_Ignorable_Code_Point, DerivedCoreProperties.txt of Unicode 16.0
+    *(range(0xAD, 0xAE), range(0x34F, 0x350), range(0x61C, 0x61D), range(0x115F, 0x1161)),
+    *(range(0x17B4, 0x17B6), range(0x180B, 0x1810), range(0x200B, 0x2010), range(0x202A, 0x202F)),
+    *(range(0x2060, 0x2070), range(0x3164, 0x3165), range(0xFE00, 0xFE10), range(0xFEFF, 0xFF00)),
+    *(range(0xFFA0, 0xFFA1), range(0xFFF0, 0xFFF9), range(0x1BCA0, 0x1BCA4)),
+    *(range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000)),
 )
+_BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U00016fe4\U0001d159")
+"""Characters that are drawn as nothing, or as every unknown character is."""
+_DRAWN = (range(0x2400, 0x2440), range(0x2500, 0x25A0), range(0x1100, 0x1200))
+"""Pictures of controls, lines and blocks, and parts of Hangul syllables: too like one another."""
+
+_SCRIPTS = re.compile(
+    "ARABIC|ARMENIAN|BENGALI|BOPOMOFO|CJK|CYRILLIC|DEVANAGARI|ETHIOPIC|GEORGIAN|GREEK"
+    "|GUJARATI|GURMUKHI|HANGUL|HEBREW|HIRAGANA|KANNADA|KATAKANA|KATAKANA-HIRAGANA|KHMER|LAO"
+    "|LATIN|MALAYALAM|MYANMAR|ORIYA|SINHALA|TAMIL|TELUGU|THAANA|THAI|TIBETAN"
+)
+"""Recommended scripts, https://www.unicode.org/reports/tr31/ table 5, as names begin with them."""
+_EAST_ASIAN = frozenset(["CJK", "BOPOMOFO", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"])
+"""Scripts that one word may mix, also with Latin."""
+_ALPHABETS = {
+    "LATIN": re.compile("[À-ÖØ-öø-İĲ-ķĹ-ſḀ-ỿƠơƯưȘșȚțƏə]"),
+    "GREEK": re.compile("[Ά-ώἀ-\u1fff]"),
+    "CYRILLIC": re.compile("[Ѐ-џҊ-ӿ]"),
+}
+"""Letters of living languages; the others of these scripts pass for them."""
+_RARE = frozenset("ĔĕŢţẜẝẟỺỻỼỽỾỿЍѝӋӌ\u0e4d\u0ecd")
+"""The rarer one of two letters of a script that look the same."""
+_COMPOSED = frozenset("\u0e33\u0eb3")
+"""Vowels that compatibility normalisation takes apart, although languages need them."""
+_DOUBLE_VOWELS = frozenset(
+    {
+        "अा",
+        "अॆ",
+        "अॉ",
+        "एॅ",
+        "एॆ",
+        "एे",
+        "অা",
+        "ঋৃ",
+        "ਅਾ",
+        "ਅੈ",
+        "ਅੌ",
+        "ੲਿ",
+        "ੲੀ",
+        "ੲੇ",
+        "ੳੁ",
+        "ੳੂ",
+        "અા",
+        "અૅ",
+        "અે",
+        "અૈ",
+        "ଅା",
+        "ஈு",
+        "ఋా",
+        "ఌా",
+        "ఒౌ",
+        "ఒౕ",
+        "ಌಾ",
+        "ഇൗ",
+        "എെ",
+        "ഒാ",
+        "ഒൗ",
+    }
+)
+"""A vowel and a sign that together look like another vowel."""
+_KATAKANA = re.compile("[ァ-ヿ]+")
+_LIKE_HAN = frozenset("ーヘニイハカトロタエノ")
+_LIKE_KATAKANA = frozenset("一へ二亻八力卜口囗夕工丿丶丨")
+_MARKS = 3
+"""Marks on one letter that are shown; more would be drawn over one another."""
+
+# From confusables.txt of Unicode 15.1, https://www.unicode.org/reports/tr39/#Confusable_Detection:
+# letters of the alphabets above that look like ASCII or like a letter of another of them, and signs
+# that look like ASCII, like such a letter, or like a simpler sign.
 _LOOK_ALIKE_LETTERS = frozenset(
-    "АВЕЅІЈКМНОРСТУХѴҮԌԚԜҺаеѕіјорсухѵүԁԛԝһӏӀԍԏ"  # Cyrillic
-    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϜαγικνορυχϲϳ"  # Greek
-    "ՍՏՕօսցոքհյզԼ"  # Armenian
-    "ıĸɑɡɩʀʏᴄᴏᴠᴡᴢꞌǀǃƖ"  # Latin beyond the alphabets of languages
+    "\u00c6\u00df\u00e6\u0152\u0153\u018f\u01a0\u01a1\u0391\u0392\u0393\u0395\u0396\u0397\u0399"
+    "\u039a\u039c\u039d\u039f\u03a0\u03a1\u03a4\u03a5\u03a6\u03a7\u03b1\u03b2\u03b3\u03b4\u03b9"
+    "\u03ba\u03bd\u03bf\u03c0\u03c1\u03c3\u03c5\u03c7\u0405\u0406\u0408\u0410\u0412\u0413\u0415"
+    "\u0417\u041a\u041c\u041d\u041e\u041f\u0420\u0421\u0422\u0423\u0424\u0425\u042b\u042c\u042e"
+    "\u0430\u0431\u0433\u0435\u043e\u043f\u0440\u0441\u0443\u0445\u0455\u0456\u0458\u0491\u04ae"
+    "\u04af\u04ba\u04bb\u04bd\u04c0\u04cf\u04d4\u04d5\u04d8\u04e0\u053b\u053c\u0544\u0548\u054a"
+    "\u054c\u054d\u054f\u0553\u0555\u0561\u0563\u0566\u056e\u0570\u0571\u0575\u0578\u057c\u057d"
+    "\u0581\u0584\u0585\u093d\u0966\u0968\u0969\u096a\u096e\u0971\u097d\u09e6\u09ea\u09ed\u0a66"
+    "\u0a67\u0a6a\u0abd\u0ae6\u0ae8\u0ae9\u0aea\u0aee\u0b20\u0b66\u0b68\u0b89\u0b90\u0ba3\u0bb4"
+    "\u0bb6\u0be6\u0c05\u0c06\u0c07\u0c12\u0c1c\u0c1e\u0c23\u0c2f\u0c31\u0c32\u0c66\u0c67\u0c68"
+    "\u0c6f\u0c85\u0c86\u0c87\u0c92\u0c9c\u0c9e\u0ca3\u0caf\u0cb1\u0cb2\u0ce6\u0ce7\u0ce8\u0cef"
+    "\u0d09\u0d1c\u0d20\u0d23\u0d34\u0d36\u0d4e\u0d66\u0d6d\u0e08\u0e1a\u0e1b\u0e1d\u0e1e\u0e1f"
+    "\u0e22\u0e50\u0e88\u0e8d\u0e9a\u0e9b\u0e9d\u0e9e\u0e9f\u0ed0\u101d\u1040\u10e7\u10ff\u1200"
+    "\u1206\u1240\u1260\u1261\u1294\u12ae\u12d0\u1323\u1e9d\u1e9f\u1eff\u30ce\u30fc\u4e00\u4e36"
+    "\u4e3f"
 )
 _LOOK_ALIKE_SIGNS = frozenset(
-    "\u00b4\u01c0\u01c3\u02b9\u02bb\u02bc\u02bd\u02c8\u02ca\u02cb\u02d0\u02d7\u02f8\u0589\u05be\u05c3"
-    "\u05f3\u0660\u06d4\u0701\u0702\u0703\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201a\u201b"
-    "\u201c\u201d\u201e\u201f\u2032\u2035\u2038\u2039\u203a\u2041\u2043\u2044\u204e\u2052\u2053\u2215"
-    "\u2216\u2217\u2212\u2223\u2227\u2236\u223c\u226a\u226b\u2303\u2758\u2768\u2769\u2774\u2775\u27cb"
-    "\u27cd\u29f5\u29f8\u29f9\u2cfa\u2e29\u3003\u3008\u3009\u3014\u3015\u30a0\u30fb\u30fc\u4e00\ua4fa"
-    "\ua4fd\ua789\ua78c"
+    "\u00b4\u00d7\u01c0\u01c3\u02b9\u02bb\u02bc\u02bd\u02c2\u02c3\u02c4\u02c8\u02ca\u02cb\u02d0"
+    "\u02d3\u02d7\u02f4\u02f6\u02f8\u02fb\u055a\u055d\u0589\u05be\u05c3\u05f3\u0660\u06d4\u0701"
+    "\u0702\u0703\u0af0\u0bf5\u0bf8\u0fd5\u0fd6\u1400\u166d\u166e\u16eb\u16ec\u16ed\u1735\u17d4"
+    "\u17d5\u17d9\u17da\u1803\u1809\u1cd3\u2010\u2011\u2012\u2013\u2014\u2015\u2016\u2018\u2019"
+    "\u201a\u201b\u201c\u201d\u201e\u201f\u2022\u2027\u2032\u2035\u2038\u2039\u203a\u2041\u2043"
+    "\u2044\u204e\u2052\u2053\u205a\u20a4\u20b6\u20bd\u2108\u212e\u21b5\u21e5\u2206\u220f\u2212"
+    "\u2215\u2216\u2217\u2218\u2219\u221e\u2223\u2225\u2227\u2228\u2229\u222a\u2236\u223c\u2263"
+    "\u226a\u226b\u22a4\u22c0\u22c1\u22c2\u22c3\u22c5\u22d8\u22d9\u22ff\u2300\u2303\u2325\u235f"
+    "\u2373\u2374\u2375\u237a\u239c\u239f\u23a2\u23a5\u23aa\u23ae\u23c1\u23c2\u23c3\u23c6\u23fc"
+    "\u23fd\u244a\u25a0\u25b1\u25b3\u25b7\u25b8\u25ba\u25c1\u25cb\u25ce\u25e0\u25e6\u2610\u2638"
+    "\u263e\u264e\u26ac\u2758\u2768\u2769\u276c\u276e\u276f\u2772\u2773\u2774\u2775\u2795\u2796"
+    "\u2797\u27cb\u27cd\u27d9\u27e8\u27e9\u292b\u292c\u29b0\u29be\u29c5\u29c7\u29d9\u29f5\u29f8"
+    "\u29f9\u2a02\u2a03\u2a04\u2a05\u2a06\u2a20\u2a2f\u2a3d\u2a3e\u2a3f\u2aa5\u2afb\u2afd\u2bec"
+    "\u2bed\u2bee\u2bef\u2ce9\u2cf9\u2cfa\u2e28\u2e29\u2e2a\u2e2b\u2e2c\u2e30\u2e31\u2e32\u2e39"
+    "\u2e3f\u2e40\u2e82\u2e83\u2e85\u2e89\u2e8b\u2e8e\u2e8f\u2e90\u2e92\u2e93\u2e94\u2e96\u2e97"
+    "\u2e98\u2e99\u2e9b\u2e9e\u2ea0\u2ea1\u2ea2\u2ea3\u2ea4\u2ea6\u2ea8\u2eab\u2ead\u2eaf\u2eb1"
+    "\u2eb2\u2eb9\u2eba\u2ebe\u2ebf\u2ec0\u2ec1\u2ec2\u2ec3\u2ec4\u2ec5\u2ec8\u2ec9\u2ecb\u2ecc"
+    "\u2ecd\u2ecf\u2ed0\u2ed1\u2ed2\u2ed3\u2ed4\u2ed6\u2ed8\u2ed9\u2eda\u2edb\u2edc\u2edd\u2edf"
+    "\u2ee0\u2ee2\u2ee4\u2ee5\u2ee8\u2ee9\u2eeb\u2eec\u2eed\u2eee\u2eef\u2ef0\u2ef2\u3003\u3008"
+    "\u3009\u3012\u3014\u3015\u301a\u301b\u30a0\u30fb\u31d0\u31d1\u31d3\u31d4\u31d6\u31da\u31db"
+    "\u31df\u31e0\ua4fa\ua4fd\ua4fe\ua4ff\ua60e\ua714\ua716\ua789\ua78c\ufd3e\ufd3f\U00010101"
+    "\U000101a0\U000110bb\U000111c7\U000111db\U000111de\U0001d114\U0001d202\U0001d206\U0001d20b"
+    "\U0001d20d\U0001d20f\U0001d212\U0001d213\U0001d216\U0001d21b\U0001d22a\U0001d236\U0001d237"
+    "\U0001d238\U0001d239\U0001d23a\U0001d23b\U0001d245\U0001f10e\U0001f312\U0001f318\U0001f319"
+    "\U0001f700\U0001f702\U0001f707\U0001f70a\U0001f73a\U0001f74c\U0001f755\U0001f75c\U0001f75e"
+    "\U0001f768\U0001f76b\U0001f76c\U0001f771"
 )
 
 
@@ -99,27 +197,40 @@ def printable(text: str) -> str:
     return _UNSAFE.sub(_picture, text)
 
 
-def escaped(text: str, *, lines: bool = True) -> str:
+def escaped(text: str) -> str:
     r"""Return `text` for a question the user answers: different texts look different.
 
     Whatever is not plainly itself is written as `\u{hex}`: controls except the line feed, all
-    spaces but U+0020, invisible and bidirectional characters, compatibility forms, combining marks
-    on ASCII, and letters and signs that pass for ASCII ones. A backslash is escaped only where it
-    would begin such an escape, so the original can be told from the result.
+    spaces but U+0020, invisible and bidirectional characters, variation selectors, compatibility
+    forms, letters and signs that pass for others, and marks that are no part of a script's writing.
+    A backslash is escaped only where it would begin such an escape, so the original can be told
+    from the result.
     """
-    if not lines:
-        return escaped(text).replace("\n", _codepoint("\n"))
     if text.isascii() and text.isprintable() and "\\u{" not in text:
         return text
-    suspects = {
-        match.start() + offset
-        for match in _WORD.finditer(text)
-        for offset in _suspects(match.group())
-    }
-    return "".join(
-        char if _plain(char, text, at) and at not in suspects else _codepoint(char)
-        for at, char in enumerate(text)
-    )
+    shown: list[str] = []
+    open_letter = False  # a letter that is shown as it is, so marks on it may be as well
+    for match in _PIECE.finditer(text):
+        piece, at = match.group(), match.start()
+        if piece[0].isalnum():
+            shown.append(_escaped_word(piece))
+            open_letter = shown[-1][-1] == piece[-1]
+        elif piece.isascii():
+            plain = (piece.isprintable() or piece == "\n") and not text.startswith("\\u{", at)
+            shown.append(piece if plain else _codepoint(piece))
+        elif _is_mark(piece):
+            open_letter = open_letter and _is_plain_mark(text, at)
+            shown.append(piece if open_letter else _codepoint(piece))
+        else:
+            shown.append(piece if _is_plain(piece) else _codepoint(piece))
+    return "".join(shown)
+
+
+def escaped_line(text: str) -> str:
+    """Return `text` as one line for a question: line feeds and spaces at its end are escaped."""
+    line = escaped(text).replace("\n", _codepoint("\n"))
+    bare = line.rstrip(" ")
+    return bare + _codepoint(" ") * (len(line) - len(bare))
 
 
 def _codepoint(char: str) -> str:
@@ -153,25 +264,93 @@ def _shapes(neighbour: str) -> bool:
     return neighbour == "\ufe0f" or not _UNSAFE.match(neighbour)
 
 
-def _plain(char: str, text: str, at: int) -> bool:
-    if char.isascii():
-        return (char.isprintable() or char == "\n") and not text.startswith("\\u{", at)
-    if not char.isprintable() or char in _LOOK_ALIKE_SIGNS or _IGNORABLE.match(char):
+@lru_cache(32_768)
+def _is_plain(char: str) -> bool:
+    """Whether a character beyond ASCII, which is no mark, can be taken for nothing else."""
+    if not char.isprintable() or char in _BLANK or char in _LOOK_ALIKE_SIGNS or char in _RARE:
         return False
-    if unicodedata.combining(char) and (at == 0 or text[at - 1].isascii()):
+    if any(ord(char) in each for each in (*_INVISIBLE, *_DRAWN)):
         return False
-    return unicodedata.normalize("NFKC", char) == char
+    if unicodedata.normalize("NFKC", char) != char and char not in _COMPOSED:
+        return False
+    if not char.isalnum():
+        return True
+    script = _script(char)
+    alphabet = _ALPHABETS.get(script)
+    return _SCRIPTS.fullmatch(script) is not None and (
+        alphabet is None or alphabet.match(char) is not None
+    )
 
 
-def _suspects(word: str) -> list[int]:
-    """Return where a word holds letters that are there to pass for ASCII ones."""
-    if word.isascii():
-        return []
-    foreign = [at for at, char in enumerate(word) if not _LATIN.match(char)]
-    if any(char.isascii() for char in word):
-        return [at for at in foreign if not word[at].isascii() and not _is_east_asian(word[at])]
-    return foreign if all(char in _LOOK_ALIKE_LETTERS for char in word) else []
+@lru_cache(32_768)
+def _script(char: str) -> str:
+    return unicodedata.name(char, "").partition(" ")[0]
 
 
-def _is_east_asian(char: str) -> bool:
-    return any(ord(char) in letters for letters in _EAST_ASIAN)
+@lru_cache(4_096)
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] == "M"
+
+
+def _is_plain_mark(text: str, at: int) -> bool:
+    """Whether a mark belongs to the letter before it, and nothing else looks like the two.
+
+    Letters with case have composed forms for what languages need.
+    """
+    base = at - 1
+    while base > at - _MARKS and base >= 0 and _is_mark(text[base]):
+        base -= 1
+    if base < 0 or unicodedata.category(text[base]) != "Lo":
+        return False
+    mark, cluster = text[at], text[base : at + 1]
+    return (
+        mark.isprintable()
+        and mark not in _RARE
+        and not any(ord(mark) in each for each in _INVISIBLE)
+        and _script(mark) == _script(text[base])
+        and cluster.count(mark) == 1
+        and cluster[:2] not in _DOUBLE_VOWELS
+        and unicodedata.normalize("NFKC", cluster) == cluster
+    )
+
+
+@lru_cache(4_096)
+def _escaped_word(word: str) -> str:
+    suspects = _suspects(word)
+    return "".join(
+        char if char.isascii() or (at not in suspects and _is_plain(char)) else _codepoint(char)
+        for at, char in enumerate(word)
+    )
+
+
+def _suspects(word: str) -> frozenset[int]:
+    """Return where a word holds letters that are there to pass for others."""
+    foreign = frozenset(at for at, char in enumerate(word) if not char.isascii())
+    families = {_family(word[at]) for at in foreign if not word[at].isdigit()}
+    if any(char.isascii() and char.isalpha() for char in word):
+        return _katakana_suspects(word) | {
+            at
+            for at in foreign
+            if _family(word[at]) != "LATIN"
+            and (_family(word[at]) != "EAST ASIAN" or word[at] in _LOOK_ALIKE_LETTERS)
+        }
+    if len(families) > 1 or all(word[at] in _LOOK_ALIKE_LETTERS for at in foreign):
+        return foreign
+    return _katakana_suspects(word)
+
+
+def _katakana_suspects(word: str) -> frozenset[int]:
+    """Return where a word holds katakana that look like Han characters, or the other way round."""
+    suspects: set[int] = set()
+    for run in _KATAKANA.finditer(word):
+        if _LIKE_HAN.issuperset(run.group()):
+            suspects.update(range(*run.span()))
+        else:
+            beside = (run.start() - 1, run.end())
+            suspects.update(at for at in beside if at >= 0 and word[at : at + 1] in _LIKE_KATAKANA)
+    return frozenset(suspects)
+
+
+def _family(char: str) -> str:
+    script = _script(char)
+    return "EAST ASIAN" if script in _EAST_ASIAN else script

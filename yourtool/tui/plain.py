@@ -24,7 +24,7 @@ _SIGNS = {
     **dict.fromkeys(map(chr, range(0x2580, 0x2588)), " "),  # the ends of scroll bars
     **dict.fromkeys(map(chr, range(0x2588, 0x25A0)), "|"),
     **dict.fromkeys(map(chr, range(0x2400, 0x2427)), "?"),
-    **dict(zip("·…—−→←↓↑•◦▪⋮", "-~--><v^*o+:", strict=True)),
+    **dict(zip("·…—−→←↓↑•◦▪⋮⇥", "-~--><v^*o+:>", strict=True)),
     **dict(zip("“”„‘’–", '"""\'\'-', strict=True)),
     **dict(zip("✓✗○●⊘❯▸✻☐☑⚒▣♪▤", "vxo*x>>*_xtird", strict=True)),
 }

@@ -5,7 +5,7 @@ from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.messages import canonical_json
-from yourtool.text import escaped
+from yourtool.text import escaped_line
 
 DENY = Decision(verdict=Verdict.DENY)
 
@@ -42,7 +42,7 @@ def options_of(question: Confirmation) -> tuple[Option, ...]:
 
 def title(question: Confirmation) -> Content:
     """Return one line that names the tool and the most it can do, or the limit."""
-    name = escaped(question.title, lines=False)
+    name = escaped_line(question.title)
     if question.kind == "limit":
         return Content(f"Go on? {name}")
     return Content(f"Allow {name}? ({question.side_effects.value})")
@@ -53,25 +53,25 @@ def about(question: Confirmation) -> list[str]:
     lines: list[str] = []
     preview = question.preview
     if preview is not None:
-        lines += ["changes: " + escaped(path, lines=False) for path in preview.paths]
+        lines += ["changes: " + escaped_line(path) for path in preview.paths]
     if preview is not None and preview.protected:
         lines.append("a protected place: always asked about")
     if question.reason:
-        lines.append(escaped(question.reason))
+        lines.append(escaped_line(question.reason))
     if question.rule is not None:
-        lines.append(f"s, w allow: {escaped(question.rule, lines=False)}")
+        lines.append(f"s, w allow: {escaped_line(question.rule)}")
     return lines
 
 
-def arguments(question: Confirmation) -> str:
+def arguments(question: Confirmation) -> list[str]:
     """Return all arguments of a call that has no preview, one a line.
 
     They are JSON, so a line feed in one does not look like the next, nor a number like a text.
     """
-    return "\n".join(
-        escaped(f"{name if name.isidentifier() else _json(name)}: {_json(value)}", lines=False)
+    return [
+        escaped_line(f"{name if name.isidentifier() else _json(name)}: {_json(value)}")
         for name, value in (question.input or {}).items()
-    )
+    ]
 
 
 def _json(value: object) -> str:

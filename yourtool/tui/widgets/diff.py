@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from yourtool.text import escaped, printable
+from yourtool.text import escaped, escaped_line, printable
 from yourtool.tui.lines import TAB, Line, Source, expand_tabs, wrap
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
@@ -39,14 +39,14 @@ def diff_size(diff: str) -> DiffSize:
     return DiffSize(kinds.count("+"), kinds.count("-"))
 
 
-def escaped_line(text: str) -> str:
+def approved_line(text: str) -> str:
     """Return one line of a file for a question; a tab is an arrow and the spaces to its stop."""
+    *parts, last = text.split("\t")
     shown = ""
-    for at, part in enumerate(text.split("\t")):
-        if at:
-            shown += "⇥" + " " * (TAB - 1 - cell_len(shown) % TAB)
-        shown += escaped(part, lines=False)
-    return shown
+    for part in parts:
+        shown += escaped(part) + "⇥"
+        shown += " " * (-cell_len(shown) % TAB)
+    return shown + escaped_line(last)
 
 
 def printable_line(text: str) -> str:

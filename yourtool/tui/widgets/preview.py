@@ -1,5 +1,7 @@
 """What a question asks about, whole: the command, the change, or the arguments."""
 
+from collections.abc import Iterable
+
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -8,11 +10,11 @@ from textual.message import Message
 from textual.style import Style
 
 from yourtool.effects import Confirmation
-from yourtool.text import escaped
+from yourtool.text import escaped_line
 from yourtool.tui.lines import Line, breaks
 from yourtool.tui.questions import about, arguments
 from yourtool.tui.widgets.block import Block
-from yourtool.tui.widgets.diff import diff_lines, escaped_line
+from yourtool.tui.widgets.diff import approved_line, diff_lines
 
 _INKS = (
     ("diff.added", "preview--added"),
@@ -25,6 +27,7 @@ _BAR, _INDENT = "│ ", "  "
 Quoted text never reaches these columns, so it cannot be taken for the words of the question.
 """
 _ABOUT_INDENT = "    "
+_SPACE = "␠"
 
 
 class PreviewText(Block):
@@ -71,18 +74,11 @@ class PreviewText(Block):
         if preview is not None and preview.kind == "diff":
             return [
                 Content(_BAR if line.joint else _INDENT) + self._diff_row(line, width)
-                for line in diff_lines(preview.body, width, escaped_line)
+                for line in diff_lines(preview.body, width, approved_line)
             ]
-        text = arguments(question) if preview is None else escaped(preview.body)
-        return (
-            [
-                Content((_INDENT if at else _BAR) + row)
-                for line in text.split("\n")
-                for at, row in enumerate(_broken(line, width))
-            ]
-            if text
-            else []
-        )
+        if preview is None:
+            return [Content(row) for row in quoted(arguments(question), width)]
+        return [Content(row) for row in quoted(map(escaped_line, preview.body.split("\n")), width)]
 
     def _diff_row(self, line: Line, width: int) -> Content:
         pieces = [Content(text).stylize(self._style_of(ink)) for text, ink in line.spans]
@@ -155,5 +151,16 @@ class ReadingPane(VerticalScroll):
         self.call_after_refresh(self.look)
 
 
+def quoted(lines: Iterable[str], width: int) -> list[str]:
+    """Return the rows of escaped lines, each row at most `width` cells after its bar or indent."""
+    return [
+        (_INDENT if at else _BAR) + row
+        for line in lines
+        for at, row in enumerate(_broken(line, width))
+    ]
+
+
 def _broken(text: str, width: int) -> list[str]:
-    return [text[begin:end] for begin, end in breaks(text, width, words=False)]
+    """Break a line; a space at the end of a row would look like room for a wide character."""
+    *rows, last = (text[begin:end] for begin, end in breaks(text, width, words=False))
+    return [*(row[:-1] + _SPACE if row.endswith(" ") else row for row in rows), last]

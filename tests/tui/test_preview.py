@@ -1,0 +1,80 @@
+"""What is approved is drawn so that two different things never look the same."""
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from yourtool.effects import Confirmation, Preview, SideEffects
+from yourtool.text import escaped_line
+from yourtool.tui.questions import about, arguments, title
+from yourtool.tui.widgets.diff import approved_line, diff_lines
+from yourtool.tui.widgets.preview import quoted
+
+SIGNS = st.sampled_from(" \n\taab字|│␠⇥\\u{20}:,\u200b\u0430\u00a0\u3000")
+ODD = st.text(SIGNS, max_size=30)
+
+
+def changed(text, at, sign, put):
+    """The text with one sign more, or another one."""
+    at %= len(text) + 1
+    return text[:at] + sign + text[at + put :]
+
+
+def drawn(command, width):
+    """The cells of the rows: nothing tells how many spaces end a row."""
+    lines = map(escaped_line, command.split("\n"))
+    return [row.rstrip(" ") for row in quoted(lines, width)]
+
+
+@given(ODD, st.integers(0, 30), SIGNS, st.integers(0, 2), st.integers(8, 12))
+def test_two_commands_are_never_drawn_alike(one, at, sign, put, width):
+    other = changed(one, at, sign, put)
+    assume(one != other)
+    assert drawn(one, width) != drawn(other, width)
+    assert all(cell_len(row) <= width + 2 for row in drawn(one, width))
+
+
+def test_a_command_that_was_broken_is_not_drawn_like_two_lines():
+    assert drawn("a" * 8 + "rm x", 8) == ["│ " + "a" * 8, "  rm x"]
+    assert drawn("a" * 8 + "\nrm x", 8) == ["│ " + "a" * 8, "│ rm x"]
+    assert drawn("a" * 7 + "字", 8) != drawn("a" * 7 + " 字", 8)
+
+
+@given(ODD, st.integers(0, 30), SIGNS, st.integers(0, 2))
+def test_two_lines_of_a_change_are_never_drawn_alike(one, at, sign, put):
+    one = one.replace("\n", "")
+    other = changed(one, at, sign, put).replace("\n", "")
+    assume(one != other)
+    assert approved_line(one).rstrip(" ") != approved_line(other).rstrip(" ")
+
+
+def test_a_change_is_escaped_and_its_tabs_are_seen():
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\tif \u0430:  \n+\tif a:\n"
+    removed, added = (line.text for line in diff_lines(diff, 60, approved_line))
+    assert removed.endswith("⇥   if \\u{430}:\\u{20}\\u{20}")
+    assert added.endswith("⇥   if a:")
+
+
+def call(**arguments):
+    return Confirmation(
+        id="c", kind="tool", title="t\nx", side_effects=SideEffects.NETWORK, input=arguments
+    )
+
+
+def test_two_sets_of_arguments_are_never_drawn_alike():
+    sets = [{"a": "1\nb: 2"}, {"a": "1", "b": "2"}, {"a": 1, "b": "2"}, {"a": "\u0430"}, {"a": "a"}]
+    assert len({tuple(arguments(call(**each))) for each in sets}) == len(sets)
+    assert "\n" not in title(call()).plain
+
+
+def test_a_path_and_a_rule_are_one_line_each():
+    preview = Preview(kind="diff", body="", paths=("a, b", "c\ns, w allow: x", "d "))
+    question = Confirmation(
+        id="c", kind="tool", title="t", preview=preview, rule="shell(x)\na protected place"
+    )
+    assert about(question) == [
+        "changes: a, b",
+        "changes: c\\u{a}s, w allow: x",
+        "changes: d\\u{20}",
+        "s, w allow: shell(x)\\u{a}a protected place",
+    ]
