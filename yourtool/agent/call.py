@@ -6,9 +6,12 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from yourtool.effects import Preview
 from yourtool.errors import ToolFailure
 from yourtool.events import ToolCalled
+from yourtool.masking import Mask
 from yourtool.messages import (
     ImageBlock,
     Message,
@@ -36,6 +39,8 @@ class Call:
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
     """What the model is told beside the result."""
+    mask: Mask | None = None
+    """What replaces keys in the result; None: not asked for yet."""
     parent: str = ""
     started: float = 0.0
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -98,3 +103,18 @@ class Finished:
 def texts(*words: str) -> tuple[TextBlock, ...]:
     """Return words as a result's content."""
     return tuple(TextBlock(storable(each)) for each in words)
+
+
+def without_keys(output: ToolOutput, mask: Mask) -> ToolOutput:
+    """Return what a tool answered with every known key in it replaced."""
+    command = output.command_executed
+    return replace(
+        output,
+        content=tuple(
+            replace(block, text=mask.text(block.text)) if isinstance(block, TextBlock) else block
+            for block in output.content
+        ),
+        details=mask.value(output.details),
+        files_modified=tuple(map(mask.text, output.files_modified)),
+        command_executed=None if command is None else mask.text(command),
+    )

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
-from yourtool.agent.call import Call, Finished, texts
+from yourtool.agent.call import Call, Finished, texts, without_keys
 from yourtool.agent.consent import ask
 from yourtool.agent.gate import Ruling, Subjects, subjects_of
 from yourtool.agent.limits import nudge, repetition
@@ -33,6 +33,7 @@ from yourtool.events import (
 )
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
+from yourtool.masking import Mask
 from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
@@ -204,6 +205,7 @@ def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) 
         cancelled=call.cancelled,
         spill=turn.around.spill,
         reads=turn.reads,
+        mask=call.mask or Mask(),
         approved=call.preview,
         image_limit=can.max_image_bytes if can.supports_images else 0,
     )
@@ -276,6 +278,7 @@ async def _run(
 
     assert call.tool is not None and call.args is not None, "only admitted calls are run"
     tool, name = call.tool, call.block.name
+    await _mask(call, turn)
     try:
         async with asyncio.timeout(tool.timeout_seconds):
             output = await tool.run(call.args, _context(call, turn, emit))
@@ -309,6 +312,7 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
         failure = finished.failure or ToolFailure.EXECUTION_ERROR
         yield await _fail(call, turn, failure, finished.words)
         return
+    output = without_keys(output, await _mask(call, turn))
     content = output.content + texts(*call.notes)
     if has_bytes(content):
         content = await asyncio.to_thread(by_hash, turn.around.blobs, content)
@@ -329,8 +333,14 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
     yield fact
 
 
+async def _mask(call: Call, turn: Turn) -> Mask:
+    if call.mask is None:
+        call.mask = await asyncio.to_thread(turn.around.mask)
+    return call.mask
+
+
 async def _fail(call: Call, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
-    words = storable(words)
+    words = storable((await _mask(call, turn)).text(words))
     fact = await turn.record(
         ToolFailed(
             tool_use_id=call.block.id,

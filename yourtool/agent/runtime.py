@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.scratch import make_scratch_copy
-from yourtool.agent.secrets import known_secrets, masked
+from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
 from yourtool.agent.surroundings import Budget, Surroundings, Wishes
@@ -37,6 +36,7 @@ from yourtool.events import (
     SessionResumed,
 )
 from yourtool.ids import new_id, new_session_id
+from yourtool.masking import Mask
 from yourtool.messages import Message, Role, now
 from yourtool.models import Effort, Model
 from yourtool.outcome import NoModelError
@@ -215,13 +215,16 @@ class Runtime:
             UsageError: the file exists and is not to be replaced, or it cannot be written.
         """
         facts = await self.log.read(session_id)
-        mask = partial(masked, secrets=known_secrets(self.paths, os.environ))
+        mask = (await asyncio.to_thread(self._mask)).text
         lines = export_lines(facts, form_of(file), mask, self.paths.blobs)
         await asyncio.to_thread(write_export, file, lines, overwrite=overwrite)
 
     def without_keys(self, text: str) -> str:
         """Return a text with every key that is known taken out; blocks on the file system."""
-        return masked(text, known_secrets(self.paths, os.environ))
+        return self._mask().text(text)
+
+    def _mask(self) -> Mask:
+        return known_mask(self.paths, os.environ)
 
     async def route(self, prompt: str) -> RouteDecided:
         """Say where a prompt would go in a new session, without sending or storing anything.
@@ -366,6 +369,7 @@ class Runtime:
             spill=spill,
             blobs=self.paths.blobs,
             pricing_version=self.catalogue.pricing_version,
+            mask=self._mask,
             wishes=Wishes(
                 effort=self.config.effort,
                 cache_retention=self.config.cache_retention,

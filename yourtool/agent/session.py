@@ -194,7 +194,7 @@ class Session:
         try:
             async for fact in close_open_turn(self.state, self._record, self.id):
                 yield fact
-            shell = UserShell(self.id, self.workspace, self._around.spill, self._record, interrupt)
+            shell = UserShell(self.id, self._around, self._record, interrupt)
             async with aclosing(shell.run(command, shared=shared)) as events:
                 async for event in events:
                     if isinstance(event, ShellRan):

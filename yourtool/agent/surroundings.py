@@ -1,6 +1,6 @@
 """What surrounds a session, from whoever opens it: places, parts, limits and wishes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +13,7 @@ from yourtool.agent.routes import Routes
 from yourtool.config import Limits, ThinkingOnSwap
 from yourtool.deltas import Notice
 from yourtool.effects import Confirm
+from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
 from yourtool.providers.base import ToolChoice
 from yourtool.providers.losses import Losses
@@ -67,6 +68,8 @@ class Surroundings:
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: Losses = field(default_factory=Losses)
+    mask: Callable[[], Mask] = Mask
+    """What replaces keys in the results of tools; blocks on the file system."""
     told: set[str] = field(default_factory=lambda: set[str]())
     """The remarks that the session has heard."""
 

@@ -9,10 +9,10 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from pathlib import Path
 
 from yourtool.agent.dispatch import CANCEL_GRACE_SECONDS
 from yourtool.agent.recorder import Recorder
+from yourtool.agent.surroundings import Surroundings
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ToolError
 from yourtool.events import ShellRan
@@ -38,8 +38,7 @@ class UserShell:
     """Runs one command."""
 
     session_id: str
-    workspace: Path
-    spill: Path
+    around: Surroundings
     record: Recorder
     interrupt: Interrupt
 
@@ -51,12 +50,13 @@ class UserShell:
         It takes as long as it takes, and is ended with all it began when nobody listens any more.
         """
         command, message_id, began = storable(command), new_id(), time.monotonic()
+        mask = await asyncio.to_thread(self.around.mask)
         printed: asyncio.Queue[str | None] = asyncio.Queue()
-        output = Output(self.spill, Live(printed.put_nowait))
-        running = asyncio.create_task(run_line(command, self.workspace, output))
+        output = Output(self.around.spill, Live(printed.put_nowait), mask)
+        running = asyncio.create_task(run_line(command, self.around.workspace.root, output))
         running.add_done_callback(lambda _: printed.put_nowait(None))
         try:
-            yield ShellStarted(message_id=message_id, command=command, shared=shared)
+            yield ShellStarted(message_id=message_id, command=mask.text(command), shared=shared)
             while (text := await self.interrupt.guard(printed.get())) is not None:
                 yield ToolOutputDelta(tool_use_id=message_id, text=storable(text))
         except Interrupted:
@@ -68,6 +68,7 @@ class UserShell:
                 _log.warning("abandoned a command of the user, which did not stop")
         code, refusal = _ending(running)
         how = "stopped by the user" if code is None else ending(code)
+        command = mask.text(command)
         texts = (f"$ {command}\n", refusal or output.text(), f"[{how}; the user ran this command]")
         yield await self.record(
             ShellRan(

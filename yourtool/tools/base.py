@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from yourtool.effects import Preview, SideEffects, ToolDefinition, ToolHints, ToolKind
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
+from yourtool.masking import Mask
 from yourtool.messages import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
@@ -74,6 +75,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Shared by all calls of a session."""
     approved: Preview | None = None
     """What the user agreed to; the tool does that or nothing."""
+    mask: Mask = field(default_factory=Mask)
+    """Replaces keys in what is written to `spill`."""
     image_limit: int = 0
     """Bytes of the largest image that the model takes; 0: it takes none."""
 

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from yourtool.masking import Mask
+
 KEPT = 24_000
 """Bytes of the beginning, and again of the end, that go to the model."""
 LARGEST_SPILL = 100 * 2**20
@@ -21,7 +23,11 @@ LARGEST_SPILL = 100 * 2**20
 class Output:
     """Collects bytes; fed from one thread."""
 
-    def __init__(self, directory: Path, emit: Callable[[str], None]) -> None:
+    def __init__(
+        self, directory: Path, emit: Callable[[str], None], mask: Mask | None = None
+    ) -> None:
+        """`mask` replaces keys before anything is kept or shown."""
+        self._masking = (mask or Mask()).stream()
         self._directory = directory
         self._emit = emit
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -36,6 +42,9 @@ class Output:
 
     def feed(self, data: bytes) -> None:
         """Take what was printed next."""
+        self._take(self._masking.feed(data))
+
+    def _take(self, data: bytes) -> None:
         self._keep(data)
         self.total += len(data)
         room = KEPT - len(self._head)
@@ -49,6 +58,7 @@ class Output:
 
     def close(self) -> None:
         """Finish: a character cut short is shown, the file is complete."""
+        self._take(self._masking.close())
         if text := self._decoder.decode(b"", final=True):
             self._emit(text)
         if self._file is not None:

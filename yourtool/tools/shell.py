@@ -52,7 +52,7 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     if context.approved is not None and context.approved.body != args.command:
         raise ToolError("this is not the command that the user agreed to; it was not run")
     seconds = min(args.timeout_seconds, LONGEST_SECONDS)
-    output = Output(context.spill, Live(context.emit))
+    output = Output(context.spill, Live(context.emit), context.mask)
     exited = await run_line(args.command, context.workspace.root, output, seconds=seconds)
     return _report(args, exited, output, seconds)
 

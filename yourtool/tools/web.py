@@ -13,7 +13,6 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -140,7 +139,7 @@ def fetcher(
                 f"`{args.url}` could not be fetched: {str(error) or type(error).__name__};"
                 " check the address, or go on without it"
             ) from error
-        return await context.blocking(_shown, page, context.spill)
+        return await context.blocking(_shown, page, context)
 
     return fetch_url
 
@@ -258,16 +257,17 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
     return _Page(str(url), media_type, text, size, len(data) > MOST_BYTES)
 
 
-def _shown(page: _Page, spill: Path) -> str:
+def _shown(page: _Page, context: ToolContext) -> str:
     text = (
         _markdown(page) if page.media_type in ("text/html", "application/xhtml+xml") else page.text
     )
+    text = context.mask.text(text)
     header = f"`{page.url}` ({page.media_type}, {page.size:,} bytes)"
     if page.cut:
         header += f"; only the first {MOST_BYTES:,} bytes were read"
     if len(text) <= MOST_CHARACTERS:
         return f"{header}\n\n{text}"
-    path = spill / f"page-{secrets.token_hex(8)}.txt"
+    path = context.spill / f"page-{secrets.token_hex(8)}.txt"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
         file.write(text)

@@ -1,0 +1,63 @@
+"""Keys that are known never reach the store, the screen or a model through the result of a tool."""
+
+import json
+
+import pytest
+
+from tests.cli.line import Line
+from yourtool.agent.secrets import known_secrets
+from yourtool.masking import MASK
+from yourtool.paths import resolve_paths
+
+KEY = "sk-ant-api03-" + "Zq7" * 30
+
+
+@pytest.fixture
+def line(home, tmp_path, monkeypatch, capsys, own_logging):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "notes.txt").write_text(f"first\nkey={KEY}\nlast\n")
+    return Line(home, work, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (
+            "shell",
+            {"command": "head -c 60 notes.txt; sleep 0.02; tail -c +61 notes.txt"},
+        ),
+        ("shell", {"command": "cat notes.txt; exit 3"}),
+        ("shell", {"command": "for i in $(seq 1500); do cat notes.txt; done"}),
+        ("shell", {"command": "base64 notes.txt"}),
+        ("read_file", {"path": "notes.txt"}),
+        ("grep", {"pattern": "key="}),
+        ("edit_file", {"path": "notes.txt", "old_text": "first", "new_text": "second"}),
+        ("no_such_tool", {"text": KEY}),
+    ],
+)
+def test_a_known_key_in_the_result_of_a_tool_is_hidden(line, home, tool, arguments):
+    line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
+    events = line.events("-p", "go", "--mode", "auto")
+    told = [e for e in events if e["type"] not in ("llm.call_completed", "message_complete")]
+    results = [e for e in told if e["type"] in ("tool.completed", "tool.failed")]
+    shown = json.dumps([e for e in told if not e["type"].startswith("tool_use")])
+    assert len(results) == 1
+    assert KEY not in shown
+    if tool != "no_such_tool":
+        spilled = b"".join(path.read_bytes() for path in home.glob("state/spill/**/*.txt"))
+        assert KEY.encode() not in spilled
+    if tool in ("shell", "read_file", "grep"):
+        assert MASK in shown
+
+
+def test_short_and_plain_values_are_no_secrets(home):
+    environ = {
+        "DB_PASSWORD": "postgres",
+        "SSH_KEY": "/home/me/.ssh/id_ed25519",
+        "DEPLOY_TOKEN": "production-server",
+        "GITHUB_TOKEN": "ghp_0123456789abcdef",
+        "OPENAI_API_KEY": "local-key",
+    }
+    assert set(known_secrets(resolve_paths(), environ)) == {"ghp_0123456789abcdef", "local-key"}

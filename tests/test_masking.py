@@ -1,0 +1,68 @@
+"""Known keys are replaced, however they are written and however the text is cut."""
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.masking import MASK, Mask
+
+KEY = "sk-ant-api03-" + "aB3_xY9-" * 10
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_a_key_is_found_in_base64_at_every_alignment_and_over_wrapped_lines(before):
+    data = b"x" * (50 + before) + KEY.encode() + b" and more" * 9
+    for encoded in (
+        base64.b64encode(data),
+        base64.encodebytes(data),
+        base64.urlsafe_b64encode(data),
+    ):
+        text = Mask([KEY]).text(encoded.decode())
+        assert MASK in text
+        assert len(text) < len(encoded) - len(KEY)
+
+
+def test_a_key_is_found_as_it_is_in_json_and_in_a_url():
+    key = 'p@ss "word"/42+x'
+    mask = Mask([key])
+    for written in (key, json.dumps(key)[1:-1], quote(key), quote(key, safe="")):
+        assert mask.text(f"<{written}>") == f"<{MASK}>"
+
+
+def test_the_longer_of_two_keys_wins():
+    assert Mask(["abcdefgh", "abcdefghij"]).text("abcdefghij abcdefgh") == f"{MASK} {MASK}"
+
+
+def test_values_inside_details_are_masked_and_other_text_is_untouched():
+    mask = Mask([KEY])
+    assert mask.value({"a": [KEY, 1, None], KEY: "é"}) == {"a": [MASK, 1, None], MASK: "é"}
+    text = "nothing to hide here"
+    assert mask.text(text) is text
+    assert Mask().text(KEY) == KEY
+
+
+@given(
+    st.lists(st.sampled_from([KEY, KEY[:30], KEY[:5], "s", "sk-", "text ", "\n"]), max_size=12),
+    st.lists(st.integers(1, 400), max_size=12),
+)
+def test_cutting_the_text_anywhere_gives_the_same_and_never_a_key(parts, cuts):
+    data = "".join(parts).encode()
+    stream = Mask([KEY]).stream()
+    passed, at = b"", 0
+    for size in cuts:
+        passed += stream.feed(data[at : at + size])
+        at += size
+    passed += stream.feed(data[at:]) + stream.close()
+    assert passed.decode() == Mask([KEY]).text(data.decode())
+    assert KEY.encode() not in passed
+
+
+def test_a_piece_that_begins_no_key_is_passed_on_at_once():
+    stream = Mask([KEY]).stream()
+    assert stream.feed(b"building the tests\n") == b"building the tests\n"
+    assert stream.feed(b"token: sk-ant-") == b"token: "
+    assert stream.feed(b"is not one\n") == b"sk-ant-is not one\n"

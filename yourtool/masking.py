@@ -1,0 +1,135 @@
+"""Replaces keys in text, also where they are percent-encoded, in JSON or in base64.
+
+A key is found in base64 wherever it begins in the encoded data and wherever the lines are wrapped:
+of each of the three alignments, the characters that depend on the key alone are searched for.
+"""
+
+import json
+import re
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+from urllib.parse import quote
+
+MASK = "[hidden key]"
+
+_SHORTEST_BASE64 = 12
+"""Bytes of a key; fewer would be found in base64 by accident."""
+_HEAD = 24
+"""Characters of base64 that are compared one by one."""
+_SURE = 4
+"""Bytes of the beginning of a key that may stand before a line break."""
+_BREAK = b"(?:\r?\n)?"
+
+
+class Mask:
+    """Replaces a fixed set of keys; cost is linear in the length of the text."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        forms = {form: wrapped for secret in secrets for form, wrapped in _forms(secret)}
+        longest_first = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile(
+            b"|".join(_wrapped(form) if forms[form] else re.escape(form) for form in longest_first)
+            or b"(?!)"
+        )
+        self._window = 2 * len(longest_first[0]) if forms else 0
+        self._starts = re.compile(
+            b"[%b]" % b"".join(re.escape(form[:1]) for form in forms) if forms else b"(?!)"
+        )
+        self._forms: dict[int, list[tuple[bytes, bool]]] = defaultdict(list)
+        for form, wrapped in forms.items():
+            self._forms[form[0]].append((form, wrapped))
+
+    def text(self, text: str) -> str:
+        """Return a text with every key in it replaced."""
+        if not self._forms:
+            return text
+        data = text.encode("utf-8", "surrogatepass")
+        masked, count = self._pattern.subn(MASK.encode(), data)
+        return masked.decode("utf-8", "surrogatepass") if count else text
+
+    def value(self, value: Any) -> Any:
+        """Return a JSON value with every key in its texts replaced."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                items = cast("dict[str, Any]", value).items()
+                return {self.text(name): self.value(each) for name, each in items}
+            case list():
+                return [self.value(each) for each in cast("list[Any]", value)]
+            case _:
+                return value
+
+    def stream(self) -> "MaskedStream":
+        """Return a filter for text that comes in pieces."""
+        return MaskedStream(self)
+
+    def split(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the masked beginning of `data`, and its end if that might begin a key."""
+        done: list[bytes] = []
+        at = 0
+        while True:
+            held = self._beginning(data, at)
+            found = self._pattern.search(data, at)
+            if found is None or found.start() >= held:
+                return b"".join((*done, data[at:held])), data[held:]
+            done += (data[at : found.start()], MASK.encode())
+            at = found.end()
+
+    def _beginning(self, data: bytes, at: int) -> int:
+        """Return the first place from which the rest of `data` is the beginning of a key."""
+        for found in self._starts.finditer(data, max(at, len(data) - self._window)):
+            rest = data[found.start() :]
+            bare = rest.translate(None, b"\r\n")
+            broken = len(bare) < len(rest)
+            for form, wrapped in self._forms[rest[0]]:
+                may_break = wrapped and len(bare) >= _SURE
+                begun = len(bare) < len(form) and form.startswith(bare)
+                if begun and (may_break or not broken):
+                    return found.start()
+        return len(data)
+
+
+class MaskedStream:
+    """Masks keys that may be split over pieces."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what may be passed on; the beginning of a key is held back."""
+        passed, self._held = self._mask.split(self._held + data)
+        return passed
+
+    def close(self) -> bytes:
+        """Return the rest."""
+        passed, self._held = self._held, b""
+        return self._mask.text(passed.decode("latin-1")).encode("latin-1") if passed else passed
+
+
+def _wrapped(form: bytes) -> bytes:
+    """Return a pattern for base64 with line breaks; behind the head any characters are the key's.
+
+    A pattern with every single character would take long to compile.
+    """
+    head = _BREAK.join(re.escape(bytes([each])) for each in form[:_HEAD])
+    return head + b"(?:%b[A-Za-z0-9+/_-]){%d}" % (_BREAK, max(0, len(form) - _HEAD))
+
+
+def _forms(secret: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield every way in which a key may be written, and whether line breaks may be in it."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield raw, False
+    yield quote(raw, safe="").encode(), False
+    yield quote(raw, safe="/").encode(), False
+    yield json.dumps(secret)[1:-1].encode(), False
+    if len(raw) < _SHORTEST_BASE64:
+        return
+    for offset in range(3):
+        bits = 8 * (offset + len(raw))
+        inside = slice((8 * offset + 5) // 6, bits // 6)
+        for alphabet in (None, b"-_"):
+            yield b64encode(b"\0" * offset + raw, alphabet)[inside], True
