@@ -59,11 +59,15 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
     supports_system_prompt: bool = True
     supports_structured_output: bool = False
     supports_streaming: bool = True
+    """False: replies are asked for as one document."""
     supports_streaming_tool_calls: bool = True
+    """False: the same, for requests with tools."""
     supports_parallel_tool_calls: bool = True
+    """False: one call at a time is asked for, sent back and run."""
     supports_prompt_caching: bool = False
-    supports_system_messages_in_list: bool = False
-    """False: the adapter hoists system messages into a field of their own."""
+    supports_system_messages_in_list: bool = True
+    """False: the system prompt has a field of its own or, in a dialect without one, begins the
+    first user message. A dialect that has such a field always uses it."""
     max_context_tokens: Size = 32_768
     max_output_tokens: Size = 4_096
     accepted_image_media_types: tuple[str, ...] = ()

@@ -233,6 +233,30 @@ async def test_at_most_four_calls_run_at_once(bench):
     assert most == 4
 
 
+async def test_calls_of_a_model_without_parallel_calls_run_one_after_the_other(bench):
+    running, most = 0, 0
+
+    @tool(SideEffects.NONE)
+    async def hold(args: Number, context: ToolContext) -> str:
+        """Count who is here."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return f"{args.n} ok"
+
+    can = replace(MODEL.capabilities, supports_parallel_tool_calls=False)
+    bench.catalogue.learn(MODEL.provider, [replace(MODEL, capabilities=can)])
+    script = Scripted([calls("hold", n=1) + calls("hold", n=2) + calls("hold", n=3), says("Done.")])
+    session = await bench.session(Checked(script), tools=[hold])
+    await play(session.send("go"))
+    assert most == 1
+    assert len(session.state.messages[1].tool_uses) == 3
+    assert [len(m.tool_uses) for m in script.requests[1].messages if m.tool_uses] == [1, 1, 1]
+    await session.close()
+
+
 async def test_a_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_start(
     bench, monkeypatch
 ):

@@ -212,12 +212,17 @@ def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) 
 
 
 async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event, None]:
-    """Run at most `tool_concurrency` calls at once, starting them in order; empties `ready`."""
+    """Run at most `tool_concurrency` calls at once, starting them in order; empties `ready`.
+
+    Those of a model without parallel calls run one after the other, as it expects them to.
+    """
+    is_parallel = turn.model.capabilities.supports_parallel_tool_calls
+    at_once = turn.around.budget.limits.tool_concurrency if is_parallel else 1
     happenings: asyncio.Queue[ToolOutputDelta | Finished] = asyncio.Queue()
     running: dict[asyncio.Task[None], Call] = {}
     try:
         while ready or running:
-            while ready and len(running) < turn.around.budget.limits.tool_concurrency:
+            while ready and len(running) < at_once:
                 turn.interrupt.check()
                 call = ready[0]
                 called = await turn.record(call.called(), parent=call.parent)

@@ -40,7 +40,7 @@ _TOO_MUCH = frozenset(
 class State:
     """Changed by `apply` alone, but for what is pending, which no fact has until it holds."""
 
-    def __init__(self, *, keeps_facts: bool = True) -> None:  # noqa: PLR0915 - a line a field
+    def __init__(self, *, keeps_facts: bool = True) -> None:
         """`keeps_facts`: whether `facts` holds all, which takes most of a long session's memory."""
         self._keeps_facts = keeps_facts
         self.facts: list[AnyFact] = []
@@ -57,8 +57,7 @@ class State:
         self.workspace_path = ""
         self.model: str | None = None
         """The explicit choice of the session (`/model X`)."""
-        self.refusal: SessionModelRefused | None = None
-        """The last choice of a model, if it was refused."""
+        self.refusal: SessionModelRefused | None = None  # of the last choice of a model
         self.in_words_to = ""
         """The id of the last message whose media `model` is sent placeholders for; empty: it is
         sent none, or takes them."""
@@ -66,15 +65,13 @@ class State:
         """The explicit choice of a reasoning effort (`--effort`, `/effort`), if there is one."""
         self.pending_model: str | None = None
         """A choice made during a turn, for the next one; empty: the choice is given back."""
-        self.pending_in_words = False
-        """Whether the pending model is to be sent placeholders (`in_words_to`)."""
+        self.pending_in_words = False  # whether it is to be sent placeholders
         self.last_route: RouteDecided | None = None
         self.addressed: str | None = None
         """The model that the last turn was addressed to (`@alias`), until another is chosen."""
         self.last_error: LlmCallFailed | None = None
         """Why the last turn failed; None after a turn that did not."""
-        self.failed = False
-        """Whether the last turn failed, or no model could take it."""
+        self.failed = False  # the last turn, or no model could take it
         self.cost_usd = Decimal(0)
         self.unpriced = False
         """Some request of the session has no known price, so `cost_usd` is too low."""

@@ -85,6 +85,17 @@ class Request(Struct, frozen=True, kw_only=True):
     answer."""
 
     @property
+    def streams(self) -> bool:
+        """Whether the reply is asked for piece by piece; else it comes as one document."""
+        can = self.model.capabilities
+        return can.supports_streaming and (can.supports_streaming_tool_calls or not self.tools)
+
+    @property
+    def one_call_at_a_time(self) -> bool:
+        """Whether there are tools, and no reply may hold more than one call of them."""
+        return bool(self.tools) and not self.model.capabilities.supports_parallel_tool_calls
+
+    @property
     def system(self) -> tuple[str, ...]:
         """The texts of the system messages, without blank ones."""
         return tuple(

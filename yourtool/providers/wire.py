@@ -27,6 +27,7 @@ from typing import Protocol, TypeVar
 
 import httpx
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
@@ -98,6 +99,8 @@ class Patience(Struct, frozen=True):
 
     first_event: float = 60
     """From sending the request to the first event."""
+    whole: float = 600
+    """The same for a reply that is asked for as one document, which takes as long as it is."""
     content: float = 90
     """Between two pieces of content; pings and comments are none."""
     last_word: float = 15
@@ -172,7 +175,10 @@ class WireAdapter:
         They are read as they are passed on, so that a bug in the middle of a frame loses none.
         """
         wire_request = self._to_wire(request)
-        wait = _Wait(request.interrupt, self._provider, self._patience)
+        patience = self._patience
+        if not request.streams:
+            patience = replace(patience, first_event=max(patience.first_event, patience.whole))
+        wait = _Wait(request.interrupt, self._provider, patience)
         async with AsyncExitStack() as stack:
             post = self._transport.post(wire_request.path, wire_request.body)
             wire = await wait.for_(stack.enter_async_context(post))

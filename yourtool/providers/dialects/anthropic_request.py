@@ -40,6 +40,7 @@ _BUDGETS = {
     "max": 32_768,
 }
 _LEAST_BUDGET = 1_024
+_FORCES = ("any", "tool")
 _RESTS = {"type": "disabled"}
 _OURS = frozenset({"redacted_thinking", "text", "thinking", "tool_result", "tool_use"})
 _REASONING = ("thinking", "redacted_thinking")
@@ -59,7 +60,7 @@ def body(request: Request, *, keeps_long: bool = False, signs: bool = True) -> d
         "model": model.wire_name,
         "max_tokens": request.max_output_tokens,
         "messages": _turns(request, signs=signs),
-        "stream": True,
+        "stream": request.streams,
     }
     if system := _system(request):
         wire["system"] = system
@@ -77,7 +78,7 @@ def body(request: Request, *, keeps_long: bool = False, signs: bool = True) -> d
         wire["stop_sequences"] = stops
     if (choice := _choice(request)) is not None:
         wire["tool_choice"] = choice
-    wire |= _thinking(request, is_forced=choice is not None and choice["type"] != "none")
+    wire |= _thinking(request, is_forced=choice is not None and choice["type"] in _FORCES)
     if wire.get("thinking", _RESTS)["type"] == "enabled" and _began_without(wire["messages"]):
         _log.warning("`%s` goes on with a reply that began without thinking", model.id)
         del wire["thinking"]
@@ -275,17 +276,19 @@ def _choice(request: Request) -> dict[str, Any] | None:
     https://docs.claude.com/en/docs/build-with-claude/extended-thinking
     """
     choice, model = request.tool_choice, request.model
+    one = {"disable_parallel_tool_use": True} if request.one_call_at_a_time else {}
+    freely = {"type": "auto", **one} if one else None
     if choice == "auto" or not request.tools:
-        return None
+        return freely
     if choice == "none":
         return {"type": "none"}
     thinks = model.capabilities.supports_thinking and model.thinking in ("adaptive", "effort")
     if thinks and "off" not in levels(model):
         _log.warning("`%s` always thinks, so no tool is forced upon it", model.id)
-        return None
+        return freely
     if isinstance(choice, OneTool):
-        return {"type": "tool", "name": tool_name(choice.name)}
-    return {"type": "any"}
+        return {"type": "tool", "name": tool_name(choice.name), **one}
+    return {"type": "any", **one}
 
 
 def _mark(

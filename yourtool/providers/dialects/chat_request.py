@@ -29,6 +29,7 @@ from yourtool.providers.requests.stand_ins import (
     SEE_BELOW,
     unsent,
 )
+from yourtool.providers.requests.system_prompt import in_first_prompt
 from yourtool.providers.requests.thinking import asked
 from yourtool.providers.shapes import mapping, text
 from yourtool.providers.tool_ids import tool_name
@@ -65,10 +66,10 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
     model = request.model
     wire: dict[str, Any] = {
         "model": model.wire_name,
-        "messages": _messages(request, quirks),
-        "stream": True,
+        "messages": _messages(in_first_prompt(request), quirks),
+        "stream": request.streams,
     }
-    if quirks.stream_usage:
+    if quirks.stream_usage and request.streams:
         wire["stream_options"] = {"include_usage": True}
     limit = "max_completion_tokens" if model.uses_max_completion_tokens else "max_tokens"
     wire[limit] = request.max_output_tokens
@@ -84,6 +85,8 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
+        if request.one_call_at_a_time:
+            wire["parallel_tool_calls"] = False
         if isinstance(request.tool_choice, OneTool):
             chosen = {"name": tool_name(request.tool_choice.name)}
             wire["tool_choice"] = {"type": "function", "function": chosen}

@@ -65,7 +65,8 @@ class Google:
         """Write the request; equal requests have equal bytes."""
         name = request.model.wire_name
         place = quote(name if "/" in name else f"models/{name}")
-        path = f"/v1beta/{place}:streamGenerateContent?alt=sse"
+        method = "streamGenerateContent?alt=sse" if request.streams else "generateContent"
+        path = f"/v1beta/{place}:{method}"
         return WireRequest(path=path, body=canonical_json(body(request)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:

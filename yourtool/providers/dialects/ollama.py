@@ -44,6 +44,7 @@ from yourtool.providers.requests.stand_ins import (
     SEE_BELOW,
     unsent,
 )
+from yourtool.providers.requests.system_prompt import in_first_prompt
 from yourtool.providers.requests.thinking import asked
 from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
 from yourtool.providers.tool_ids import tool_name
@@ -136,10 +137,10 @@ def _body(request: Request) -> dict[str, Any]:
         options["stop"] = list(request.stop_sequences)
     wire: dict[str, Any] = {
         "model": model.wire_name,
-        "messages": _messages(request),
+        "messages": _messages(in_first_prompt(request)),
         "options": options,
         "shift": False,
-        "stream": True,
+        "stream": request.streams,
         "truncate": False,
     }
     if request.output_schema is not None:

@@ -48,7 +48,7 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
         "input": _items(request),
         "max_output_tokens": max(_LEAST_OUTPUT, request.max_output_tokens),
         "store": False,
-        "stream": True,
+        "stream": request.streams,
     }
     if request.system:
         wire["instructions"] = "\n\n".join(request.system)
@@ -63,6 +63,8 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
+        if request.one_call_at_a_time:
+            wire["parallel_tool_calls"] = False
         if isinstance(request.tool_choice, OneTool):
             chosen = tool_name(request.tool_choice.name)
             wire["tool_choice"] = {"type": "function", "name": chosen}

@@ -87,6 +87,8 @@ def view(
         for block in turns[-1][0].content:
             drop(block, turns[-1][0], "the reply broke off; nothing followed it")
         turns.pop()
+    if not model.capabilities.supports_parallel_tool_calls:
+        turns = [_one_by_one(turn) for turn in turns]
     return _opened(tuple(message for turn in turns for message in turn))
 
 
@@ -118,6 +120,27 @@ def _is_opaque(message: Message, model: Model) -> bool:
         message.metadata.provider_raw is not None
         or any(isinstance(block, thoughts) for block in message.content)
     )
+
+
+def _one_by_one(turn: list[Message]) -> list[Message]:
+    """Return a message and its answers with each call in a message of its own.
+
+    What only the provider can read is placed by position in the whole message, so it goes.
+    """
+    said, *answers = turn
+    if len(answers) <= 1:
+        return turn
+    metadata = replace(said.metadata, provider_raw=None)
+    calls = [at for at, block in enumerate(said.content) if isinstance(block, ToolUseBlock)]
+    ends = [*(at + 1 for at in calls[:-1]), len(said.content)]
+    parted: list[Message] = []
+    begin = 0
+    for number, (end, answer) in enumerate(zip(ends, answers, strict=True), start=1):
+        name = said.id if number == 1 else f"{said.id}-{number}"
+        content = said.content[begin:end]
+        parted += [replace(said, id=name, content=content, metadata=metadata), answer]
+        begin = end
+    return parted
 
 
 def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -1,0 +1,264 @@
+"""Every capability of a model changes what is sent, what is taken or where a turn goes."""
+
+import ast
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.providers.exchanges import READ, complete, problems, request
+from tests.providers.histories import full, image
+from tests.providers.journeys import STATIONS
+from tests.strategies import Writer
+from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.providers.base import OneTool, WireReply
+from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.requests import hygiene
+from yourtool.providers.requests.media import terms
+from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.routing.router import Needs, obstacle
+
+PACKAGE = Path(__file__).parents[2] / "yourtool"
+EACH = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
+
+
+def _without(model: Model, **flags: bool) -> Model:
+    return replace(model, capabilities=replace(model.capabilities, **flags))
+
+
+def _sent(station, target, history=None, tools=(READ,), **asked):
+    history = full(target) if history is None else history
+    wire = station.dialect().to_wire(request(target, history, tools, **asked))
+    assert problems(*station.api, wire.body) == []
+    return wire.path, json.loads(wire.body)
+
+
+def _is_streamed(path, body) -> bool:
+    return "stream" in path.lower() if "contents" in body else body["stream"] is True
+
+
+@EACH
+def test_a_model_that_cannot_stream_is_asked_for_a_whole_reply(station):
+    assert _is_streamed(*_sent(station, station.model))
+    path, body = _sent(station, _without(station.model, supports_streaming=False))
+    assert not _is_streamed(path, body)
+    assert "stream_options" not in body
+
+
+@EACH
+def test_a_model_that_cannot_stream_calls_is_asked_for_a_whole_reply_where_there_are_tools(station):
+    target = _without(station.model, supports_streaming_tool_calls=False)
+    assert not _is_streamed(*_sent(station, target))
+    plain = [Writer().message(Role.USER, [TextBlock("hello")])]
+    assert _is_streamed(*_sent(station, target, plain, tools=()))
+
+
+WHOLE = {
+    "anthropic": b'{"id": "msg_1", "type": "message", "role": "assistant", "model": "m",'
+    b' "content": [{"type": "text", "text": "Whole."}], "stop_reason": "end_turn",'
+    b' "usage": {"input_tokens": 3, "output_tokens": 2}}',
+    "openai chat": b'{"id": "c1", "choices": [{"index": 0, "finish_reason": "stop", "message":'
+    b' {"role": "assistant", "content": "Whole."}}],'
+    b' "usage": {"prompt_tokens": 3, "completion_tokens": 2}}',
+    "openai responses": b'{"id": "r1", "status": "completed", "output": [{"type": "message",'
+    b' "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": "Whole.",'
+    b' "annotations": []}]}], "usage": {"input_tokens": 3, "output_tokens": 2}}',
+    "google": b'{"candidates": [{"content": {"role": "model", "parts": [{"text": "Whole."}]},'
+    b' "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 3,'
+    b' "candidatesTokenCount": 2}}',
+    "ollama": b'{"model": "m", "message": {"role": "assistant", "content": "Whole."},'
+    b' "done": true, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 2}',
+}
+WHOLE["openrouter"] = WHOLE["openai chat"]
+
+
+class _Late:
+    """A transport that answers with one document, after longer than a first event may take."""
+
+    def __init__(self, document: bytes) -> None:
+        self.status, self.headers = 200, {"content-type": "application/json"}
+        self._document = document
+
+    def post(self, path: str, body: bytes) -> "_Late":
+        return self
+
+    async def __aenter__(self) -> WireReply:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def chunks(self):
+        await asyncio.sleep(0.03)
+        yield self._document
+
+    async def read(self) -> bytes:
+        return self._document
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_a_whole_reply_is_read_and_waited_for_as_long_as_it_takes(name):
+    station = STATIONS[name]
+    target = _without(station.model, supports_streaming=False)
+    patience = Patience(first_event=0.01, whole=5)
+    adapter = WireAdapter(station.dialect(), _Late(WHOLE[name]), "x", patience=patience)
+    said = [event async for event in adapter.stream(request(target, full(target)))]
+    reply = complete(said)
+    assert reply.final_content == (TextBlock("Whole."),)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 2)
+
+
+ONE_CALL = {
+    "anthropic": ("tool_choice", {"type": "auto", "disable_parallel_tool_use": True}),
+    "openai chat": ("parallel_tool_calls", False),
+    "openrouter": ("parallel_tool_calls", False),
+    "openai responses": ("parallel_tool_calls", False),
+}
+
+
+@pytest.mark.parametrize("name", ONE_CALL)
+def test_one_call_at_a_time_is_asked_for_where_the_provider_has_a_way(name):
+    station, (field, value) = STATIONS[name], ONE_CALL[name]
+    assert field not in _sent(station, station.model)[1]
+    target = _without(station.model, supports_parallel_tool_calls=False)
+    assert _sent(station, target)[1][field] == value
+    plain = [Writer().message(Role.USER, [TextBlock("hello")])]
+    assert field not in _sent(station, target, plain, tools=())[1]
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ("any", {"type": "any", "disable_parallel_tool_use": True}),
+        ("none", {"type": "none"}),
+        (OneTool("read_file"),
+         {"type": "tool", "name": "read_file", "disable_parallel_tool_use": True}),
+    ],
+)  # fmt: skip
+def test_one_call_at_a_time_goes_with_every_choice_of_tools(choice, sent):
+    station = STATIONS["anthropic"]
+    target = _without(station.model, supports_parallel_tool_calls=False)
+    assert _sent(station, target, tool_choice=choice)[1]["tool_choice"] == sent
+
+
+def _two_calls(writer: Writer):
+    one, other = writer.tool_use_id(), writer.tool_use_id()
+    return [
+        writer.message(Role.USER, [TextBlock("look")]),
+        writer.message(
+            Role.ASSISTANT,
+            [
+                TextBlock("I look."),
+                ToolUseBlock(one, "read_file", {"path": "a"}),
+                TextBlock("And there."),
+                ToolUseBlock(other, "read_file", {"path": "b"}),
+            ],
+        ),
+        writer.message(Role.TOOL, [ToolResultBlock(one, (TextBlock("a"),))]),
+        writer.message(Role.TOOL, [ToolResultBlock(other, (TextBlock("b"),))]),
+    ]
+
+
+@EACH
+def test_earlier_parallel_calls_are_sent_one_by_one(station):
+    target = _without(station.model, supports_parallel_tool_calls=False)
+    history = _two_calls(Writer())
+    assert [len(each.tool_uses) for each in hygiene.view(history, station.model)] == [0, 2, 0, 0]
+    view = hygiene.view(history, target)
+    assert [each.role for each in view] == [
+        Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.TOOL
+    ]  # fmt: skip
+    assert [each.text for each in view if each.role is Role.ASSISTANT] == ["I look.", "And there."]
+    assert len({each.id for each in view}) == len(view)
+    assert hygiene.view(view, target) == view
+    _sent(station, target, view)
+
+
+@pytest.mark.parametrize("name", ["openai chat", "openrouter", "ollama"])
+def test_the_system_prompt_begins_the_first_prompt_where_no_list_takes_it(name):
+    station, writer = STATIONS[name], Writer()
+    history = [
+        writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
+        writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
+        writer.message(Role.USER, [TextBlock("hello")]),
+        writer.message(Role.ASSISTANT, [TextBlock("Hi.")]),
+        writer.message(Role.USER, [image()]),
+    ]
+    first = _sent(station, station.model, history)[1]["messages"][0]
+    assert first["role"] in ("system", "developer")
+    target = _without(station.model, supports_system_messages_in_list=False)
+    messages = _sent(station, target, history)[1]["messages"]
+    assert [each["role"] for each in messages] == ["user", "assistant", "user"]
+    assert messages[0]["content"] == "Be brief.\n\nIt is Friday.\n\nhello"
+    shown = [*history[:2], history[4]]
+    assert "Be brief." in str(_sent(station, target, shown)[1]["messages"][0])
+
+
+@pytest.mark.parametrize("name", ["anthropic", "google", "openai responses"])
+def test_a_dialect_with_a_field_for_the_system_prompt_always_uses_it(name):
+    station, writer = STATIONS[name], Writer()
+    history = [
+        writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
+        writer.message(Role.USER, [TextBlock("hello")]),
+    ]
+    for flag in (True, False):
+        target = _without(station.model, supports_system_messages_in_list=flag)
+        body = _sent(station, target, history)[1]
+        field = {"anthropic": "system", "google": "systemInstruction"}.get(name, "instructions")
+        assert "Be brief." in str(body.pop(field))
+        assert "Be brief." not in str(body)
+
+
+MOST = AdapterCapabilities(
+    supports_images=True,
+    supports_audio=True,
+    supports_documents=True,
+    supports_structured_output=True,
+    max_context_tokens=10_000,
+)
+NEEDS = {
+    "supports_images": Needs(images=True),
+    "supports_audio": Needs(audio=True),
+    "supports_documents": Needs(documents=True),
+    "supports_tools": Needs(tools=True),
+    "supports_system_prompt": Needs(system_prompt=True),
+    "supports_structured_output": Needs(structured_output=True),
+}
+
+
+@pytest.mark.parametrize("flag", NEEDS)
+def test_a_turn_is_not_sent_to_a_model_that_lacks_what_it_needs(flag):
+    able = Model(id="a:m", wire_name="m", capabilities=MOST)
+    assert obstacle(able, NEEDS[flag], None, None) is None
+    assert obstacle(_without(able, **{flag: False}), NEEDS[flag], None, None) is not None
+
+
+def test_reasoning_is_asked_for_and_prefixes_are_marked_only_where_the_model_can():
+    station = STATIONS["anthropic"]
+    body = _sent(station, station.model, effort="high")[1]
+    plain = _sent(station, _without(station.model, supports_thinking=False), effort="high")[1]
+    assert ("thinking" in body, "thinking" in plain) == (True, False)
+    target = replace(station.model, least_cached_tokens=0)
+    for flag in (True, False):
+        able = _without(target, supports_prompt_caching=flag)
+        assert bool(plan_cache(full(target), (READ,), able, "short").marks) is flag
+
+
+def test_only_accepted_types_of_images_are_sent():
+    can = replace(MOST, accepted_image_media_types=("image/png",))
+    assert terms(image(), can).types == {"image/png"}
+
+
+@pytest.mark.parametrize("field", AdapterCapabilities.__struct_fields__)
+def test_every_capability_is_read_somewhere(field):
+    """A flag that nothing reads is a promise that nothing keeps; lists of models only fill it."""
+    reads = {
+        node.attr
+        for path in PACKAGE.rglob("*.py")
+        if path.parent.name in ("agent", "requests", "dialects", "routing", "providers")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    assert field in reads
