@@ -39,7 +39,7 @@ snapshots: .venv/.dev  ## Accept what the screen looks like now; then read the d
 	$(BIN)python -m pytest -q tests/tui --snapshot-update
 
 docs: .venv/.dev  ## Write the pages that are made from the code
-	$(BIN)python docs/generate.py
+	$(BIN)python -m docs.generate
 
 bench: .venv/.dev  ## Measure speed and size; results as JSON and as a table
 	$(BIN)python -m benchmarks $(ARGS)

@@ -1,0 +1,1 @@
+"""The pages, and what writes the generated parts of them."""
