@@ -320,3 +320,19 @@ def test_a_provider_that_demands_a_long_wait_is_not_sent_another_request(line, m
     assert result["exit_code"] == 75
     assert result["error"]["retryable"]
     assert "asks to wait 10 min" in result["error"]["message"]
+
+
+def test_a_refused_credential_file_names_the_rule_that_allows_it(line):
+    (line.workspace / ".env").write_text("TOKEN=CANARY-4711\n")
+    read = [{"call": "read_file", "input": {"path": ".env"}}]
+    line.script(read, [{"say": "I may not."}])
+    code, _, err = line("-p", "read it", "--mode", "auto")
+    assert code == 3
+    assert "`--allow 'read_file(.env)'` permits it" in err
+    line.script(read, [{"say": "I may not."}])
+    [denial] = line.result("-p", "read it")["permission_denials"]
+    assert denial["rule"] == "read_file(.env)"
+    line.script(read, [{"say": "I read it."}])
+    events = line.events("-p", "read it", "--allow", denial["rule"])
+    assert events[-1]["exit_code"] == 0
+    assert any("CANARY-4711" in str(event) for event in events if event["type"] == "tool.completed")
