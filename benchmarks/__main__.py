@@ -17,7 +17,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cases, decode_stream, imports, routing_latency, store_latency
+from benchmarks import (
+    cases,
+    decode_stream,
+    imports,
+    routing_latency,
+    search_growth,
+    store_latency,
+)
 from benchmarks.programs import ROOT, Program
 from benchmarks.provider import Provider
 from benchmarks.report import LIMIT, OURS, imports_table, results, table
@@ -29,6 +36,7 @@ ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "imports": lambda quick: imports.measure(3 if quick else 5),
     "store": lambda quick: store_latency.measure(100 if quick else 300, 1_000 if quick else 10_000),
     "routing": lambda _: routing_latency.measure(),
+    "search": lambda quick: search_growth.measure(search_growth.SIZES[: 2 if quick else 3]),
     "decode": lambda _: decode_stream.measure(),
 }
 """What needs no terminal."""

@@ -25,8 +25,6 @@ BUILT = {
     "yourtool/tools/matcher.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
     "yourtool/tools/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
-    "yourtool/tools/edit.py: pattern": [r"a\r?\nb"],
-    "yourtool/tools/edit.py: f'(?={pattern})'": [r"(?=a\r?\nb)"],
     "yourtool/tui/completer.py: subsequence(wanted)": [subsequence("aab")],
 }
 """Patterns that are made at run time, by their place, with examples."""

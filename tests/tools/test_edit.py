@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.doubling import LINEAR, growth
 from tests.tools.contexts import Contexts, answer, call, refusal
 from yourtool.effects import Preview
 from yourtool.errors import ToolFailure
@@ -251,3 +252,30 @@ async def test_r_tool_14_a_cancelled_write_is_finished_or_not_begun(contexts, ro
         found = hashlib.sha256((root / "file").read_bytes()).hexdigest()
         assert found in {hashlib.sha256(char * 1_000_000).hexdigest() for char in (b"a", b"b")}
     assert [path.name for path in root.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("end", ["b", ""])
+def test_looking_for_the_old_text_takes_time_in_proportion_to_the_file(contexts, root, end):
+    def edit(size):
+        (root / "file").write_text("a" * size)
+        pairs = edits(("a" * (size // 2) + end, "x"))
+        return asyncio.run(refusal(edit_file, contexts(), "changed", path="file", edits=pairs))
+
+    assert growth(edit, lambda size: size, 50_000) < LINEAR
+
+
+@settings(deadline=None)
+@given(
+    st.text(st.sampled_from("ab\r\n"), max_size=12),
+    st.text(st.sampled_from("ab\n"), min_size=1, max_size=3),
+)
+def test_replacing_everywhere_is_the_same_as_on_plain_line_endings(tmp_path_factory, text, old):
+    text = text.replace("\r\n", "\n").replace("\r", "").replace("\n", "\r\n")
+    root = tmp_path_factory.mktemp("edits")
+    (root / "file").write_bytes(text.encode())
+    if old.replace("\n", "\r\n") not in text:
+        return
+    context = Contexts(root, root)()
+    asyncio.run(call(edit_file, context, path="file", edits=edits((old, "X"), replace_all=True)))
+    expected = text.replace("\r\n", "\n").replace(old, "X").replace("\n", "\r\n")
+    assert (root / "file").read_bytes() == expected.encode()

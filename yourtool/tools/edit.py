@@ -7,7 +7,8 @@ to it; the run computes it again under the file's lock and refuses if anything d
 import difflib
 import hashlib
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -25,6 +26,9 @@ LARGEST_EDITABLE = 16 * 2**20
 """Bytes; a larger file is for `shell`."""
 
 _NEAR_LINES = 5_000
+_NEAR_CHARACTERS = 200
+_MOST_PLACES = 100
+"""Places of a text that is not unique that are counted."""
 
 
 class WriteFile(Args, frozen=True):
@@ -230,31 +234,57 @@ def _encoded(path: str, encoding: Encoding, text: str) -> bytes:
 
 def _replaced(path: str, name: str, text: str, edit: Edit, encoding: Encoding) -> str:
     wanted = edit.old.replace("\r\n", "\n")
-    pattern = "\r?\n".join(map(re.escape, wanted.split("\n")))
-    if wanted.startswith("\n"):
-        pattern = rf"(?!(?<=\r)\n){pattern}"  # one line ending is one place, not two
-    starts = [match.start() for match in re.finditer(f"(?={pattern})", text)]
+    plain = text.replace("\r\n", "\n")
+    starts = _starts(plain, wanted)
     if not starts:
         raise ToolError(_not_found(path, name, text, wanted))
     if len(starts) > 1 and not edit.replace_all:
-        shown = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts[:5])
+        times = f"at least {_MOST_PLACES:,}" if len(starts) == _MOST_PLACES else len(starts)
+        shown = ", ".join(str(plain.count("\n", 0, start) + 1) for start in starts[:5])
         more = ", …" if len(starts) > 5 else ""
         raise ToolError(
-            f"`old` of {name} occurs {len(starts)} times in `{path}` (lines {shown}{more}), so"
+            f"`old` of {name} occurs {times} times in `{path}` (lines {shown}{more}), so"
             " nothing was changed; add lines around it until it is unique, or set `replace_all`"
         )
 
-    def new(match: re.Match[str]) -> str:
-        return encoding.in_style(edit.new, like=match[0])
+    places = _replaceable(plain, wanted) if edit.replace_all else starts
+    line_ends = [match.start() for match in re.finditer(r"\r\n", text)]
+    # In `plain`, as many characters are missing before a place as there are longer line endings.
+    shorter = [end - number for number, end in enumerate(line_ends)]
+    parts, done = list[str](), 0
+    for place in places:
+        first = place + bisect_left(shorter, place)
+        end = place + len(wanted)
+        last = end + bisect_left(shorter, end)
+        parts += (text[done:first], encoding.in_style(edit.new, like=text[first:last]))
+        done = last
+    return "".join((*parts, text[done:]))
 
-    return re.sub(pattern, new, text, count=0 if edit.replace_all else 1)
+
+def _starts(text: str, wanted: str) -> list[int]:
+    """Return where `wanted` begins, overlapping places included, up to `_MOST_PLACES`."""
+    starts, at = list[int](), text.find(wanted)
+    while at >= 0 and len(starts) < _MOST_PLACES:
+        starts.append(at)
+        at = text.find(wanted, at + 1)
+    return starts
+
+
+def _replaceable(text: str, wanted: str) -> Iterator[int]:
+    """Yield the places of `wanted` that do not overlap."""
+    at = 0
+    for part in text.split(wanted)[:-1]:
+        at += len(part)
+        yield at
+        at += len(wanted)
 
 
 def _not_found(path: str, name: str, text: str, wanted: str) -> str:
     said = f"`old` of {name} does not occur in `{path}`, so nothing was changed"
     lines = text.splitlines()[:_NEAR_LINES]
     first = next((line.strip() for line in wanted.split("\n") if line.strip()), "")
-    stripped = [line.strip() for line in lines]
+    first = first[:_NEAR_CHARACTERS]
+    stripped = [line.strip()[:_NEAR_CHARACTERS] for line in lines]
     near = difflib.get_close_matches(first, dict.fromkeys(stripped), n=3, cutoff=0.6)
     if not near:
         return f"{said}; read the file again with `read_file` and copy the text from there"
