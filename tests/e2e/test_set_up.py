@@ -77,7 +77,10 @@ def test_make_prints_what_it_installs_on_standard_error(tmp_path):
         script.chmod(0o755)
     shutil.copy(tmp_path / ".venv/bin/python", tmp_path / ".venv/bin/yourtool")
     done = subprocess.run(
-        ["make", "run", "ARGS=-p hello"], cwd=tmp_path, capture_output=True, text=True
+        ["make", "--no-print-directory", "run", "ARGS=-p hello"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Collecting -p hello\n"
