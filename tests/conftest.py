@@ -14,7 +14,9 @@ from hypothesis import settings
 
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 
-settings.register_profile("soak", max_examples=1_000)
+settings.register_profile("usual", deadline=None)  # no assertion on time
+settings.register_profile("soak", deadline=None, max_examples=1_000)
+settings.load_profile("usual")
 _FOREIGN = (
     "ANTHROPIC_",
     "GEMINI_API_KEY",
