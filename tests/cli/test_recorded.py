@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from dataclasses import replace
+from unittest.mock import ANY
 
 import pytest
 
@@ -104,17 +105,30 @@ def told_by(name):
     if name in SAID or calls:
         counted = right["usage"]["uncached"] or {"input_tokens": None}
         is_counted = counted["input_tokens"] is not None
+        usage = {each: counted[each] or 0 for each in COUNTERS} if is_counted else None
+        if error is not None:  # the output of a reply that was cut is estimated
+            usage = _prompt(usage) if usage else ANY
         told |= {
             "stop": (stop, right["stop_reason"] or None),
-            "text": right["text"] + (right["refusal"] or ""),
+            "text": _words(right),
             "thinking": [(each["text"], each["signature"]) for each in right["thinking"]],
             "sealed": right["redacted_thinking"],
             "calls": [(call["name"], call["input"] or {}) for call in calls],
             "unusable": [call["input"] is None for call in calls],
             "response": right["response_id"] or None,
-            "usage": {each: counted[each] or 0 for each in COUNTERS} if is_counted else None,
+            "usage": usage,
         }
     return told
+
+
+def _words(right):
+    if isinstance(right["text"], dict):  # an answer that the host decoded; the words are its JSON
+        return json.dumps(right["text"], separators=(",", ":"))
+    return right["text"] + (right["refusal"] or "")
+
+
+def _prompt(usage):
+    return {each: usage[each] for each in COUNTERS if each != "output_tokens"}
 
 
 def heard_in(printed, code):
@@ -135,6 +149,8 @@ def heard_in(printed, code):
         assert kept == [each for each in reply["final_content"] if each["type"] != "tool_use"]
     if reply is not None:
         heard |= content_of(reply)
+        if error and ended is None:
+            heard["usage"] = _prompt(reply["usage"])
         assert (result["result"], result["stop_reason"]) == (heard["text"], heard["stop"][0])
     return heard
 

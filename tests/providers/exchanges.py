@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.providers.fakes import events_of
 from tests.shared import SHARED
 from tests.validator.report import Problem
 from tests.validator.validate import errors, validate
@@ -304,18 +305,6 @@ async def play(
     )
     asked = asked or request(model(exchange(name)["provider"]))
     return await events_of(adapter(name, transport), asked)
-
-
-async def events_of(
-    speaker: WireAdapter, asked: Request
-) -> tuple[list[StreamEvent], AdapterError | None]:
-    events: list[StreamEvent] = []
-    try:
-        async for event in speaker.stream(asked):
-            events.append(event)
-    except AdapterError as error:
-        return events, error
-    return events, None
 
 
 def complete(events: Iterable[StreamEvent]) -> MessageComplete:

@@ -1,5 +1,6 @@
 """Small real things that provider tests share."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -80,8 +81,12 @@ def request(
 async def events_of(
     adapter: Adapter, asked: Request
 ) -> tuple[list[StreamEvent], AdapterError | None]:
-    """Return what an adapter yields and the error it ends with."""
+    """Return what an adapter yields and the error it ends with.
+
+    Control goes to the event loop first: a test that plays many replies does not block it.
+    """
     events: list[StreamEvent] = []
+    await asyncio.sleep(0)
     try:
         async with aclosing(adapter.stream(asked)) as stream:
             async for event in stream:

@@ -132,7 +132,7 @@ async def test_r_tui_20_export_names_a_private_file_without_keys(work, monkeypat
         await say(pilot, "/export")
         await until(pilot, lambda: len(list(work.iterdir())) == 1)
         [file] = work.iterdir()
-        assert file.name == "fix-the-bold-bug-bold.md"
+        assert file.name == "fix-the-bold-bug-bold-hidden.md"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert CANARY not in file.read_text() and "Fix the [bold]bug[/bold]" in file.read_text()
         await say(pilot, "/export")

@@ -51,7 +51,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         tool_ids=turn.around.tool_ids,
         places=places,
         interrupt=turn.interrupt,
-        may_wait=partial(may_wait, turn) if turn.around.interactive else None,
+        may_wait=partial(may_wait, turn.around.confirm) if turn.around.interactive else None,
     )
     return request, remark
 

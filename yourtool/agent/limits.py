@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from yourtool.agent.turn import Turn
 from yourtool.deltas import Notice, TokenUsage
-from yourtool.effects import Confirmation, Verdict
+from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.ids import new_id
 from yourtool.messages import ToolUseBlock, canonical_json
@@ -71,11 +71,11 @@ def demand_money(turn: Turn) -> None:
         raise InvalidRequestError(reached)
 
 
-async def may_wait(turn: Turn, error: AdapterError) -> bool:
+async def may_wait(confirm: Confirm, error: AdapterError) -> bool:
     """Ask whether to wait as long as the provider demands, and then repeat the request."""
     title = f"{error.message}. The request is repeated after the wait."
     question = Confirmation(id=new_id(), kind="limit", title=title)
-    return (await turn.around.confirm(question)).verdict is Verdict.ALLOW
+    return (await confirm(question)).verdict is Verdict.ALLOW
 
 
 def unlimited(turn: Turn) -> str | None:

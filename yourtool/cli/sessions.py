@@ -161,7 +161,7 @@ async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
     try:
         # Standard input is left open: it is not ours.
         with nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as source:
-            facts = from_jsonl(lines_of(source), paths.blobs)
+            facts = await asyncio.to_thread(lambda: from_jsonl(lines_of(source), paths.blobs))
         session_id = await adopt(log, facts, arguments.workspace)
     except OSError as error:
         raise UsageError(f"`{file}` cannot be read: {error.strerror}") from error

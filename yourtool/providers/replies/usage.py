@@ -28,7 +28,8 @@ def final_usage(
         if shown <= counted.output_tokens:
             return counted
         return replace(counted, output_tokens=shown, estimated=True)
-    _log.warning("`%s` did not say how many tokens it used; they are estimated", model)
+    if not is_cut:
+        _log.warning("`%s` did not report how many tokens it used; they are estimated", model)
     said = 0 if counted is None else counted.output_tokens
     output = max(said, shown) if is_cut else said or max(1, shown)
     return replace(
