@@ -82,10 +82,35 @@ def test_every_make_target_and_link_on_a_page_exists_r_qlt_06():
     missing = [
         f"{page.name}: {link}"
         for page in PAGES
-        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
-        if not (page.parent / link).exists()
+        for link in re.findall(r"\]\((?!https?:)([^)]+)", page.read_text())
+        if not is_target(page, link)
     ]
     assert not missing
+
+
+def is_target(page: Path, link: str) -> bool:
+    """Return whether the file of `link` exists and has a heading for its anchor."""
+    name, _, anchor = link.partition("#")
+    path = page.parent / name if name else page
+    return path.exists() and (not anchor or anchor in anchors(path.read_text()))
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def test_a_link_to_a_heading_that_does_not_exist_is_found():
+    page = ROOT / "docs/guide.md"
+    assert anchors("# A\n\n## Keys of `yourtool`, twice") == {"a", "keys-of-yourtool-twice"}
+    assert is_target(page, "security.md#the-screen")
+    assert not is_target(page, "security.md#no-such-heading")
+
+
+def test_the_list_of_the_screen_is_in_its_own_section():
+    _, _, rest = (ROOT / "docs/security.md").read_text().partition("\n## The screen\n")
+    assert r"`\u{hex}`" in rest.partition("\n## ")[0]
 
 
 def test_the_page_of_providers_says_that_each_gets_its_own_reasoning_back_r_swp_03():
