@@ -1,4 +1,4 @@
-"""Writes what is told in two places, the code and a page, from the code alone.
+"""Generates the parts of pages that repeat what the code defines.
 
 `make docs` runs it; a test fails when a page and the code have drifted apart.
 """
@@ -16,6 +16,7 @@ from yourtool.agent.commands import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
 from yourtool.events import Event
 from yourtool.outcome import Result
+from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.tables import Key, dotted
 from yourtool.tui.keys import KEYS
@@ -127,6 +128,25 @@ def quirks_table() -> str:
     return "\n".join([*rows, "", *hosts]) + "\n"
 
 
+def credential_files_table() -> str:
+    """Return the table of `docs/security.md`: the names of files with credentials."""
+    parents = ("/".join(pair) for pair in credential_files.PAIRS)
+    rows = {
+        "directories with all they contain": sorted(credential_files.DIRECTORIES),
+        "files and directories below a certain one": sorted(parents),
+        "exact names": sorted(credential_files.NAMES),
+        "patterns": credential_files.PATTERNS,
+    }
+    table = ["| what | names |", "|---|---|"]
+    table += [f"| {what} | {_codes(names)} |" for what, names in rows.items()]
+    examples = [
+        "A file whose name only fits a pattern is an ordinary one if a part of the name between dots",
+        f"is one of {_codes(sorted(credential_files.EXAMPLES))},",
+        "as in `.env.example`.",
+    ]
+    return "\n".join([*table, "", *examples]) + "\n"
+
+
 WHOLE: dict[str, Callable[[], str]] = {
     "config/config.toml": template,
     "docs/events.schema.json": events_schema,
@@ -137,6 +157,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "docs/keys.md": keys_table,
     "docs/models.md": quirks_table,
     "docs/providers.md": providers_table,
+    "docs/security.md": credential_files_table,
 }
 
 
@@ -149,6 +170,10 @@ def pages() -> Iterable[tuple[Path, str]]:
         before, _, rest = path.read_text("utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)
         yield path, f"{before}{BEGIN}\n{content()}\n{END}{after}"
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _split(annotation: Any) -> tuple[Any, Meta]:

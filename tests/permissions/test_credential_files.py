@@ -33,3 +33,8 @@ def test_a_well_known_place_of_credentials_is_recognised(path):
 )  # fmt: skip
 def test_an_ordinary_file_is_not_taken_for_credentials(path):
     assert not is_credential_file(path)
+
+
+@pytest.mark.parametrize("path", [".ssh/config.example", ".kube/config/sample", ".aws/x.dist"])
+def test_a_name_of_an_example_makes_no_exception_in_a_directory_with_credentials(path):
+    assert is_credential_file(path)

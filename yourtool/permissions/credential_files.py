@@ -1,19 +1,21 @@
 """Files that usually hold credentials: they are asked about before a model reads them.
 
 Known by their names and those of the directories around them, compared as in `protected`. A name
-that marks an example, such as `.env.example`, is an ordinary file.
+that fits a pattern and marks an example, such as `.env.example`, is an ordinary file. The table in
+`docs/security.md` is made from this module: run `make docs` after a change.
 """
 
+import fnmatch
 import itertools
 import re
 from collections.abc import Iterable
 
 from yourtool.permissions.protected import folded_name
 
-_DIRECTORIES = frozenset(
+DIRECTORIES = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".oci", ".password-store", ".yourtool"}
 )
-_NAMES = frozenset(
+NAMES = frozenset(
     {
         ".netrc", "_netrc", ".authinfo", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc",
         ".git-credentials", ".pgpass", ".my.cnf", ".htpasswd", ".dockercfg", ".s3cfg", ".boto",
@@ -21,7 +23,7 @@ _NAMES = frozenset(
         "secrets.toml", "secrets.yaml", "secrets.yml", "secrets.json",
     }
 )  # fmt: skip
-_PAIRS = frozenset(
+PAIRS = frozenset(
     {
         (".config", "gcloud"), (".config", "gh"), (".config", "op"), (".config", "rclone"),
         (".kube", "config"), (".docker", "config.json"), (".cargo", "credentials"),
@@ -30,20 +32,24 @@ _PAIRS = frozenset(
         (".codex", "auth.json"), (".gemini", "oauth_creds.json"),
     }
 )  # fmt: skip
-_PATTERN = re.compile(
-    r"\.env.*"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?"
-    r"|.+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)"
-    r"|(?:credentials|client_secret|service[-_]account).*\.(?:json|toml|ya?ml)",
-    re.DOTALL,
+PATTERNS = (
+    ".env*",
+    *(f"id_{kind}{end}" for kind in ("rsa", "dsa", "ecdsa", "ed25519") for end in ("", "[._-]*")),
+    *(f"?*.{end}" for end in ("pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk")),
+    *(
+        f"{purpose}*.{end}"
+        for purpose in ("credentials", "client_secret", "service[-_]account")
+        for end in ("json", "toml", "yaml", "yml")
+    ),
 )
-_EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
+_PATTERN = re.compile("|".join(fnmatch.translate(pattern) for pattern in PATTERNS))
+EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
 
 
 def is_credential_file(path: str) -> bool:
     """Tell whether `path` is, or lies in, a well-known place of credentials."""
     names = tuple(folded_name(name) for name in path.split("/") if name not in ("", "."))
-    if not _DIRECTORIES.isdisjoint(names) or not _PAIRS.isdisjoint(itertools.pairwise(names)):
+    if not DIRECTORIES.isdisjoint(names) or not PAIRS.isdisjoint(itertools.pairwise(names)):
         return True
     return bool(names) and _is_credential_name(names[-1])
 
@@ -57,12 +63,12 @@ def credential_names(folder: str, names: Iterable[str]) -> set[str]:
         name
         for name in names
         if _is_credential_name(folded := folded_name(name))
-        or folded in _DIRECTORIES
-        or (last, folded) in _PAIRS
+        or folded in DIRECTORIES
+        or (last, folded) in PAIRS
     }
 
 
 def _is_credential_name(name: str) -> bool:
-    if name in _NAMES:
+    if name in NAMES:
         return True
-    return _PATTERN.fullmatch(name) is not None and _EXAMPLES.isdisjoint(name.split("."))
+    return _PATTERN.fullmatch(name) is not None and EXAMPLES.isdisjoint(name.split("."))
