@@ -8,6 +8,7 @@ something else. Invisible characters are shown as `\\u{200b}`; classes follow th
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
@@ -17,6 +18,9 @@ DEEPEST = 100
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PIECE = re.compile(r"[^\W_]+|[ !-/:-@\[\]^_`{-~]+|.", re.DOTALL)
 """A word, signs of ASCII but the backslash, or any other character."""
+
+_LONG_WORD = 64
+"""Characters; longer words hardly come twice."""
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -206,31 +210,42 @@ def escaped(text: str) -> str:
     A backslash is escaped only where it would begin such an escape, so the original can be told
     from the result.
     """
+    return "".join(escaped_pieces(text))
+
+
+def escaped_pieces(text: str) -> Iterator[str]:
+    """Return what `escaped` does, piece by piece, so that a long text need not be done at once."""
     if text.isascii() and text.isprintable() and "\\u{" not in text:
-        return text
-    shown: list[str] = []
+        yield text
+        return
     open_letter = False  # a letter that is shown as it is, so marks on it may be as well
     for match in _PIECE.finditer(text):
         piece, at = match.group(), match.start()
         if piece[0].isalnum():
-            shown.append(_escaped_word(piece))
-            open_letter = shown[-1][-1] == piece[-1]
+            shown = _escaped_word(piece) if len(piece) <= _LONG_WORD else _escape_word(piece)
+            open_letter = shown[-1] == piece[-1]
+            yield shown
         elif piece.isascii():
             plain = (piece.isprintable() or piece == "\n") and not text.startswith("\\u{", at)
-            shown.append(piece if plain else _codepoint(piece))
+            yield piece if plain else _codepoint(piece)
         elif _is_mark(piece):
             open_letter = open_letter and _is_plain_mark(text, at)
-            shown.append(piece if open_letter else _codepoint(piece))
+            yield piece if open_letter else _codepoint(piece)
         else:
-            shown.append(piece if _is_plain(piece) else _codepoint(piece))
-    return "".join(shown)
+            yield piece if _is_plain(piece) else _codepoint(piece)
 
 
 def escaped_line(text: str) -> str:
     """Return `text` as one line for a question: line feeds and spaces at its end are escaped."""
-    line = escaped(text).replace("\n", _codepoint("\n"))
-    bare = line.rstrip(" ")
-    return bare + _codepoint(" ") * (len(line) - len(bare))
+    return "".join(escaped_line_pieces(text))
+
+
+def escaped_line_pieces(text: str) -> Iterator[str]:
+    """Return what `escaped_line` does, piece by piece."""
+    bare = text.rstrip(" ")
+    for piece in escaped_pieces(bare):
+        yield piece.replace("\n", _codepoint("\n"))
+    yield _codepoint(" ") * (len(text) - len(bare))
 
 
 def _codepoint(char: str) -> str:
@@ -314,32 +329,42 @@ def _is_plain_mark(text: str, at: int) -> bool:
     )
 
 
-@lru_cache(4_096)
-def _escaped_word(word: str) -> str:
-    suspects = _suspects(word)
-    return "".join(
-        char if char.isascii() or (at not in suspects and _is_plain(char)) else _codepoint(char)
-        for at, char in enumerate(word)
-    )
+def _escape_word(word: str) -> str:
+    """Return a word with the letters escaped that pass for others, or are not plain."""
+    if word.isascii():
+        return word
+    letters = frozenset(word)
+    suspects = _suspects(letters)
+    odd = {
+        ord(char): _codepoint(char)
+        for char in letters
+        if not char.isascii() and (char in suspects or not _is_plain(char))
+    }
+    if places := _katakana_suspects(word):
+        word = "".join(_codepoint(char) if at in places else char for at, char in enumerate(word))
+    return word.translate(odd) if odd else word
 
 
-def _suspects(word: str) -> frozenset[int]:
-    """Return where a word holds letters that are there to pass for others."""
-    foreign = frozenset(at for at, char in enumerate(word) if not char.isascii())
-    families = {_family(word[at]) for at in foreign if not word[at].isdigit()}
-    if any(char.isascii() and char.isalpha() for char in word):
-        return _katakana_suspects(word) | {
-            at
-            for at in foreign
-            if _family(word[at]) != "LATIN"
-            and (_family(word[at]) != "EAST ASIAN" or word[at] in _LOOK_ALIKE_LETTERS)
-        }
-    if len(families) > 1 or all(word[at] in _LOOK_ALIKE_LETTERS for at in foreign):
+_escaped_word = lru_cache(4_096)(_escape_word)
+
+
+def _suspects(letters: frozenset[str]) -> frozenset[str]:
+    """Return which letters of a word are there to pass for others, wherever they are in it."""
+    foreign = frozenset(char for char in letters if not char.isascii())
+    if any(char.isascii() and char.isalpha() for char in letters):
+        return frozenset(
+            char
+            for char in foreign
+            if _family(char) != "LATIN"
+            and (_family(char) != "EAST ASIAN" or char in _LOOK_ALIKE_LETTERS)
+        )
+    families = {_family(char) for char in foreign if not char.isdigit()}
+    if len(families) > 1 or foreign <= _LOOK_ALIKE_LETTERS:
         return foreign
-    return _katakana_suspects(word)
+    return frozenset()
 
 
-def _katakana_suspects(word: str) -> frozenset[int]:
+def _katakana_suspects(word: str) -> set[int]:
     """Return where a word holds katakana that look like Han characters, or the other way round."""
     suspects: set[int] = set()
     for run in _KATAKANA.finditer(word):
@@ -348,7 +373,7 @@ def _katakana_suspects(word: str) -> frozenset[int]:
         else:
             beside = (run.start() - 1, run.end())
             suspects.update(at for at in beside if at >= 0 and word[at : at + 1] in _LIKE_KATAKANA)
-    return frozenset(suspects)
+    return suspects
 
 
 def _family(char: str) -> str:

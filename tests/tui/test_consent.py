@@ -301,7 +301,7 @@ async def test_r_conf_02_the_whole_command_can_be_read(home, clock):
     app = asking(home, clock, Ask(question(LONG)))
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
-        *rows, rule = [row.plain for row in panel.preview.rows(60)]
+        *rows, rule = [row.text for row in panel.preview.rows(60)]
         assert rule.startswith("s, w allow: ")
         assert rows[0].startswith("│ ")
         assert all(row.startswith("  ") for row in rows[1:])
@@ -425,7 +425,7 @@ async def test_t19_commands_that_look_alike_are_asked_about_differently(home, cl
         app = asking(home, clock, Ask(question(text, rule=None)))
         async with app.run_test(size=(120, 40)) as pilot:
             panel = await ask(pilot, clock)
-            screens.add("\n".join(row.plain for row in panel.preview.rows(100)))
+            screens.add("\n".join(row.text for row in panel.preview.rows(100)))
     assert len(screens) == 2
 
 

@@ -16,7 +16,7 @@ def unified(old: list[str], new: list[str]) -> str:
 
 def test_a_diff_has_line_numbers_signs_and_colours():
     diff = unified(["import os", "", "x = 1"], ["import os", "", "x = 2", "y = 3"])
-    lines = diff_lines(diff, 40)
+    lines = list(diff_lines(diff, 40))
     assert [line.text.rstrip() for line in lines] == [
         "1   import os",
         "2",
@@ -32,7 +32,7 @@ def test_a_diff_has_line_numbers_signs_and_colours():
 @given(LINES, LINES)
 def test_every_changed_line_is_shown_whatever_it_looks_like(old, new):
     diff = unified(old, new)
-    lines = diff_lines(diff, 200)
+    lines = list(diff_lines(diff, 200))
     added = [line.source.text for line in lines if line.fill == "diff.added" and line.source]
     removed = [line.source.text for line in lines if line.fill == "diff.removed" and line.source]
     body = diff.split("\n")[2:]
@@ -46,7 +46,7 @@ def test_every_changed_line_is_shown_whatever_it_looks_like(old, new):
 
 def test_long_lines_are_wrapped_and_several_files_are_named():
     diff = unified(["x" * 50], ["y" * 50]) + "\n" + unified(["1"], ["2"]).replace("f.py", "g.py")
-    lines = diff_lines(diff, 30)
+    lines = list(diff_lines(diff, 30))
     assert all(width_of(line.spans) <= 30 for line in lines)
     assert [line.text for line in lines if line.spans[0][1] == "diff.file"] == ["f.py", "g.py"]
 

@@ -1,9 +1,13 @@
 """Output of programs, diffs and plain text of any shape are drawn in linear time."""
 
+from functools import partial
+
 import pytest
 
 from tests.growth import growth
+from yourtool.effects import SideEffects
 from yourtool.tui.ansi import AnsiLines
+from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.diff import diff_lines
 from yourtool.tui.widgets.items import plain_lines
 
@@ -12,8 +16,10 @@ PIECES += ["日", "\u202e", "a\u200d", "👩\ufe0f", "e\u0301", "\0", "\ud800", 
 DRAWN = {
     "output": lambda text: AnsiLines().lines(text),
     "text": lambda text: plain_lines(text, "", 80),
-    "added line": lambda text: diff_lines(f"@@ -0,0 +1 @@\n+{text}", 80),
-    "added lines": lambda text: diff_lines("@@ -0,0 +1,9999 @@" + "\n+a" * (len(text) // 6), 80),
+    "added line": lambda text: list(diff_lines(f"@@ -0,0 +1 @@\n+{text}", 80)),
+    "added lines": lambda text: list(
+        diff_lines("@@ -0,0 +1,9999 @@" + "\n+a" * (len(text) // 6), 80)
+    ),
 }
 
 
@@ -31,9 +37,41 @@ def test_numbers_of_thousands_of_digits_are_shown_as_text(digits):
     number = "1" * digits
     [[(shown, ink)]] = AnsiLines().lines(f"\x1b[{number}mred")
     assert (shown, ink) == (f"\u241b[{number}mred", "")
-    assert diff_lines(f"@@ -{number} +{number} @@\n+a", 80) == []
+    assert not list(diff_lines(f"@@ -{number} +{number} @@\n+a", 80))
 
 
 def test_a_colour_sequence_of_thousands_of_parameters_is_shown_as_text():
     [[(shown, _)]] = AnsiLines().lines("\x1b[" + "1;" * 10_000 + "mbold")
     assert shown.startswith("\u241b[1;1;")
+
+
+LARGE = {
+    "one line": "x" * 10_000_000,
+    "wide characters": "字" * 3_000_000,
+    "lines": "one of many lines\n" * 1_000_000,
+    "colours": "\x1b[31mred\x1b[0m\n" * 500_000,
+    "returns": "\r" * 3_000_000,
+}
+
+
+def card_of(text, details, *, expanded):
+    card = ToolCard("shell")
+    card.runs(SideEffects.EXECUTE)
+    card.takes({"command": text})
+    card.ends("ok", "" if details else text, 1.0, details)
+    card.expanded = expanded
+    return card
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+@pytest.mark.parametrize("kind", LARGE)
+def test_only_a_part_of_a_very_large_output_is_laid_out(kind, expanded):
+    text = LARGE[kind]
+    diff = "@@ -0,0 +1,999999 @@\n+" + text[:1_000_000].replace("\n", "\n+")
+    for details in ({}, {"diff": diff}):
+        whole = card_of(text, details, expanded=expanded)
+        parts = {key: value[:100_000] for key, value in details.items()}
+        part = card_of(text[:100_000], parts, expanded=expanded)
+        assert growth(partial(part.build, 80), partial(whole.build, 80), limit=15) <= 15
+        whole.lay_out(80)
+        assert "at least" in "".join(row.text for row in whole.rows)

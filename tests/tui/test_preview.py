@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from yourtool.effects import Confirmation, Preview, SideEffects
-from yourtool.text import escaped_line
-from yourtool.tui.questions import about, arguments, title
-from yourtool.tui.widgets.diff import approved_line, diff_lines
-from yourtool.tui.widgets.preview import quoted
+from yourtool.tui.lines import breaks, cut_pieces
+from yourtool.tui.questions import title
+from yourtool.tui.widgets.diff import approved_line, approved_pieces, diff_lines
+from yourtool.tui.widgets.preview import question_rows, quoted
 
 SIGNS = st.sampled_from(" \n\taab字|│␠⇥\\u{20}:,\u200b\u0430\u00a0\u3000")
 ODD = st.text(SIGNS, max_size=30)
@@ -22,8 +22,7 @@ def changed(text, at, sign, put):
 
 def drawn(command, width):
     """The cells of the rows: nothing tells how many spaces end a row."""
-    lines = map(escaped_line, command.split("\n"))
-    return [row.rstrip(" ") for row in quoted(lines, width)]
+    return [row.rstrip(" ") for row in quoted(command.split("\n"), width)]
 
 
 @given(ODD, st.integers(0, 30), SIGNS, st.integers(0, 2), st.integers(8, 12))
@@ -50,7 +49,7 @@ def test_two_lines_of_a_change_are_never_drawn_alike(one, at, sign, put):
 
 def test_a_change_is_escaped_and_its_tabs_are_seen():
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\tif \u0430:  \n+\tif a:\n"
-    removed, added = (line.text for line in diff_lines(diff, 60, approved_line))
+    removed, added = (line.text for line in diff_lines(diff, 60, approved_pieces))
     assert removed.endswith("⇥   if \\u{430}:\\u{20}\\u{20}")
     assert added.endswith("⇥   if a:")
 
@@ -63,7 +62,9 @@ def call(**arguments):
 
 def test_two_sets_of_arguments_are_never_drawn_alike():
     sets = [{"a": "1\nb: 2"}, {"a": "1", "b": "2"}, {"a": 1, "b": "2"}, {"a": "\u0430"}, {"a": "a"}]
-    assert len({tuple(arguments(call(**each))) for each in sets}) == len(sets)
+    rows = [tuple(row.text for row in question_rows(call(**each), 80)) for each in sets]
+    assert len(set(rows)) == len(sets)
+    assert rows[0] == ('│ a: "1\\nb: 2"',)
     assert "\n" not in title(call()).plain
 
 
@@ -72,9 +73,19 @@ def test_a_path_and_a_rule_are_one_line_each():
     question = Confirmation(
         id="c", kind="tool", title="t", preview=preview, rule="shell(x)\na protected place"
     )
-    assert about(question) == [
+    assert [row.text for row in question_rows(question, 80)] == [
         "changes: a, b",
         "changes: c\\u{a}s, w allow: x",
         "changes: d\\u{20}",
         "s, w allow: shell(x)\\u{a}a protected place",
     ]
+
+
+TEXT = st.text(st.sampled_from("ab 字я\u0301\u093f\u0915\U0001f469\u200d\t"), max_size=300)
+
+
+@given(st.lists(TEXT, max_size=5), st.integers(8, 12))
+def test_a_paragraph_in_pieces_is_cut_as_it_is_whole(pieces, width):
+    text = "".join(pieces) * 20
+    whole = [text[begin:end] for begin, end in breaks(text, width, words=False)]
+    assert list(cut_pieces(pieces * 20, width)) == whole

@@ -6,7 +6,7 @@ into styles when a line is painted. Text that goes into a span is already printa
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, split_graphemes
@@ -16,6 +16,9 @@ Span: TypeAlias = tuple[str, str]
 
 TAB = 4
 """Columns from one tab stop to the next."""
+
+_PART = 2_000
+"""Characters of a paragraph that are cut into rows at once; more than any row has."""
 
 _NARROW = re.compile(
     "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0588\u2010-\u2027\u2030-\u205e"
@@ -96,6 +99,22 @@ def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]
         used += cells
     end = len(text)
     return [*pieces, (start, _without_spaces(text, start, end) if words and used > width else end)]
+
+
+def cut_pieces(pieces: Iterable[str], width: int) -> Iterator[str]:
+    """Return the rows of a paragraph that comes in pieces, as `breaks` without `words` cuts it.
+
+    A row is final as soon as another one begins, so a long paragraph need not be cut at once.
+    """
+    rest = ""
+    for piece in pieces:
+        for at in range(0, len(piece), _PART):
+            rest += piece[at : at + _PART]
+            if len(rest) >= _PART:
+                *rows, last = breaks(rest, width, words=False)
+                yield from (rest[begin:end] for begin, end in rows)
+                rest = rest[last[0] :]
+    yield from (rest[begin:end] for begin, end in breaks(rest, width, words=False))
 
 
 def _without_spaces(text: str, start: int, end: int) -> int:

@@ -49,27 +49,30 @@ def title(question: Confirmation) -> Content:
 
 
 def about(question: Confirmation) -> list[str]:
-    """Return what else to know: where a change goes, whether that is protected, and the rule."""
+    """Return what else to know: where a change goes, whether that is protected, and the rule.
+
+    A line each, which is not escaped yet.
+    """
     lines: list[str] = []
     preview = question.preview
     if preview is not None:
-        lines += ["changes: " + escaped_line(path) for path in preview.paths]
+        lines += [f"changes: {path}" for path in preview.paths]
     if preview is not None and preview.protected:
         lines.append("a protected place: always asked about")
     if question.reason:
-        lines.append(escaped_line(question.reason))
+        lines.append(question.reason)
     if question.rule is not None:
-        lines.append(f"s, w allow: {escaped_line(question.rule)}")
+        lines.append(f"s, w allow: {question.rule}")
     return lines
 
 
 def arguments(question: Confirmation) -> list[str]:
-    """Return all arguments of a call that has no preview, one a line.
+    """Return all arguments of a call that has no preview, one a line, which is not escaped yet.
 
     They are JSON, so a line feed in one does not look like the next, nor a number like a text.
     """
     return [
-        escaped_line(f"{name if name.isidentifier() else _json(name)}: {_json(value)}")
+        f"{name if name.isidentifier() else _json(name)}: {_json(value)}"
         for name, value in (question.input or {}).items()
     ]
 

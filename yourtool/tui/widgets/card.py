@@ -20,6 +20,8 @@ _LIVE_ROWS = 5
 _DIFF_ROWS = 24
 _ALL_ROWS = 5000
 _LIVE_CHARACTERS = 20_000
+_CHARACTERS = 50_000
+"""Characters of one text that are laid out at all; the whole can be copied."""
 _STEP_MARKS: Mapping[str, Span] = {
     "done": ("✓ ", "success"),
     "completed": ("✓ ", "success"),
@@ -56,6 +58,7 @@ class ToolCard(Item):
         self._live_length = 0
         self._output = ""
         self._details: Mapping[str, Any] = {}
+        self._size = ""
         self._problem = ""
         self._quiet = False
         self._label = name
@@ -109,6 +112,8 @@ class ToolCard(Item):
     ) -> None:
         """The call has its result."""
         self._output, self._details = output, details
+        diff = details.get("diff")
+        self._size = str(diff_size(diff)) if isinstance(diff, str) and diff else ""
         self._seconds = seconds
         self._live.clear()
         self._become(status)
@@ -151,6 +156,7 @@ class ToolCard(Item):
         struck = " cancelled" if self.status == "cancelled" else ""
         name, facts = printable(self._label).replace("\n", " "), self._facts
         first, newline, _ = self._argument.strip().partition("\n")
+        first = first[: max(1_000, 4 * width)]
         argument = printable(first).replace("\t", " ") + (" …" if newline else "")
         room = width - width_of([(name, ""), (facts, "")]) - 4
         spans: list[Span] = [(name, f"title{struck}")]
@@ -158,7 +164,10 @@ class ToolCard(Item):
             spans += [(" ", ""), (clip(argument, room), struck.strip())]
         if facts:
             spans += [(f" · {facts}", "muted")]
-        return Line(wrap(spans, width)[0], Source(self.source.partition("\n")[0]))
+        return Line(
+            wrap(spans, width)[0],
+            Source(f"{self.name} {self._argument}".partition("\n")[0].strip()),
+        )
 
     @property
     def _facts(self) -> str:
@@ -174,8 +183,8 @@ class ToolCard(Item):
             parts.append(f"exit {code}")
         if self._details.get("timed_out") is True:
             parts.append("timed out")
-        if isinstance(diff := self._details.get("diff"), str) and diff:
-            parts.append(str(diff_size(diff)))
+        if self._size:
+            parts.append(self._size)
         if self.status == "ok" and self._quiet and self._output and not self._plan:
             count = self._output.count("\n") + (not self._output.endswith("\n"))
             parts.append(f"{count:,} {'line' if count == 1 else 'lines'}")
@@ -199,36 +208,47 @@ class ToolCard(Item):
     def _folded(self, width: int) -> list[Line]:
         well, failures = self.rows_shown
         if self._problem:
-            return plain_lines(self._problem, "error", width)[:failures]
+            return plain_lines(self._problem[:_CHARACTERS], "error", width)[:failures]
         if self._plan:
             return self._steps(width)
         if isinstance(diff := self._details.get("diff"), str) and diff and self.status == "ok":
-            return _cut(diff_lines(diff, width), _DIFF_ROWS, width)
+            part, left_out = _part(diff)
+            return _cut(list(diff_lines(part, width)), _DIFF_ROWS, width, left_out=left_out)
         if self.status == "running":
             lines = _output_lines("".join(self._live), width)
             return lines[-_LIVE_ROWS:]
         if self.status in ("failed", "denied", "cancelled"):
-            return _cut(_output_lines(self._output, width), failures, width, keep_end=True)
+            return self._end_of_output(failures, width)
         if self.status == "ok" and not self._quiet:
-            return _cut(_output_lines(self._output, width), well, width, keep_end=True)
+            return self._end_of_output(well, width)
         return []
+
+    def _end_of_output(self, rows: int, width: int) -> list[Line]:
+        part, left_out = _part(self._output, end=True)
+        lines = _output_lines(part, width)
+        return _cut(lines, rows, width, keep_end=True, left_out=left_out)
 
     def _unfolded(self, width: int) -> list[Line]:
         lines: list[Line] = []
+        left_out = 0
         for key, value in self._input.items():
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text, more = _part(whole)
+            left_out += more
             lines += plain_lines(f"{key}:" if "\n" in text else f"{key}: {text}", "muted", width)
             if "\n" in text:
                 lines += plain_lines(text, "", width)
         body = self._folded(width) if self._plan else []
         if isinstance(diff := self._details.get("diff"), str) and diff:
-            body = diff_lines(diff, width)
-        text = self._problem or self._output or "".join(self._live)
+            text, more = _part(diff)
+            left_out += more
+            body = list(diff_lines(text, width))
+        text, more = _part(self._problem or self._output or "".join(self._live))
         if text:
             body = [*body, *([BLANK] if body else []), *_output_lines(text, width)]
         if lines and body:
             lines.append(Line((("─" * min(width, 20), "muted"),)))
-        return _cut([*lines, *body], _ALL_ROWS, width)
+        return _cut([*lines, *body], _ALL_ROWS, width, left_out=left_out + more)
 
     def _steps(self, width: int) -> list[Line]:
         lines: list[Line] = []
@@ -273,10 +293,22 @@ def _output_lines(text: str, width: int) -> list[Line]:
     return lines
 
 
-def _cut(lines: list[Line], most: int, width: int, *, keep_end: bool = False) -> list[Line]:
-    """Leave out rows beyond `most` and say how many."""
-    if len(lines) <= most + 1:
+def _part(text: str, *, end: bool = False) -> tuple[str, int]:
+    """Return as much of a text as is laid out, and how many lines of it are left out."""
+    if len(text) <= _CHARACTERS:
+        return text, 0
+    cut = len(text) - _CHARACTERS if end else _CHARACTERS
+    left_out = text.count("\n", 0, cut) if end else text.count("\n", cut)
+    return text[cut:] if end else text[:cut], left_out + 1
+
+
+def _cut(
+    lines: list[Line], most: int, width: int, *, keep_end: bool = False, left_out: int = 0
+) -> list[Line]:
+    """Leave out rows beyond `most` and say how many; `left_out` lines are not there already."""
+    if len(lines) <= most + 1 and not left_out:
         return lines
-    hidden = f"… {len(lines) - most:,} more rows"
-    note = Line(((clip(hidden, width), "muted"),))
+    hidden = max(0, len(lines) - most) + left_out
+    words = f"… {'at least ' if left_out else ''}{hidden:,} more rows"
+    note = Line(((clip(words, width), "muted"),))
     return [note, *lines[-most:]] if keep_end else [*lines[:most], note]

@@ -332,10 +332,11 @@ class Consent(Vertical):
         self.border_subtitle = " · ".join(hints)
         if not self.children:
             return
-        below = self.scroll.below
+        below, is_complete = self.scroll.below, self.scroll.is_complete
         self.choices.locked = not self.scroll.was_read
         self.rest_line.display = self.scroll.overflows
-        lines = f"{below:,} {'line' if below == 1 else 'lines'} not shown" if below else "the end"
+        count = f"{below:,}" if is_complete else f"more than {below:,}"
+        lines = f"{count} {'line' if below == 1 and is_complete else 'lines'} not shown"
         locked = "; allowing waits until their end was seen" if roomy else "; read first"
         why = locked if self.choices.locked else ""
-        self.rest_line.update(f"↓ {lines}{why}" if below else lines)
+        self.rest_line.update(f"↓ {lines}{why}" if below or not is_complete else "the end")

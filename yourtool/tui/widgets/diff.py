@@ -4,13 +4,13 @@ Format: https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from yourtool.text import escaped, escaped_line, printable
-from yourtool.tui.lines import TAB, Line, Source, expand_tabs, wrap
+from yourtool.text import escaped_line_pieces, escaped_pieces, printable
+from yourtool.tui.lines import TAB, Line, Source, cut_pieces, expand_tabs
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _FILE = re.compile(r"\+\+\+ (?:b/)?(.*?)(?:\t.*)?")
@@ -41,57 +41,65 @@ def diff_size(diff: str) -> DiffSize:
 
 def approved_line(text: str) -> str:
     """Return one line of a file for a question; a tab is an arrow and the spaces to its stop."""
-    *parts, last = text.split("\t")
-    shown = ""
-    for part in parts:
-        shown += escaped(part) + "⇥"
-        shown += " " * (-cell_len(shown) % TAB)
-    return shown + escaped_line(last)
+    return "".join(approved_pieces(text))
 
 
-def printable_line(text: str) -> str:
+def approved_pieces(text: str) -> Iterator[str]:
+    """Return what `approved_line` does, piece by piece."""
+    begin = column = 0
+    while (end := text.find("\t", begin)) >= 0:
+        for piece in escaped_pieces(text[begin:end]):
+            column += cell_len(piece)
+            yield piece
+        column += 1
+        yield "⇥" + " " * (-column % TAB)
+        begin, column = end + 1, 0
+    yield from escaped_line_pieces(text[begin:])
+
+
+def printable_pieces(text: str) -> Iterator[str]:
     """Return one line of a file as it is shown where nothing is approved."""
-    return expand_tabs(printable(text))
+    yield expand_tabs(printable(text))
 
 
-def diff_lines(diff: str, width: int, show: Callable[[str], str] = printable_line) -> list[Line]:
-    """Return the rows of a unified diff; file names are shown where there are several."""
+def diff_lines(
+    diff: str, width: int, show: Callable[[str], Iterable[str]] = printable_pieces
+) -> Iterator[Line]:
+    """Return the rows of a unified diff, each made when it is asked for.
+
+    File names are shown where there are several. `show` makes a line fit to be drawn.
+    """
     rows = list(_rows(diff))
     files = sum(row.kind == "f" for row in rows)
     digits = len(str(max((row.number for row in rows), default=0)))
-    lines: list[Line] = []
+    is_first = True
     for row in rows:
         if row.kind == "f":
             if files > 1:
-                lines.append(Line(((show(row.text), "diff.file"),), Source(row.text)))
+                yield Line((("".join(show(row.text)), "diff.file"),), Source(row.text))
         elif row.kind == "@":
-            if lines:
-                lines.append(Line(((" " * digits + " ⋮ " + show(row.text), "diff.hunk"),)))
+            if is_first:
+                continue
+            yield Line(((" " * digits + " ⋮ " + "".join(show(row.text)), "diff.hunk"),))
         else:
-            lines += _changed(row, show(row.text), digits, width)
-    return lines
+            yield from _changed(row, show(row.text), digits, width)
+        is_first = is_first and row.kind == "f" and files <= 1
 
 
-def _changed(row: _Row, text: str, digits: int, width: int) -> list[Line]:
+def _changed(row: _Row, shown: Iterable[str], digits: int, width: int) -> Iterator[Line]:
     ink = {"+": "diff.added", "-": "diff.removed"}.get(row.kind, "")
     mark = f"{ink}.mark" if ink else "diff.number"
+    numbers = f"{ink} diff.number".strip()
     number = f"{row.number:>{digits}} " if row.number else " " * (digits + 1)
     source = Source(row.text)
-    available = max(8, width - digits - 3)
     sign = "−" if row.kind == "-" else row.kind
-    return [
-        Line(
-            (
-                (number if at == 0 else " " * (digits + 1), f"{ink} diff.number".strip()),
-                (f"{sign} " if at == 0 else "  ", mark),
-                *((part, f"{ink} {own}".strip()) for part, own in piece),
-            ),
-            source,
-            ink,
-            "" if at else "\n",
+    for at, text in enumerate(cut_pieces(shown, max(8, width - digits - 3))):
+        head = (
+            (number if at == 0 else " " * (digits + 1), numbers),
+            (f"{sign} " if at == 0 else "  ", mark),
         )
-        for at, piece in enumerate(wrap([(text, "")], available, words=False))
-    ]
+        spans = (*head, (text, ink)) if text else head
+        yield Line(spans, source, ink, "" if at else "\n")
 
 
 def _rows(diff: str) -> Iterator[_Row]:

@@ -1,25 +1,33 @@
 """What a question asks about, whole: the command, the change, or the arguments."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.errors import NoWidget
+from textual.geometry import Size
 from textual.message import Message
+from textual.selection import Selection
+from textual.strip import Strip
 from textual.style import Style
+from textual.visual import Visual
+from textual.widget import Widget
 
 from yourtool.effects import Confirmation
-from yourtool.text import escaped_line
-from yourtool.tui.lines import Line, breaks
+from yourtool.text import escaped_line_pieces
+from yourtool.tui.lines import Line, cut_pieces
 from yourtool.tui.questions import about, arguments
-from yourtool.tui.widgets.block import Block
-from yourtool.tui.widgets.diff import approved_line, diff_lines
+from yourtool.tui.widgets.diff import approved_pieces, diff_lines
+from yourtool.tui.widgets.view import PAUSE
 
 _INKS = (
     ("diff.added", "preview--added"),
     ("diff.removed", "preview--removed"),
     ("diff.", "preview--quiet"),
+    ("quiet", "preview--quiet"),
 )
 _BAR, _INDENT = "│ ", "  "
 """Before the first row of a line, and before the others: a row that was broken is no new line.
@@ -28,13 +36,22 @@ Quoted text never reaches these columns, so it cannot be taken for the words of 
 """
 _ABOUT_INDENT = "    "
 _SPACE = "␠"
+_SLICE = 500
+"""Rows that are made at once; more wait for the loop's next turn."""
+_WIDTHS = 2
+"""Widths for which rows are kept."""
 
 
-class PreviewText(Block):
-    """Nothing is cut; the container scrolls."""
+class PreviewText(Widget):
+    """Nothing is cut; the container scrolls.
+
+    Rows are made in slices, so that a very long text does not block the event loop, and painted
+    when they are on the screen.
+    """
 
     DEFAULT_CSS = """
     PreviewText {
+        height: auto;
         .preview--added { color: $text-success; background: $success-muted; }
         .preview--removed { color: $text-error; background: $error-muted; }
         .preview--quiet { color: $text-muted; }
@@ -45,55 +62,88 @@ class PreviewText(Block):
     def __init__(self) -> None:
         super().__init__()
         self._question: Confirmation | None = None
-        self._drawn: tuple[int, list[Content]] = (0, [])
+        self._made: dict[int, _Rows] = {}
+        """By width: layout asks for that with a scroll bar and that without."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are made."""
+        return all(rows.is_complete for rows in self._made.values())
 
     def show(self, question: Confirmation) -> None:
         """Show what this question is about."""
-        self._question, self._drawn = question, (0, [])
-        self.changed()
+        self._question = question
+        self._made.clear()
+        self.refresh(layout=True)
 
-    def rows(self, width: int) -> list[Content]:
-        """Break the text for a width; kept until the width is another."""
-        if self._drawn[0] != width:
-            self._drawn = (width, self._made(width))
-        return self._drawn[1]
+    def rows(self, width: int) -> list[Line]:
+        """Return the rows for a width that are made so far; the others follow by and by."""
+        if width not in self._made:
+            if len(self._made) == _WIDTHS:
+                del self._made[next(iter(self._made))]
+            question = self._question
+            rows = _Rows(question_rows(question, width) if question else iter(()))
+            self._made[width] = rows
+            if not rows.is_complete:
+                self.set_timer(PAUSE, partial(self._go_on, width, rows))
+        return self._made[width].lines
 
-    def _made(self, width: int) -> list[Content]:
-        if self._question is None:
-            return []
-        quiet = self.get_visual_style("preview--quiet")
-        rows = self._quoted(self._question, max(8, width - len(_BAR)))
-        for line in about(self._question):
-            first, *others = _broken(line, max(8, width - len(_ABOUT_INDENT)))
-            rows += [Content(first).stylize(quiet)]
-            rows += [Content(_ABOUT_INDENT + other).stylize(quiet) for other in others]
-        return rows
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the number of rows."""
+        return max(1, len(self.rows(width)))
 
-    def _quoted(self, question: Confirmation, width: int) -> list[Content]:
-        preview = question.preview
-        if preview is not None and preview.kind == "diff":
-            return [
-                Content(_BAR if line.joint else _INDENT) + self._diff_row(line, width)
-                for line in diff_lines(preview.body, width, approved_line)
-            ]
-        if preview is None:
-            return [Content(row) for row in quoted(arguments(question), width)]
-        return [Content(row) for row in quoted(map(escaped_line, preview.body.split("\n")), width)]
+    def render_line(self, y: int) -> Strip:
+        """Paint one row."""
+        width, rows = self.content_size.width, self.rows(max(1, self.content_size.width))
+        content = self._content(rows[y], width) if 0 <= y < len(rows) else Content("")
+        strips = Visual.to_strips(self, content, width, 1, self.visual_style, apply_selection=False)
+        strip = strips[0] if strips else Strip([])
+        return strip.adjust_cell_length(width, self.visual_style.rich_style).apply_offsets(0, y)
 
-    def _diff_row(self, line: Line, width: int) -> Content:
-        pieces = [Content(text).stylize(self._style_of(ink)) for text, ink in line.spans]
-        row = Content.assemble(*pieces)
-        if not line.fill:
-            return row
-        return row.pad_right(max(0, width - row.cell_length)).stylize_before(
-            self._style_of(line.fill)
-        )
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected rows as they are drawn."""
+        rows = self.rows(max(1, self.content_size.width))
+        return selection.extract("\n".join(row.text for row in rows)), "\n"
+
+    def _go_on(self, width: int, rows: "_Rows") -> None:
+        """Make more rows, unless the width or the question is another by now."""
+        if self._made.get(width) is not rows:
+            return
+        rows.make()
+        if not rows.is_complete:
+            self.set_timer(PAUSE, partial(self._go_on, width, rows))
+        self.refresh(layout=True)
+
+    def _content(self, row: Line, width: int) -> Content:
+        pieces = [Content(text).stylize(self._style_of(ink)) for text, ink in row.spans]
+        content = Content.assemble(*pieces)
+        if row.fill:
+            fill = self._style_of(row.fill)
+            content = content.pad_right(max(0, width - content.cell_length))
+            content = content.stylize_before(fill, len(_BAR))
+        return content
 
     def _style_of(self, ink: str) -> Style | str:
         for prefix, name in _INKS:
             if ink.startswith(prefix):
                 return self.get_visual_style(name)
         return ""
+
+
+class _Rows:
+    """Rows for one width, made in slices."""
+
+    def __init__(self, more: Iterator[Line]) -> None:
+        self.lines: list[Line] = []
+        self.is_complete = False
+        self._more = more
+        self.make()
+
+    def make(self) -> None:
+        """Make one slice."""
+        made = len(self.lines)
+        self.lines += itertools.islice(self._more, _SLICE)
+        self.is_complete = len(self.lines) < made + _SLICE
 
 
 class ReadingPane(VerticalScroll):
@@ -106,6 +156,8 @@ class ReadingPane(VerticalScroll):
         super().__init__(id="preview", can_focus=False)
         self.below = 0
         """Rows below the last one that is on the screen."""
+        self.is_complete = True
+        """Whether `below` counts all rows; there are more that are not made yet."""
         self.was_read = False
         """The last row was on the screen."""
 
@@ -141,26 +193,44 @@ class ReadingPane(VerticalScroll):
         except NoWidget:
             return
         if place.region.height != max(1, len(text.rows(place.region.width))):
-            return  # another question, which is not laid out yet
+            return  # another question, or more of this one, which is not laid out yet
         shown = place.visible_region
         self.below = place.region.bottom - shown.bottom if shown else place.region.height
-        self.was_read = self.was_read or self.below == 0
+        self.is_complete = text.is_complete
+        self.was_read = self.was_read or (self.is_complete and self.below == 0)
         self.post_message(self.Looked())
 
     def _look_later(self) -> None:
         self.call_after_refresh(self.look)
 
 
-def quoted(lines: Iterable[str], width: int) -> list[str]:
-    """Return the rows of escaped lines, each row at most `width` cells after its bar or indent."""
-    return [
-        (_INDENT if at else _BAR) + row
-        for line in lines
-        for at, row in enumerate(_broken(line, width))
-    ]
+def question_rows(question: Confirmation, width: int) -> Iterator[Line]:
+    """Return the rows of what a question asks about, each made when it is asked for."""
+    room, preview = max(8, width - len(_BAR)), question.preview
+    if preview is not None and preview.kind == "diff":
+        for line in diff_lines(preview.body, room, approved_pieces):
+            bar = _BAR if line.joint else _INDENT
+            yield line._replace(spans=((bar, ""), *line.spans))
+    else:
+        lines = arguments(question) if preview is None else preview.body.split("\n")
+        yield from (Line(((row, ""),)) for row in quoted(lines, room))
+    for line in about(question):
+        for at, row in enumerate(_broken(line, max(8, width - len(_ABOUT_INDENT)))):
+            yield Line(((_ABOUT_INDENT + row if at else row, "quiet"),))
 
 
-def _broken(text: str, width: int) -> list[str]:
+def quoted(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Return the rows of lines, escaped, each at most `width` cells after its bar or indent."""
+    for line in lines:
+        for at, row in enumerate(_broken(line, width)):
+            yield (_INDENT if at else _BAR) + row
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
     """Break a line; a space at the end of a row would look like room for a wide character."""
-    *rows, last = (text[begin:end] for begin, end in breaks(text, width, words=False))
-    return [*(row[:-1] + _SPACE if row.endswith(" ") else row for row in rows), last]
+    row = None
+    for following in cut_pieces(escaped_line_pieces(line), width):
+        if row is not None:
+            yield row[:-1] + _SPACE if row.endswith(" ") else row
+        row = following
+    yield row or ""

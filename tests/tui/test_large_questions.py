@@ -1,0 +1,107 @@
+"""A question about a very large text is shown at once, blocks nothing, and is read to its end."""
+
+import pytest
+
+from tests.growth import growth
+from tests.tui.driving import press, screen_text, settle, until
+from tests.tui.fakes import Ask
+from tests.tui.test_consent import Clock, ask, asking, wait
+from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
+from yourtool.text import escaped_line
+from yourtool.tui.widgets.diff import approved_line
+
+CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
+RUSSIAN = "".join(f"слово{chr(0x430 + n % 32)}{chr(0x430 + n // 32)} " for n in range(600))
+MARKED = "\u0915\u093f\u0301 " * 500
+PIECES = {"one word": CHINESE, "words": RUSSIAN, "marks": MARKED, "tabs": "a\t", "spaces": " "}
+
+
+def change(*lines):
+    body = "\n".join(f"+{line}" for line in lines)
+    return Preview(
+        kind="diff",
+        body=f"--- /dev/null\n+++ b/x\n@@ -0,0 +1,{len(lines)} @@\n{body}\n",
+        paths=("x",),
+    )
+
+
+QUESTIONS = {
+    "one line of a megabyte": change(CHINESE * 85),
+    "a megabyte of lines": change(*[CHINESE[at : at + 60] for at in range(0, 3900, 60)] * 85),
+    "a change of 40,000 lines": change(*(f"value = {n}" for n in range(40_000))),
+    "a megabyte of command": Preview(kind="text", body="echo " + CHINESE * 85),
+    "a megabyte of tabs": change("a\t" * 500_000),
+    "a megabyte of argument": None,
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize("show", [escaped_line, approved_line])
+def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
+    small, large = (
+        lambda n=n: show((PIECES[kind] * (n // len(PIECES[kind]) + 1))[:n])
+        for n in (20_000, 60_000)
+    )
+    assert growth(small, large, limit=6) <= 6
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+async def test_a_question_about_a_large_text_does_not_block_the_loop(home, kind):
+    clock = Clock()
+    asked = Ask(
+        Confirmation(
+            id="c1",
+            kind="tool",
+            title="write_file",
+            side_effects=SideEffects.WRITE,
+            preview=QUESTIONS[kind],
+            input={"content": CHINESE * 85},
+        )
+    )
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        assert "│ " in screen_text(app)
+        assert "lines not shown" in screen_text(app)
+        await press(pilot, "ctrl+e", "pagedown")
+        await press(pilot, "escape")
+        await until(pilot, lambda: asked.decision is not None)
+        assert panel.question is None
+
+
+async def test_a_large_text_is_allowed_only_after_its_very_end_was_shown(home):
+    clock = Clock()
+    lines = [f"line {n}" for n in range(4_000)]
+    asked = Ask(
+        Confirmation(
+            id="c1",
+            kind="tool",
+            title="write_file",
+            side_effects=SideEffects.WRITE,
+            preview=change(*lines),
+        )
+    )
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "ctrl+e")
+        while not panel.preview.is_complete:
+            assert not panel.scroll.was_read
+            await press(pilot, "ctrl+end")
+        await settle(pilot)
+        await press(pilot, "ctrl+end")
+        await settle(pilot)
+        assert "line 3999" in screen_text(app)
+        assert len(panel.preview.rows(panel.preview.content_size.width)) == 4_001
+        await wait(pilot, clock, 1)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
