@@ -23,9 +23,12 @@ import warnings
 from typing import Any, BinaryIO
 
 internals: Any = re
-ops: Any = internals._constants
-parse: Any = internals._parser.parse
-"""The one parser that reads a pattern as `re` does; nothing public tells what a pattern holds."""
+ops: Any = getattr(internals, "_constants", None)
+parse: Any = getattr(getattr(internals, "_parser", None), "parse", None)
+"""The one parser that reads a pattern as `re` does; nothing public tells what a pattern holds.
+
+A Python without it, or with another one, searches every line, and without ripgrep.
+"""
 SNIPPET = 300
 """Most characters of a line that are sent back."""
 _SNIFFED = 8_192
@@ -39,12 +42,15 @@ _ANY, _NOT_ASCII, _NOTHING_ELSE = r"[^\n]", r"[\x80-\xff]{1,4}", r"[^\n]*"
 _FOLDED_OTHERWISE = frozenset("iksIKS")
 """ASCII letters that match other characters than the two cases, where case is ignored."""
 _CATEGORIES = {
-    ops.CATEGORY_DIGIT: r"\d",
-    ops.CATEGORY_NOT_DIGIT: r"\D",
-    ops.CATEGORY_SPACE: r"\s",
-    ops.CATEGORY_NOT_SPACE: r"\S",
-    ops.CATEGORY_WORD: r"\w",
-    ops.CATEGORY_NOT_WORD: r"\W",
+    getattr(ops, f"CATEGORY_{name}", name): expression
+    for name, expression in (
+        ("DIGIT", r"\d"),
+        ("NOT_DIGIT", r"\D"),
+        ("SPACE", r"\s"),
+        ("NOT_SPACE", r"\S"),
+        ("WORD", r"\w"),
+        ("NOT_WORD", r"\W"),
+    )
 }
 _FOLDS = re.compile(r"\(\?[A-Za-z]*i")
 """Flags within a pattern that may ignore case."""
@@ -61,12 +67,12 @@ def serve(source: BinaryIO, sink: BinaryIO, start: int, largest: int, limit: int
     text = head[1:].decode("utf-8", "surrogatepass")
     try:
         pattern = re.compile(text, flags)
-        literals, folds = required_literals(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
         _answer(sink, {"error": str(error).encode("utf-8", "replace").decode()})
         return
+    literals, folds, wider = shortcuts(text, flags)
     has_literals = min(map(len, literals), default=0) >= _RARE
-    _answer(sink, {"has_literals": has_literals, "wider": wider_expression(text, flags)})
+    _answer(sink, {"has_literals": has_literals, "wider": wider})
     search = _Search(pattern, literals, folds, _Files(start, closed, largest), limit)
     while (frame := _frame(source)) is not None:
         _answer(sink, search.answer(frame))
@@ -193,6 +199,18 @@ def _snippet(line: str, start: int) -> str:
     first = max(0, start - SNIPPET // 3) if len(line) > SNIPPET else 0
     text = line[first : first + SNIPPET].strip("\r")
     return ("…" if first else "") + text + ("…" if first + SNIPPET < len(line) else "")
+
+
+def shortcuts(pattern: str, flags: int) -> tuple[list[str], bool, str]:
+    """Return `required_literals` and `wider_expression`; nothing where the parser is not as known.
+
+    Every line is tried then: it takes longer, and finds the same.
+    """
+    try:
+        literals, folds = required_literals(pattern, flags)
+        return literals, folds, wider_expression(pattern, flags)
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return [], False, ""
 
 
 def required_literals(pattern: str, flags: int) -> tuple[list[str], bool]:

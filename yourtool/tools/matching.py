@@ -85,6 +85,8 @@ class Matching:
                 " put a backslash before a character that is meant literally"
             )
         self._wider, self.narrows = opened.wider, not opened.has_literals
+        if not self._wider:
+            self._ripgrep = None  # nothing is known of the pattern that it could be asked
 
     def search(self, block: Sequence[Folder]) -> Answer:
         """Search files; blocking.
