@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from yourtool.masking import Mask
 from yourtool.tools.base import ToolContext
 from yourtool.tools.search import Grep, search
 from yourtool.tools.workspace import Workspace
@@ -51,7 +52,11 @@ def _built_in(root: Path) -> None:
     outer, os.environ["PATH"] = os.environ["PATH"], ""
     try:
         context = ToolContext(
-            workspace=Workspace(root), tool_use_id="tu_01", spill=root, emit=lambda _: None
+            workspace=Workspace(root),
+            tool_use_id="tu_01",
+            spill=root,
+            mask=Mask(),
+            emit=lambda _: None,
         )
         asyncio.run(search(Grep(pattern=PATTERN), context, seconds=600))
     finally:

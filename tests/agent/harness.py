@@ -22,6 +22,7 @@ from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events import Event, Fact, SessionCreated
 from yourtool.ids import new_session_id
+from yourtool.masking import Mask
 from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.permissions.rules import RuleSet
@@ -123,7 +124,7 @@ class User:
         return answer if isinstance(answer, Decision) else answer(confirmation)
 
 
-NO_RULES, LIMITS, NO_WISHES = RuleSet(), Limits(), Wishes()
+NO_RULES, LIMITS, NO_WISHES, NO_KEYS = RuleSet(), Limits(), Wishes(), Mask()
 DEFAULTS = Defaults(None, MODEL.id)
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
@@ -156,6 +157,7 @@ class Bench:
         interactive: bool = True,
         wishes: Wishes = NO_WISHES,
         defaults: Defaults = DEFAULTS,
+        mask: Mask = NO_KEYS,
     ) -> Session:
         adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
         session_id = resume or new_session_id()
@@ -194,6 +196,7 @@ class Bench:
             spill=spill,
             blobs=self.root / "blobs",
             pricing_version="2026-01-01",
+            mask=lambda: mask,
             interactive=interactive,
             wishes=wishes,
             tool_ids=tool_ids,

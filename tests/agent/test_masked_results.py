@@ -1,11 +1,13 @@
 """Keys that are known never reach the store, the screen or a model through the result of a tool."""
 
 import json
+from base64 import b64encode
 
 import pytest
 
 from tests.cli.line import Line
 from yourtool.agent.secrets import known_secrets
+from yourtool.credentials import Credentials
 from yourtool.masking import MASK
 from yourtool.paths import resolve_paths
 
@@ -50,6 +52,17 @@ def test_a_known_key_in_the_result_of_a_tool_is_hidden(line, home, tool, argumen
         assert KEY.encode() not in spilled
     if tool in ("shell", "read_file", "grep"):
         assert MASK in shown
+
+
+@pytest.mark.parametrize("written", [str, lambda key: b64encode(key.encode()).decode()])
+def test_an_address_with_a_saved_key_in_it_is_not_fetched_unasked(line, home, written):
+    saved = "gsk_0123456789abcdefghij"
+    Credentials(resolve_paths(), {}).save("groq", saved)
+    url = f"http://127.0.0.1:9/?k={written(saved)}"
+    line.script([{"call": "fetch_url", "input": {"url": url}}], [{"say": "done"}])
+    [failed] = [e for e in line.events("-p", "go", "--mode", "auto") if e["type"] == "tool.failed"]
+    assert failed["error_class"] in ("user_denied", "permission_denied")
+    assert "private address" not in failed["error_message"]
 
 
 def test_short_and_plain_values_are_no_secrets(home):

@@ -9,6 +9,7 @@ from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, Verdict
 from yourtool.events import ToolCompleted, ToolFailed
+from yourtool.masking import Mask
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.web import fetcher
@@ -37,7 +38,7 @@ async def site(head="HTTP/1.1 200 OK\r\nContent-Type: text/plain"):
 async def fetched(bench, user, *urls, **options):
     """Let the model fetch one page after the other; return how the calls ended."""
     script = [*(calls("fetch_url", url=url) for url in urls), says("done")]
-    tools = [fetcher(lambda address: True, environ={})]
+    tools = [fetcher(lambda address: True)]
     session = await bench.session(Checked(Scripted(script)), tools=tools, confirm=user, **options)
     events = await play(session.send("go"))
     await session.close()
@@ -62,6 +63,15 @@ async def test_auto_mode_asks_only_about_an_address_that_might_carry_data_out(be
         done, denied = await fetched(bench, user, url, f"{url}?{'x' * 600}", mode=Mode.AUTO)
     assert (done.success, denied.error_class) == (True, "user_denied")
     assert (len(user.asked), len(requests)) == (1, 1)
+
+
+async def test_auto_mode_asks_about_an_address_with_a_key_in_it(bench):
+    async with site() as (port, requests):
+        user, url = User(DENY), f"http://127.0.0.1:{port}/?k=sk-0123456789abcdef"
+        mask = Mask(["sk-0123456789abcdef"])
+        [denied] = await fetched(bench, user, url, mode=Mode.AUTO, mask=mask)
+    assert (denied.error_class, requests) == ("user_denied", [])
+    assert "one of your keys is in it" in user.asked[0].preview.body
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.PLAN])

@@ -3,8 +3,11 @@
 import pytest
 
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.masking import Mask
 from yourtool.tools.base import ToolContext
 from yourtool.tools.workspace import FileReads, Workspace
+
+NO_KEYS = Mask()
 
 
 class Contexts:
@@ -14,13 +17,14 @@ class Contexts:
         self.reads = FileReads()
         self.shown = []
 
-    def __call__(self, **changes):
+    def __call__(self, *, mask=NO_KEYS, **changes):
         return ToolContext(
             workspace=self.workspace,
             tool_use_id="tu_01",
             spill=self.spill,
             emit=self.shown.append,
             reads=self.reads,
+            mask=mask,
             **changes,
         )
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.tools.contexts import answer, call, refusal
 from yourtool.effects import Preview
+from yourtool.masking import Mask
 from yourtool.tools import output as outputs
 from yourtool.tools.files import read_file
 from yourtool.tools.output import KEPT, Output
@@ -97,7 +98,7 @@ def test_r_tool_03_output_is_whole_however_it_is_cut(tmp_path):
     data = "é€😀x".encode() * 10_000
     for size in (1, 7, 4096):
         shown = []
-        output = Output(tmp_path, shown.append)
+        output = Output(tmp_path, shown.append, Mask())
         for at in range(0, len(data), size):
             output.feed(data[at : at + size])
         output.close()
@@ -108,7 +109,7 @@ def test_r_tool_03_output_is_whole_however_it_is_cut(tmp_path):
 
 def test_r_tool_03_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "LARGEST_SPILL", 100_000)
-    output = Output(tmp_path, lambda text: None)
+    output = Output(tmp_path, lambda text: None, Mask())
     for _ in range(40):
         output.feed(b"x" * 5_000)
     output.close()
@@ -117,7 +118,7 @@ def test_r_tool_03_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatc
 
 
 def test_r_tool_03_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
-    output = Output(tmp_path / "nowhere", lambda text: None)
+    output = Output(tmp_path / "nowhere", lambda text: None, Mask())
     output.feed(b"x" * 100_000)
     output.feed(b"y" * 100_000)
     output.close()
@@ -144,7 +145,7 @@ def command(root, line):
 
 
 async def test_r_tool_04_a_command_that_ignores_the_request_is_killed(root, tmp_path):
-    output = Output(tmp_path, lambda text: None)
+    output = Output(tmp_path, lambda text: None, Mask())
     line = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
     exited = await run(command(root, line), output, seconds=0.3, grace=0.1)
     assert exited.code is None

@@ -1,12 +1,15 @@
 import asyncio
 import gzip
+from base64 import b64encode, urlsafe_b64encode
 from ipaddress import ip_address
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from tests.tools.contexts import answer, refusal
 from yourtool.errors import ToolFailure
+from yourtool.masking import Mask
 from yourtool.tools import web
 from yourtool.tools.files import read_file
 from yourtool.tools.web import fetcher, is_public
@@ -51,7 +54,7 @@ async def site():
 
 @pytest.fixture
 def fetch():
-    return fetcher(lambda address: True, environ={})
+    return fetcher(lambda address: True)
 
 
 async def test_a_page_comes_back_as_markdown_without_pictures(site, fetch, context):
@@ -127,14 +130,14 @@ async def test_redirects_end(site, fetch, context):
 async def test_every_hop_is_judged_again(site, context):
     judged = []
     site.page("/from", status="302 Found", Location="/to")
-    fetch = fetcher(lambda address: not judged.append(address) and len(judged) == 1, environ={})
+    fetch = fetcher(lambda address: not judged.append(address) and len(judged) == 1)
     await refusal(fetch, context, "private", url=f"{site.url}/from", failure=DENIED)
     assert len(judged) == 2
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]/"])
 async def test_private_addresses_are_not_fetched(context, url):
-    await refusal(fetcher(environ={}), context, "private address", url=url, failure=DENIED)
+    await refusal(fetcher(), context, "private address", url=url, failure=DENIED)
 
 
 @pytest.mark.parametrize(
@@ -193,18 +196,28 @@ async def test_r_tool_02_a_server_that_fails_is_reported(site, fetch, context):
     await refusal(fetch, context, "`application/zip`, not text", "`shell`", url=f"{site.url}/zip")
     site.pages["/broken"] = b"nonsense\r\n\r\n"
     await refusal(fetch, context, "could not be fetched", url=f"{site.url}/broken")
-    slow = fetcher(lambda address: True, environ={}, seconds=0.05)
+    slow = fetcher(lambda address: True, seconds=0.05)
     await refusal(slow, context, "longer than 0.05 s", url=f"{site.url}/slow",
                   failure=ToolFailure.TIMEOUT)  # fmt: skip
 
 
+KEY = "sk-proj-s3cret-value/0123456789"
 LONG = "http://example.org/?" + "x" * 600
-SECRETIVE = "http://example.org/?k=s3cr%65t-value"
+SECRETIVE = [
+    f"http://example.org/?k={KEY}",
+    f"http://example.org/{KEY[:9]}%{ord(KEY[9]):x}{KEY[10:]}",
+    f"http://example.org/{quote(b64encode(f'key={KEY}'.encode()), safe='')}",
+    f"http://example.org/?k={urlsafe_b64encode(KEY.encode()).decode()}",
+]
 
 
-@pytest.mark.parametrize(("url", "said"), [(LONG, "longer than 512"), (SECRETIVE, "secret")])
-async def test_r_tool_07_an_address_that_might_carry_data_out_always_asks(context, url, said):
-    fetch = fetcher(lambda address: True, environ={"MY_API_KEY": "s3cret-value", "HOME": "/root"})
+@pytest.mark.parametrize(
+    ("url", "said"), [(LONG, "longer than 512"), *((url, "one of your keys") for url in SECRETIVE)]
+)
+async def test_r_tool_07_an_address_that_might_carry_data_out_always_asks(
+    fetch, contexts, url, said
+):
+    context = contexts(mask=Mask([KEY]))
     preview = await fetch.preview(fetch.parse({"url": url}), context)
     assert preview.protected
     assert preview.body.startswith(f"GET {url}\n")

@@ -161,7 +161,8 @@ async def _prepare(call: Call, tool: Tool, turn: Turn) -> Subjects:
         subjects = await turn.interrupt.guard(
             asyncio.to_thread(subjects_of, tool, args, turn.around.workspace)
         )
-        call.preview = await turn.interrupt.guard(tool.preview(args, _context(call, turn)))
+        context = _context(call, turn, await _mask(call, turn))
+        call.preview = await turn.interrupt.guard(tool.preview(args, context))
     except (ToolError, Interrupted):
         raise
     except Exception as fault:
@@ -196,7 +197,9 @@ def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
     return tool
 
 
-def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) -> ToolContext:
+def _context(
+    call: Call, turn: Turn, mask: Mask, emit: Callable[[str], None] | None = None
+) -> ToolContext:
     can = turn.model.capabilities
     return ToolContext(
         workspace=turn.around.workspace,
@@ -205,7 +208,7 @@ def _context(call: Call, turn: Turn, emit: Callable[[str], None] | None = None) 
         cancelled=call.cancelled,
         spill=turn.around.spill,
         reads=turn.reads,
-        mask=call.mask or Mask(),
+        mask=mask,
         approved=call.preview,
         image_limit=can.max_image_bytes if can.supports_images else 0,
     )
@@ -283,10 +286,10 @@ async def _run(
 
     assert call.tool is not None and call.args is not None, "only admitted calls are run"
     tool, name = call.tool, call.block.name
-    await _mask(call, turn)
     try:
+        mask = await _mask(call, turn)
         async with asyncio.timeout(tool.timeout_seconds):
-            output = await tool.run(call.args, _context(call, turn, emit))
+            output = await tool.run(call.args, _context(call, turn, mask, emit))
         finished = Finished(call, output)
     except ToolError as error:
         finished = Finished(call, None, error.failure, str(error))

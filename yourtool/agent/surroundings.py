@@ -62,14 +62,14 @@ class Surroundings:
     spill: Path
     blobs: Path
     pricing_version: str
+    mask: Callable[[], Mask]
+    """Returns what finds keys in calls and replaces them in results; blocks on the file system."""
     wishes: Wishes = field(default_factory=Wishes)
     """Those of the next turn."""
     thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: Losses = field(default_factory=Losses)
-    mask: Callable[[], Mask] = Mask
-    """What replaces keys in the results of tools; blocks on the file system."""
     told: set[str] = field(default_factory=lambda: set[str]())
     """The remarks that the session has heard."""
 

@@ -67,6 +67,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     tool_use_id: str
     spill: Path
     """An existing directory of mode 0700 for outputs too long to send."""
+    mask: Mask
+    """Replaces keys in what is written to `spill`; finds them in what might leave the machine."""
     emit: Callable[[str], None]
     """Shows live output; called on the event loop, never from a thread."""
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -75,8 +77,6 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Shared by all calls of a session."""
     approved: Preview | None = None
     """What the user agreed to; the tool does that or nothing."""
-    mask: Mask = field(default_factory=Mask)
-    """Replaces keys in what is written to `spill`."""
     image_limit: int = 0
     """Bytes of the largest image that the model takes; 0: it takes none."""
 

@@ -23,11 +23,9 @@ LARGEST_SPILL = 100 * 2**20
 class Output:
     """Collects bytes; fed from one thread."""
 
-    def __init__(
-        self, directory: Path, emit: Callable[[str], None], mask: Mask | None = None
-    ) -> None:
+    def __init__(self, directory: Path, emit: Callable[[str], None], mask: Mask) -> None:
         """`mask` replaces keys before anything is kept or shown."""
-        self._masking = (mask or Mask()).stream()
+        self._masking = mask.stream()
         self._directory = directory
         self._emit = emit
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

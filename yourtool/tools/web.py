@@ -3,14 +3,14 @@
 Only GET, only http and https. A name is resolved once, and the address that was judged is the one
 that is dialled, on every hop. Private addresses are refused, a redirect to another host goes back
 to the model, and proxies and cookies are not used. The user is asked per host. An address that is
-long or carries a secret of the environment might take data out: it is asked about every time.
+long or has a key of the user in it might take data out: it is asked about every time.
 """
 
 import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Annotated
@@ -21,8 +21,8 @@ from html_to_markdown import ConversionOptions, convert
 from msgspec import Meta, Struct
 
 from yourtool.effects import Preview, SideEffects
-from yourtool.environment import is_secret
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.masking import Mask
 from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
 
@@ -35,7 +35,6 @@ LONGEST_TARGET = 512
 """Bytes of path and query that need no agreement."""
 
 _MOST_REDIRECTS = 5
-_SHORTEST_SECRET = 8
 _NOT_PUBLIC_V4 = tuple(
     map(
         IPv4Network,
@@ -91,23 +90,13 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 def fetcher(
     reachable: Callable[[IPv4Address | IPv6Address], bool] = is_public,
     *,
-    environ: Mapping[str, str] = os.environ,
     seconds: float = SECONDS,
 ) -> Tool:
     """Make `fetch_url`; `reachable` judges every address before it is dialled."""
 
-    def risk_of(url: httpx.URL) -> str | None:
-        if len(url.raw_path) > LONGEST_TARGET:
-            return f"its path and query are longer than {LONGEST_TARGET} bytes"
-        spelled = unquote(str(url))
-        held = (value for name, value in environ.items() if is_secret(name, value))
-        if any(len(value) >= _SHORTEST_SECRET and value in spelled for value in held):
-            return "it carries a secret of the environment"
-        return None
-
     async def preview(args: FetchUrl, context: ToolContext) -> Preview:
         url = _address(args.url)
-        risk = risk_of(url)
+        risk = _risk(args.url, url, context.mask)
         body = f"GET {url}" + (f"\n\nAsked because {risk}." if risk else "")
         return Preview(kind="text", body=body, protected=risk is not None)
 
@@ -120,7 +109,7 @@ def fetcher(
         url = _address(args.url)
         if context.approved is not None and context.approved != await preview(args, context):
             raise ToolError("this is not the address that the user agreed to; it was not fetched")
-        if context.approved is None and (risk := risk_of(url)) is not None:
+        if context.approved is None and (risk := _risk(args.url, url, context.mask)) is not None:
             raise ToolError(
                 f"this address needs the user's agreement, because {risk}; use a shorter one"
                 " without data in it, or let the user open it",
@@ -162,6 +151,16 @@ def _address(text: str) -> httpx.URL:
     if problem:
         raise ToolError(f"`{text}` {problem}")
     return url
+
+
+def _risk(given: str, url: httpx.URL, mask: Mask) -> str | None:
+    """Return why an address might take data out; `given` is how the model wrote it."""
+    if len(url.raw_path) > LONGEST_TARGET:
+        return f"its path and query are longer than {LONGEST_TARGET} bytes"
+    # A host loses its capital letters in `url`; any character may be percent-encoded.
+    if any(mask.text(spelled) != spelled for spelled in (given, unquote(given))):
+        return "one of your keys is in it"
+    return None
 
 
 async def _fetch(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address], bool]) -> _Page:
