@@ -37,6 +37,8 @@ _log = logging.getLogger(__name__)
 
 _ABOUT_THE_FILE = ("$schema", "$id", "$comment")
 """Keywords that demand nothing of an answer."""
+_UNBOUNDED = frozenset({"pattern"})
+"""A regular expression can take longer than anyone waits, and the answer is checked on the loop."""
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -237,7 +239,7 @@ def read_schema(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"`--output-schema {path}` is no JSON object: {error}") from error
     schema = {name: part for name, part in schema.items() if name not in _ABOUT_THE_FILE}
-    if problems := json_schema.check(schema):
+    if problems := json_schema.check(schema, without=_UNBOUNDED):
         raise UsageError(f"`--output-schema {path}` cannot be used: {'; '.join(problems)}")
     return closed(schema)
 

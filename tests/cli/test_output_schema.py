@@ -79,6 +79,16 @@ def test_a_schema_that_cannot_be_used_exits_2(line, tmp_path, content, problem):
     assert problem in err
 
 
+def test_a_pattern_is_refused_for_it_could_take_for_ever(line, tmp_path):
+    part = {"type": "string", "pattern": "^(a+)+$"}
+    whole = {"type": "object", "properties": {"pattern": {"type": "array", "items": part}}}
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(whole))
+    code, out, err = line("-p", "count", "-m", "opus", "--output-schema", str(path))
+    assert (code, out) == (2, "")
+    assert "$.properties.pattern.items.pattern: `pattern` is not supported" in err
+
+
 def test_a_model_that_cannot_be_held_to_a_schema_exits_4(line, schema):
     line.script([{"say": "never"}])
     result = line.result("-p", "count", "-m", "demo:tour", "--output-schema", str(schema))

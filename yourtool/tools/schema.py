@@ -83,13 +83,16 @@ _KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def check(schema: object, path: str = "$") -> list[str]:
-    """Return what in `schema` lies outside the subset, each as `JSON path: problem`."""
+def check(schema: object, path: str = "$", *, without: frozenset[str] = frozenset()) -> list[str]:
+    """Return what in `schema` lies outside the subset, each as `JSON path: problem`.
+
+    `without`: keywords of the subset that are refused as well.
+    """
     if not isinstance(schema, dict):
         return [f"{path}: must be an object"]
     problems: list[str] = []
     for keyword, value in cast("dict[str, Any]", schema).items():
-        if (rule := _KEYWORDS.get(keyword)) is None:
+        if (rule := _KEYWORDS.get(keyword)) is None or keyword in without:
             problems.append(f"{path}.{keyword}: `{keyword}` is not supported")
             continue
         demand, fits = rule
@@ -97,9 +100,9 @@ def check(schema: object, path: str = "$") -> list[str]:
             problems.append(f"{path}.{keyword}: {demand}")
         elif keyword == "properties":
             for name, part in value.items():
-                problems += check(part, f"{path}.properties.{name}")
+                problems += check(part, f"{path}.properties.{name}", without=without)
         elif keyword == "items":
-            problems += check(value, f"{path}.items")
+            problems += check(value, f"{path}.items", without=without)
     if path == "$" and cast("dict[str, Any]", schema).get("type") != "object":
         problems.append("$.type: the whole must be an `object`")
     return problems
