@@ -140,9 +140,8 @@ def credential_files_table() -> str:
     table = ["| what | names |", "|---|---|"]
     table += [f"| {what} | {_codes(names)} |" for what, names in rows.items()]
     examples = [
-        "A file whose name only fits a pattern is an ordinary one if a part of the name "
-        "between dots",
-        f"is one of {_codes(sorted(credential_files.EXAMPLES))},",
+        "A file whose name only fits a pattern is an ordinary one if a part of the name between",
+        f"dots is one of {_codes(sorted(credential_files.EXAMPLES))},",
         "as in `.env.example`.",
     ]
     return "\n".join([*table, "", *examples]) + "\n"

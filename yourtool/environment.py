@@ -2,8 +2,8 @@
 
 The kernel shows the environment that a process was started with to every process of the same user
 (`ps e`, `/proc/PID/environ`), so values that might be keys are overwritten there. `os.environ` is a
-copy made by the interpreter and keeps them all. Only small modules may be imported here: this is on
-the way of every start.
+copy made by the interpreter and keeps them all. Only small modules may be imported here: every
+start imports this module.
 """
 
 import ctypes

@@ -21,7 +21,7 @@ from typing import NoReturn
 from yourtool import prctl
 
 GRACE = 1.0
-"""Seconds between the request to end and the end of a process that was left behind."""
+"""Seconds between SIGTERM and SIGKILL for leftover processes."""
 PATIENCE_SECONDS = 5
 """How long the program may take to end after it was asked to."""
 
@@ -192,7 +192,7 @@ def stop() -> None:
 
 
 def close_standard_streams() -> None:
-    """Let go of pipes whose other ends wait for the program to close them."""
+    """Close inherited pipes so that their readers see the end."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)

@@ -124,7 +124,7 @@ class Printer:
             self._write(result.result.removesuffix("\n") + "\n")
         for denial in result.permission_denials:
             way_out = (
-                "`--allow RULE` or `--mode` permits what no rule forbids"
+                "`--allow RULE` or `--mode` allows it unless a rule denies it"
                 if denial.rule is None
                 else f"`--allow {shlex.quote(denial.rule)}` permits it"
             )
@@ -317,7 +317,7 @@ async def _resumed(runtime: Runtime, session_id: str) -> Session:
             ways += f" `--in-words` sends placeholders for the {refused.media} so far."
         if refused.fork_at:
             fork = f"yourtool sessions fork {session_id} --at {refused.fork_at}"
-            ways += f" `{fork}` makes a session of what came before them."
+            ways += f" `{fork}` copies the session up to the first of them."
         kept = "Without `--model`, the session goes on with the model that it has."
         raise NoModelError(f"{refused}{ways} {kept}") from refused
 

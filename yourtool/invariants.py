@@ -150,7 +150,7 @@ def _id_problems(message: Message) -> Iterator[str]:
         if isinstance(block, ToolUseBlock):
             name, value = f"content[{place}].id", block.id
             if value in seen:
-                yield f"T3: `{name}` is `{value}`, as of another call in the message"
+                yield f"T3: `{name}` is `{value}`, which another call in the message also has"
             seen.add(value)
         elif isinstance(block, ToolResultBlock):
             name, value = f"content[{place}].tool_use_id", block.tool_use_id

@@ -5,7 +5,7 @@ two small parents that are forked before anything large is imported: this one, w
 knows, and a guardian (`guardian.py`). This one is in the process group of the program, holds the
 settings of the terminal as they were, forwards signals that were meant for the program, and cleans
 up unless the program reported that it ended in order. Only small modules of the standard library
-may be imported here: this is on the way of every start.
+may be imported here: every start imports this module.
 """
 
 import os

@@ -268,7 +268,7 @@ async def test_cancelled_requests_count_against_the_ceiling_of_the_run(bench):
         await sent(session, "go")
     assert wire.sent == 3
     assert session.budget.cost > Decimal("0.9")
-    assert "exceeds the cost limit of 0.7 USD" in session.budget.reached
+    assert "exceeds the limit of 0.7 USD" in session.budget.reached
     await session.close()
 
 
@@ -291,7 +291,7 @@ async def test_an_attempt_that_the_run_cannot_pay_for_is_not_made(bench):
     events, outcome = await sent(session, "go")
     assert wire.sent == 1
     assert not any(isinstance(event, TextDelta) for event in events)
-    assert "exceeds the cost limit of 2 USD" in session.budget.reached
+    assert "exceeds the limit of 2 USD" in session.budget.reached
     assert outcome.result(session.id, session.budget.reached).exit_code == Exit.LIMIT
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()

@@ -87,7 +87,7 @@ async def test_grep_leaves_credential_files_out_and_says_so(bench, env):
     assert "a.txt:1: TOKEN=none" in text_of(found)
     assert CANARY not in text_of(found)
     assert "2 files that may hold credentials were left out (`.env`, `tls.key`)" in text_of(found)
-    assert "`read_file` it, which asks the user" in text_of(found)
+    assert "use `read_file` to read one; the user is asked" in text_of(found)
 
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])

@@ -60,7 +60,7 @@ def test_a_long_command_is_allowed_after_its_end_was_on_the_screen(asked, work, 
     ):
         terminal.wait(r"\d\d lines not shown")
         terminal.answer("a")
-        terminal.wait("Page Down reads on")
+        terminal.wait("Page Down for more")
         assert not (work / "ran").exists()
         for _ in range(20):
             terminal.send(PAGE_DOWN)

@@ -127,7 +127,7 @@ async def test_the_messages_of_other_sessions_do_not_matter_to_the_order(log):
 async def test_a_message_is_stored_once(log, story):
     asked = story.asked()
     await log.append(asked)
-    with pytest.raises(StoreError, match="stored already"):
+    with pytest.raises(StoreError, match="already used by a stored message"):
         await log.append(changed(asked, id=new_id()))
 
 

@@ -67,7 +67,7 @@ async def test_a_refused_swap_offers_words_a_fork_or_nothing(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         shown = screen_text(app)
         assert "openai:blind can't process the images of this session" in shown
-        assert "Send the images in words" in shown
+        assert "Send placeholders for the images" in shown
         assert "in a copy of the session, from before prompt 2" in shown
         assert "anthropic:claude-sonnet-4-6 stays active" in shown
         await press(pilot, "escape")
@@ -106,7 +106,7 @@ async def test_a_model_of_the_command_line_is_offered_the_same_ways(tmp_path, se
     async with _app(tmp_path / "work", "openai:blind", proceed=True) as (app, pilot):
         await until(pilot, lambda: isinstance(app.screen, Picker))
         assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
-        await until(pilot, lambda: "Send the images" in screen_text(app))
+        await until(pilot, lambda: "Send placeholders for the images" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
         await app.leave()

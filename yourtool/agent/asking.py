@@ -18,7 +18,7 @@ _REJECTED = (400, 422)
 
 
 def request_of(turn: Turn) -> tuple[Request, str | None]:
-    """Return the next request of the turn, with ids of its own, and what to say of it once.
+    """Return the next request of the turn, with ids of its own, and a notice to show once.
 
     Raises:
         InvalidRequestError: the model cannot take what is marked critical.
@@ -57,7 +57,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
 
 
 def leave_out_opaque(turn: Turn, failure: LlmCallFailed) -> bool:
-    """Leave what only the model can read out of the next request, if it may have rejected that.
+    """Omit the model's opaque blocks from the next request, if it may have rejected them.
 
     Returns whether the next request differs from the one that failed.
     """

@@ -58,8 +58,10 @@ class Choices:
         in_words = in_words or bool(self._state.in_words_to and model_id == self._state.model)
         self._state.pending_model, self._state.pending_in_words = model_id or "", in_words
         if self._is_busy():
-            what = f"Swap to {model_id}" if model_id else "Giving the choice back"
-            yield Notice(level="info", text=f"{what} is pending; it applies to the next turn.")
+            text = f"Swap to {model_id} is pending; it applies to the next turn."
+            if not model_id:
+                text = "The default model is used from the next turn on."
+            yield Notice(level="info", text=text)
             return
         async for fact in self.store():
             yield fact

@@ -44,7 +44,7 @@ COMMANDS: tuple[Command, ...] = (
         name="effort",
         argument="[LEVEL | -]",
         values="effort",
-        words=(("-", "let models think as they like"),),
+        words=(("-", "send no reasoning effort"),),
         summary="say how long models think before they answer; `-` leaves it to them",
     ),
     Command(name="new", summary="begin a new session", during_turn=False),

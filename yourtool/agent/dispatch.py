@@ -50,7 +50,7 @@ _PARTIAL_KEPT = 4_000
 """Characters of a stopped tool's output that the model is given."""
 
 
-_BUG = "`{}` failed inside; its error is in the log. Try another way."
+_BUG = "`{}` failed with an internal error (see the log). Use another tool."
 
 
 async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[Event, None]:

@@ -65,7 +65,7 @@ class Gate:
         proposals = [rules.propose(tool.name, subject) for subject in subjects.compared]
         only = proposals[0] if len(proposals) == 1 else None
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
-        reason = f"{named} may hold credentials: asked about unless a rule allows it"
+        reason = f"{named} may hold credentials; approval is required unless a rule allows it"
         return Ruling("ask", reason if named else "", None if only is None else str(only))
 
     def grant(self, rule: str, *, always: bool) -> None:

@@ -101,8 +101,8 @@ def _cost_limit(turn: Turn) -> str | None:
         return None
     return (
         f"The next request would cost at least {money(least)} USD, and this run has cost"
-        f" {money(budget.cost)} USD: that exceeds the cost limit of {budget.max_cost} USD, so it"
-        " was not sent. Raise `--max-cost`, choose a cheaper model, or start a new session."
+        f" {money(budget.cost)} USD: together this exceeds the limit of {budget.max_cost} USD. The"
+        " request was not sent. Raise `--max-cost`, choose a cheaper model, or start a new session."
     )
 
 

@@ -311,7 +311,7 @@ def record_of(route: RouteDecided) -> RoutingDecisionRecord:
 
 
 def _no_outage(_model_id: str) -> None:
-    """Leave the outages out of account."""
+    """Ignore outages."""
 
 
 _IN_THE_WAY: Mapping[Failure, tuple[str, type[MediaBlock]]] = {

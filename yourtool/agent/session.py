@@ -103,7 +103,7 @@ class Session:
 
     @property
     def effort(self) -> Effort | None:
-        """The thinking level that models are asked for; None: they think as they like."""
+        """The reasoning effort that models are asked for; None: none is sent."""
         return self._around.wishes.effort
 
     @property

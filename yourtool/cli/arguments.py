@@ -116,7 +116,7 @@ def _check(arguments: Arguments, *, formatted: bool) -> None:
     if is_run and arguments.prompt is None and arguments.output_schema is not None:
         raise UsageError("`--output-schema` needs `-p`: the interface answers in prose")
     if arguments.in_words and arguments.model is None:
-        raise UsageError("`--in-words` needs `--model`: it says how that model takes a session")
+        raise UsageError("`--in-words` needs `--model`: it applies to the model that you switch to")
     if is_run and arguments.prompt is not None and arguments.resume == "":
         raise UsageError("`--resume` needs an id with `-p`; `yourtool sessions list` shows them")
 
@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         description="An interactive coding agent for the terminal. Without a command it opens the"
         " interface in the current directory.",
         epilog="exit codes: 0 answered, 1 failure, 2 usage, 3 consent denied, 4 no model or key,"
-        " 5 limit reached, 75 try again later, 130 interrupted, 141 nobody reads the output",
+        " 5 limit reached, 75 try again later, 130 interrupted, 141 output closed",
     )
     parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
     _add_places(parser)
@@ -242,7 +242,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--in-words",
         action="store_true",
-        help="with -m: send placeholders for images and the like that the model cannot process",
+        help="with -m: send placeholders for media that the model does not support",
     )
     add(
         "--effort",

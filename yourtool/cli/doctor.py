@@ -177,7 +177,7 @@ def _search_engine() -> Check:
     if (program := find_ripgrep(Path.cwd().resolve())) is None:
         detail = (
             "built in; patterns without a fixed text are faster with ripgrep (`rg`), which was not"
-            " found in a directory that only its owner can write"
+            " found in a directory of `PATH` outside the project that not every user can write"
         )
         return Check("programs", "search", "note", detail)
     try:

@@ -1,7 +1,7 @@
 """Path globs of permission rules: `*` and `?` stay within a directory, `**` does not.
 
-Matching follows all ways to read the pattern at once and never goes back, so it costs at most the
-length of the path times that of the pattern (https://swtch.com/~rsc/regexp/regexp1.html).
+Matching simulates the NFA, without backtracking, so it costs at most the length of the path times
+that of the pattern (https://swtch.com/~rsc/regexp/regexp1.html).
 """
 
 import re

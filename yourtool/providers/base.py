@@ -81,8 +81,7 @@ class Request(Struct, frozen=True, kw_only=True):
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
     may_wait: Callable[[AdapterError], Awaitable[bool]] | None = None
-    """Asks the user for a wait that is too long to begin without a question; None: nobody can
-    answer."""
+    """Asks the user whether to wait longer than the limit; None: nobody can answer."""
 
     @property
     def streams(self) -> bool:

@@ -248,7 +248,7 @@ class WireAdapter:
 
 @contextmanager
 def _faults_as(typed: AdapterError) -> Generator[None, None, None]:
-    """Raise `typed` in place of an exception that nobody foresaw, and log its traceback.
+    """Raise `typed` in place of an unexpected exception, and log its traceback.
 
     The same bytes would fail again, so `typed` is no error that is retried.
     """

@@ -119,9 +119,9 @@ def _check(connection: Connection, fact: Fact, message: Message) -> None:
 
 
 def _place_problems(connection: Connection, message: Message) -> Iterator[str]:
-    """Yield what speaks against the message coming after those of the session stored so far."""
+    """Yield violations of the message order in the session."""
     if connection.execute("SELECT 1 FROM messages WHERE id = ?", (message.id,)).fetchone():
-        yield f"`id` is `{message.id}`, as of a message that is stored already"
+        yield f"`id` is `{message.id}`, which is already used by a stored message"
     elif message.result is not None:  # results are stored as they come, with ids in call order
         call = connection.execute(
             "SELECT message_id FROM tool_calls WHERE id = ?", (message.result.tool_use_id,)

@@ -326,4 +326,4 @@ def withheld_words(paths: Sequence[str]) -> str:
         if len(paths) == 1
         else f"{len(paths):,} files that may hold credentials were"
     )
-    return f"{count} left out ({named}{more}): to see one, `read_file` it, which asks the user"
+    return f"{count} left out ({named}{more}): use `read_file` to read one; the user is asked"

@@ -126,7 +126,7 @@ def fetcher(
         except httpx.HTTPError as error:
             raise ToolError(
                 f"`{args.url}` could not be fetched: {str(error) or type(error).__name__};"
-                " check the address, or go on without it"
+                " check the address, or continue without it"
             ) from error
         return await context.blocking(_shown, page, context)
 
@@ -236,7 +236,7 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
     if response.is_error:
         raise ToolError(
             f"`{url}` answered {response.status_code} {response.reason_phrase};"
-            " check the address, or go on without it"
+            " check the address, or continue without it"
         )
     media_type = response.headers.get("content-type", "text/plain").partition(";")[0].strip()
     if not (media_type.startswith("text/") or any(kind in media_type for kind in _TEXTUAL)):

@@ -228,8 +228,8 @@ class Workspace:
 def _own(path: str) -> ToolError:
     return ToolError(
         f"`{path}` is in a directory of `yourtool` itself, which holds keys, permissions, settings"
-        " and sessions. No tool may read or change what is there, and no rule allows it: go on"
-        " without it, or ask the user.",
+        " and sessions. No tool may read or change what is there, and no rule allows it:"
+        " continue without it, or ask the user.",
         ToolFailure.PERMISSION_DENIED,
     )
 

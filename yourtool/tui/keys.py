@@ -221,7 +221,7 @@ KEYS: tuple[Key, ...] = (
         keys="ctrl+e",
         shown="Ctrl+E",
         action="expand",
-        description="show more of the command or change; Page Down reads on",
+        description="show more of the command or change; Page Down for more",
     ),
 )
 

@@ -103,7 +103,7 @@ async def test_reasoning_details_stay_here_where_a_quirk_forbids_them(caplog):
     reply, _ = await replies(STREAMED)
     sent = next_request(reply, model("acme"), OpenAIChat({"reasoning_details": False}))
     assert "reasoning_details" not in sent
-    assert "there is no place for it" in caplog.text
+    assert "the API has no field for it" in caplog.text
 
 
 async def test_reasoning_that_came_without_details_goes_back_beside_those_that_did():

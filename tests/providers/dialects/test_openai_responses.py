@@ -232,7 +232,7 @@ def test_reasoning_is_never_sent_without_what_it_led_to(caplog):
     message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]})
     [item] = wire(request(GPT, [message]))["input"]
     assert item["content"][0]["text"] == "a"
-    assert caplog.records[-1].reason == "reasoning that led to nothing"
+    assert caplog.records[-1].reason == "reasoning without a following text or tool call"
     kept = [{"at": 2, "block": {"type": "compaction", "encrypted_content": "x"}}]
     message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]}, kept)
     items = wire(request(GPT, [message]))["input"]

@@ -105,7 +105,7 @@ def test_results_without_a_call_and_second_results_are_left_out_with_a_warning_r
     assert view([called, first, second, stray], SONNET)[1:] == (called, first)
     assert [(each.message_id, each.reason) for each in caplog.records] == [
         (second.id, "its call is answered already"),
-        (stray.id, "no call stands before it"),
+        (stray.id, "its tool call is missing"),
     ]
 
 
@@ -264,7 +264,7 @@ def test_thinking_of_another_model_is_dropped_with_one_warning_each_r_adp_05(tar
         assert record.session_id == "sess_another"
         assert record.message_id == history[1].id
         assert record.adapter == target.provider
-        assert record.reason == "only the model that thought can read it"
+        assert record.reason == "only the model that produced the reasoning can read it"
 
 
 def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_name_d4(caplog):

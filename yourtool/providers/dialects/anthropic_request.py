@@ -217,7 +217,9 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
         _mark([wire for wire, _ in blocks], message.id, place, request)
     blocks += [(raw, None) for raw in kept.rest() if _is_its_own(raw)]
     while blocks and (thought := blocks[-1][1]) is not None:
-        request.losses.drop(thought, message, model, "reasoning that led to nothing")
+        request.losses.drop(
+            thought, message, model, "reasoning without a following text or tool call"
+        )
         blocks.pop()
     return [wire for wire, _ in blocks]
 

@@ -250,7 +250,7 @@ def _assistant(
 
 def _drop(block: object, message: Message, request: Request) -> None:
     if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-        request.losses.drop(block, message, request.model, "there is no place for it")
+        request.losses.drop(block, message, request.model, "the API has no field for it")
 
 
 def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:

@@ -217,7 +217,9 @@ def _said(message: Message, request: Request) -> Parts:
     if all(part.get("thought") for part in parts):
         for block in message.content:
             if not isinstance(block, RedactedThinkingBlock):  # of which each is told by itself
-                request.losses.drop(block, message, request.model, "reasoning that led to nothing")
+                request.losses.drop(
+                    block, message, request.model, "reasoning without a following text or tool call"
+                )
         return []
     calls = [part for part in parts if "functionCall" in part]
     needs_one = not _UNSIGNED_MODELS.match(request.model.wire_name)
@@ -246,7 +248,7 @@ def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts
             thought: dict[str, Any] = {"text": words, "thought": True}
             return [{**thought, SIGNATURE: signature} if signature else thought]
         case RedactedThinkingBlock():
-            request.losses.drop(block, message, request.model, "this dialect has no place for it")
+            request.losses.drop(block, message, request.model, "the API has no field for it")
         case _:
             pass
     return []

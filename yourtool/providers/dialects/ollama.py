@@ -233,7 +233,7 @@ def _seen(
 def _picture(block: MediaBlock, message: Message, request: Request) -> str | None:
     """Return a picture as plain base64; the server fetches nothing from an address."""
     if not isinstance(block, ImageBlock):
-        request.losses.drop(block, message, request.model, "this dialect has no place for it")
+        request.losses.drop(block, message, request.model, "the API has no field for it")
     elif block.source.kind == "url":
         request.losses.drop(block, message, request.model, "it fetches no images")
     elif (picture := sendable(block, message, request)) is not None:
@@ -249,7 +249,7 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
             thoughts.append(block.text)
         elif isinstance(block, ThinkingBlock | RedactedThinkingBlock):
             request.losses.drop(
-                block, message, request.model, "this dialect has no place for sealed reasoning"
+                block, message, request.model, "the API has no field for encrypted reasoning"
             )
     calls = [
         {

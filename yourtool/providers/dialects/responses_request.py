@@ -125,10 +125,10 @@ def _parts(
 
 
 def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
-    """Return a picture or a document; there is no item for sound
+    """Return a picture or a document; the API has no audio item
     (https://platform.openai.com/docs/guides/pdf-files)."""
     if isinstance(block, AudioBlock):
-        request.losses.drop(block, message, request.model, "there is no item for sound")
+        request.losses.drop(block, message, request.model, "the API has no audio item")
         return []
     if (media := sendable(block, message, request)) is None:
         return []
@@ -191,7 +191,9 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     rest = [raw for raw in kept.rest() if _is_answered(raw)]
     if not rest:
         for thought in thoughts:
-            request.losses.drop(thought, message, request.model, "reasoning that led to nothing")
+            request.losses.drop(
+                thought, message, request.model, "reasoning without a following text or tool call"
+            )
         items = items[: len(items) - len(thoughts)]
     return _calls_together(items) + rest
 

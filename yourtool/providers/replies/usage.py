@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 def final_usage(
     request: Request, counted: TokenUsage | None, texts: Iterable[str], *, is_cut: bool
 ) -> TokenUsage:
-    """Return the counters of a reply, with an estimate of those that are missing.
+    """Return the counters of a reply, with estimates for counters the provider omitted.
 
     `counted` is what the provider said last, and `texts` what had arrived. The counters of a reply
     that `is_cut` came before its end: the output was at least what had arrived.

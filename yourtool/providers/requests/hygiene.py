@@ -82,7 +82,7 @@ def view(
         turns.append([kept, *answers])
     for call_id, answer in results.items():
         if call_id not in seen:
-            drop(answer.content[0], answer, "no call stands before it")
+            drop(answer.content[0], answer, "its tool call is missing")
     while turns and _is_loose(turns[-1]):
         for block in turns[-1][0].content:
             drop(block, turns[-1][0], "the reply broke off; nothing followed it")
@@ -253,15 +253,15 @@ def _said(message: Message, model: Model, seen: set[str], drop: Drop) -> Iterato
             case TextBlock():
                 yield block
             case ToolUseBlock(use) if use in seen:
-                drop(block, message, "the same call stands earlier already")
+                drop(block, message, "duplicate tool call")
             case ToolUseBlock(use):
                 seen.add(use)
                 yield block
             case ThinkingBlock() | RedactedThinkingBlock():
                 if message.metadata.model != model.id:
-                    drop(block, message, "only the model that thought can read it")
+                    drop(block, message, "only the model that produced the reasoning can read it")
                 elif message.metadata.status is not MessageStatus.COMPLETE:
-                    drop(block, message, "the reply it belongs to is not whole")
+                    drop(block, message, "its reply is incomplete")
                 else:
                     yield block
             case _:

@@ -123,7 +123,7 @@ def way_out_choices(
 ) -> list[Choice]:
     """Return what can be done about a model that takes no such media."""
     placeholders = f"it is sent a placeholder for each; the session keeps the {refused.media}"
-    rows = [Choice(IN_WORDS, f"Send the {refused.media} in words", placeholders)]
+    rows = [Choice(IN_WORDS, f"Send placeholders for the {refused.media}", placeholders)]
     for number, each in enumerate(prompts, 1):
         if each.id == fork_at:
             about = f"in a copy of the session, from before prompt {number}"

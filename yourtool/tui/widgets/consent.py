@@ -314,7 +314,7 @@ class Consent(Vertical):
         self._subtitle()
 
     def _subtitle(self) -> None:
-        """Tell what keys do now, and how much there is to read."""
+        """Update the key hints and the count of hidden lines."""
         roomy, expanded = self.size.width >= ROOMY, self.has_class("-expanded")
         hints: list[str] = []
         if self._prompt.text and not self.choices.entered:
@@ -322,10 +322,10 @@ class Consent(Vertical):
         elif not self.choices.awake:
             hints += ["stop typing to answer"] if roomy else []
         elif self.scroll.overflows:
-            hints.append("Page Down reads on" if expanded else "Ctrl+E shows more")
+            hints.append("Page Down for more" if expanded else "Ctrl+E shows more")
             hints += ["Ctrl+E shows less"] if expanded and roomy else []
         elif roomy:
-            hints.append("Enter takes the chosen one" if self.choices.entered else "press a letter")
+            hints.append("Enter selects" if self.choices.entered else "press a letter")
         hints.append("Esc denies")
         if (behind := len(self._waiting) - 1) > 0:
             hints.append(f"{behind} more")
@@ -337,6 +337,6 @@ class Consent(Vertical):
         self.rest_line.display = self.scroll.overflows
         count = f"{below:,}" if is_complete else f"more than {below:,}"
         lines = f"{count} {'line' if below == 1 and is_complete else 'lines'} not shown"
-        locked = "; allowing waits until their end was seen" if roomy else "; read first"
+        locked = "; scroll to the end before you allow it" if roomy else "; read first"
         why = locked if self.choices.locked else ""
         self.rest_line.update(f"↓ {lines}{why}" if below or not is_complete else "the end")

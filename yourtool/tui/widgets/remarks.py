@@ -26,7 +26,7 @@ def remark(change: Change) -> tuple[Literal["info", "warning"], str]:
     """Return the level and the text of the line."""
     match change:
         case SessionModelSelected(model=None):
-            return "info", "No model chosen any more"
+            return "info", "Using the default model again"
         case SessionModelSelected(model=model, media_in_words=in_words):
             words = ", with placeholders for what it cannot process" if in_words else ""
             return "info", f"Model of this session: {model}{words}"
