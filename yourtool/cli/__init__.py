@@ -163,7 +163,8 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
 
 def _loaded() -> None:
     """Look for garbage from now on, but never again among what is there for good."""
-    gc.freeze()
+    if not gc.get_freeze_count():  # a caller's garbage is not frozen with every call
+        gc.freeze()
     gc.enable()
 
 

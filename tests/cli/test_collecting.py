@@ -1,0 +1,22 @@
+"""What one call of the command line leaves to the garbage collector is collected after the next."""
+
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_calls_in_one_process_leave_no_file_open(line):
+    line.script([{"say": "hi"}])
+
+    def open_files():
+        gc.collect()
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    line.result("-p", "go")
+    before = open_files()
+    for _ in range(4):
+        line.result("-p", "go")
+    assert open_files() <= before
