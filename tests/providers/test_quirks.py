@@ -37,8 +37,9 @@ def test_every_host_has_quirks_that_exist(host):
 def test_no_two_hosts_have_an_address_in_common():
     for host in HOSTS:
         for address in host.addresses:
-            url = f"https://{'x' if address.startswith('.') else ''}{address}/v1"
-            assert quirks_of(url) is host.quirks or not host.quirks
+            name = f"x{address}" if address.startswith(".") else address
+            assert [each.label for each in HOSTS if each.is_at(name)] == [host.label]
+            assert quirks_of(f"https://{name}/v1") is host.quirks
 
 
 @pytest.mark.parametrize("url", WELL_KNOWN)

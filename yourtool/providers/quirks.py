@@ -80,6 +80,13 @@ class Host(Struct, frozen=True):
     quirks: Mapping[str, bool | str] = {}
     """Fields of `Quirks` that differ from their defaults."""
 
+    def is_at(self, name: str) -> bool:
+        """Return whether a name, in small letters, is one of its addresses."""
+        return any(
+            name.endswith(address) if address.startswith(".") else name == address
+            for address in self.addresses
+        )
+
 
 _NONE: Mapping[str, bool | str] = {}
 _GATEWAY = {"effort": "reasoning"}
@@ -139,11 +146,4 @@ HOSTS = (
 def quirks_of(base_url: str) -> Mapping[str, bool | str]:
     """Return the quirks of the host that an address leads to; none if it is not known."""
     name = host_of(base_url).lower()
-    return next((host.quirks for host in HOSTS if _is_at(name, host)), _NONE)
-
-
-def _is_at(name: str, host: Host) -> bool:
-    return any(
-        name.endswith(address) if address.startswith(".") else name == address
-        for address in host.addresses
-    )
+    return next((host.quirks for host in HOSTS if host.is_at(name)), _NONE)
