@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions import own_places
 from yourtool.permissions.own_places import OwnPlaces
 from yourtool.tools import tree
 from yourtool.tools.workspace import ABSENT, Workspace
@@ -80,6 +81,35 @@ def test_a_hard_link_of_a_file_that_was_just_replaced_is_closed(project, tmp_pat
     (home / "new").replace(home / "credentials.toml")
     os.link(home / "credentials.toml", project / "hard.txt")
     assert_closed(workspace, "hard.txt")
+
+
+def test_a_hard_link_is_closed_however_many_files_are_beside_the_original(project, tmp_path):
+    home = tmp_path / "home"
+    own = make_home(home)
+    for number in range(1_500):
+        (home / f"{number}.toml").write_text(KEYS)
+    for number in range(0, 1_500, 50):
+        os.link(home / f"{number}.toml", project / f"hard{number}.txt")
+    workspace = Workspace(project, own=own)
+    for number in range(0, 1_500, 50):
+        with pytest.raises(ToolError, match="a directory of `yourtool` itself"):
+            workspace.read(f"hard{number}.txt", limit=100)
+
+
+def test_an_own_directory_with_too_many_files_closes_everything(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(own_places, "_MOST_ENTRIES", 6)
+    home = tmp_path / "home"
+    own = make_home(home)
+    workspace = Workspace(project, own=own)
+    assert workspace.read("a.txt", limit=9) == b"a"
+    for number in range(7):
+        (home / str(number)).symlink_to("nowhere")
+    for path in ("a.txt", ".", "new.txt"):
+        with pytest.raises(ToolError, match=f"`{home}`, .* more than 6 entries"):
+            workspace.check(path)
+    for number in range(7):
+        (home / str(number)).unlink()
+    assert workspace.read("a.txt", limit=9) == b"a"
 
 
 def test_settings_that_are_links_into_the_workspace_are_closed(project, tmp_path):

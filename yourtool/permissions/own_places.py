@@ -3,6 +3,7 @@
 They hold keys, permissions, settings and sessions. Everything is compared by device and inode, so a
 link, a hard link, a bind mount, another spelling or a new name of a directory makes no difference.
 A directory that does not exist yet is known by the nearest one above it and the names that follow.
+An own directory with too many entries to compare closes everything.
 """
 
 import os
@@ -12,19 +13,20 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.protected import folded_name
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_MOST_ENTRIES = 1_000
+_MOST_ENTRIES = 20_000
+"""In one directory; reading their identities takes about a tenth of a second."""
 _SETTLED_NS = 100_000_000
 """A directory changed longer ago than this shows its next change in its time."""
 _INNER = frozenset({"blobs", "locks", "log", "themes"})
@@ -94,13 +96,19 @@ class OwnPlaces:
     def __init__(self, directories: Iterable[Path] = ()) -> None:
         self._paths = tuple(directories)
         self._held: dict[Identity, int] = {}
+        self._opened: dict[int, Path] = {}
         self._entries = _Entries()
         self._lock = threading.Lock()
         weakref.finalize(self, _close, self._held)
-        self.snapshot()
+        for path in self._paths:
+            self._hold(path)
 
     def snapshot(self) -> Snapshot:
-        """Look at the directories as they are now; blocks on the file system."""
+        """Look at the directories as they are now; blocks on the file system.
+
+        Raises:
+            ToolError: one of them has too many entries, so that its files cannot be recognised.
+        """
         with self._lock:
             missing = tuple(filter(None, map(self._hold, self._paths)))
             return Snapshot(frozenset(self._held), self._look(), missing)
@@ -111,6 +119,7 @@ class OwnPlaces:
             if identity(path.stat()) not in self._held:
                 descriptor = os.open(path, _OPEN)
                 self._held.setdefault(identity(os.fstat(descriptor)), descriptor)
+                self._opened[descriptor] = path
         except OSError:
             return _missing(path)
         return None
@@ -123,7 +132,7 @@ class OwnPlaces:
         now = time.time_ns()
         found, links = set[Identity](), False
         for descriptor in self._held.values():
-            for entry, status in _listed(descriptor):
+            for entry, status in _listed(descriptor, self._opened[descriptor]):
                 links = links or entry.is_symlink()
                 if stat.S_ISREG(status.st_mode) or _is_inner(entry):
                     found.add(identity(status))
@@ -138,15 +147,26 @@ def _close(held: dict[Identity, int]) -> None:
         os.close(descriptor)
 
 
-def _listed(directory: int) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-    """Yield what a directory holds, and what links in it lead to."""
+def _crowded(path: Path) -> ToolError:
+    return ToolError(
+        f"`{path}`, a directory of `yourtool` itself, has more than {_MOST_ENTRIES:,} entries, so"
+        " links to them cannot be recognised and no tool may use any file. Only the user can help:"
+        " by moving what does not belong there, or with another `--session-dir`.",
+        ToolFailure.PERMISSION_DENIED,
+    )
+
+
+def _listed(directory: int, path: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    """Yield what a directory holds, and what links in it lead to; `path` names it in an error."""
     try:
         descriptor = os.open(".", _OPEN, dir_fd=directory)
     except OSError:
         return
     try:
         with os.scandir(descriptor) as found:
-            for entry in islice(found, _MOST_ENTRIES):
+            for at, entry in enumerate(found):
+                if at == _MOST_ENTRIES:
+                    raise _crowded(path)
                 with suppress(OSError):
                     yield entry, entry.stat()
     finally:
