@@ -53,6 +53,12 @@ def test_lexing_a_command_is_linear(sized):
         lambda size: "xargs" + " a" * size + " $",
         lambda size: "$(" * size + "a" * size,
         lambda size: "A=" * size,
+        lambda size: "do " * size + "a",
+        lambda size: "A='" * size,
+        lambda size: "A='\"" * size + "=",
+        lambda size: "> " * size,
+        lambda size: ">" + " " * size + "$",
+        lambda size: "eval" + " 'a b'" * size,
     ],
 )
 def test_a_deny_rule_reads_a_long_command_in_linear_time(sized):

@@ -107,6 +107,51 @@ def test_a_denied_command_is_seen_wherever_it_stands(command):
     assert rules(["shell(ls*)"], ["shell(rm*)"]).verdict("shell", command) is Ruling.DENY
 
 
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("./deploy.sh*", "./deploy.sh prod"),
+        ("./deploy.sh", "./deploy.sh"),
+        ("./deploy.sh*", 'cd . && "$PWD"/deploy.sh prod'),
+        ("scripts/deploy*", "cd scripts; ./deploy prod"),
+        ("/usr/bin/git push*", "/usr/bin/git push origin"),
+        ("/usr/bin/git push*", "git push origin"),
+    ],
+)
+def test_a_denied_program_may_be_named_by_its_path(rule, command):
+    assert rules(["shell"], [f"shell({rule})"]).verdict("shell", command) is Ruling.DENY
+
+
+def test_a_denied_path_is_compared_with_programs_alone():
+    both = rules(["shell"], ["shell(./deploy.sh*)"])
+    assert both.verdict("shell", "cat ./deploy.sh") is Ruling.ALLOW
+    assert both.verdict("shell", "./deploy.shx") is Ruling.ALLOW
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "if true; then git push; fi",
+        "if git push; then ls; elif git push; then ls; else git push; fi",
+        "if ls; then ls; else git push; fi",
+        "while git push; do ls; done",
+        "until git push; do ls; done",
+        "for x in a b; do git push; done",
+        "coproc git push",
+        "if ! git push; then ls; fi",
+        'A="b c" git push',
+        "A='b c' B=\"d e\" git push",
+        "> f git push",
+        "2> f git push",
+        'eval "git push"',
+        'env -S "git push"',
+        'trap "git push" EXIT',
+    ],
+)
+def test_a_denied_command_is_seen_behind_keywords_redirections_and_in_words(command):
+    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.DENY
+
+
 def test_a_denied_word_may_be_an_argument():
     both = rules(["shell(echo*)"], ["shell(rm*)"])
     assert both.verdict("shell", "echo rm") is Ruling.ALLOW

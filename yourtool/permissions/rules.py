@@ -33,13 +33,16 @@ _KEYWORDS = frozenset(
     }
 )  # fmt: skip
 _SEPARATORS = re.compile(r"\$\(|[<>]\(|[;&|()`\n{}]")
-_BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=|[!<>\d]")
+_BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=|[!<>\d]|(?:if|then|elif|else|while|until|do|coproc)\Z")
+"""A word behind which the program of a command may still come."""
+_REDIRECTION = re.compile(r"([<>])\s+")
+_QUOTED_VALUE = re.compile(r"(?<=\w=)(?:\"[^\"]*\"|'[^']*')")
 
 _WRAPPERS = frozenset(
     {
         "builtin", "chroot", "command", "doas", "env", "eval", "exec", "find", "flock", "ionice",
         "nice", "nohup", "parallel", "setsid", "source", "stdbuf", "strace", "sudo", "time",
-        "timeout", "watch", "xargs",
+        "timeout", "trap", "watch", "xargs",
     }
 )  # fmt: skip
 _INTERPRETERS = frozenset(
@@ -203,11 +206,14 @@ class _Prefix(Struct, frozen=True):
         return size > 0 and words[:size] == self.words and (self.is_open or len(words) == size)
 
     def denies(self, words: tuple[str, ...], start: int) -> bool:
-        """Whether `words[start:]` is such a command, wherever its program lies."""
+        """Whether `words[start:]` is such a command, wherever its program lies.
+
+        A path in the rule counts by its last part: a command can reach the file by another path.
+        """
         end = start + len(self.words)
         return (
             bool(self.words)
-            and _program(words[start]) == self.words[0]
+            and _program(words[start]) == _program(self.words[0])
             and words[start + 1 : end] == self.words[1:]
             and (self.is_open or end == len(words))
         )
@@ -227,9 +233,11 @@ def _commands(line: str) -> Iterator[tuple[tuple[str, ...], int]]:
         yield from _unwrapped(words)
         return
     for segment in _SEPARATORS.split(line):
-        bare = re.sub(r"[\"'\\]", "", segment).split()
-        if words := tuple(itertools.dropwhile(_BEFORE_PROGRAM.match, bare)):
-            yield from _unwrapped(words)
+        joined = _REDIRECTION.sub(r"\1", segment)
+        for reading in {joined, _QUOTED_VALUE.sub("", joined)}:
+            bare = re.sub(r"[\"'\\]", "", reading).split()
+            if words := tuple(itertools.dropwhile(_BEFORE_PROGRAM.match, bare)):
+                yield from _unwrapped(words)
 
 
 def _unwrapped(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -238,7 +246,7 @@ def _unwrapped(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
     if program in _WRAPPERS:
         for start in range(1, len(words)):
             yield words, start
-    elif program in _INTERPRETERS:
+    if program in _WRAPPERS | _INTERPRETERS:
         for word in words[1:]:
             if " " in word:
                 yield from _commands(word)
