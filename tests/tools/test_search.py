@@ -1,6 +1,8 @@
 import asyncio
 import contextlib
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from yourtool.tools import search as searching
 from yourtool.tools.matching import Matching, Pattern
 from yourtool.tools.ripgrep import Start
 from yourtool.tools.search import glob, grep, search
-from yourtool.tools.tree import Folder
+from yourtool.tools.tree import Folder, files
 
 CATASTROPHE = {"pattern": "(a+)+$"}
 
@@ -72,6 +74,51 @@ async def test_r_tool_11_glob_starts_anywhere_under_the_rules_above(context, tre
 async def test_r_tool_11_glob_says_how_many_there_are(context, tree):
     said = await answer(glob, context, pattern="*.py", limit=2)
     assert said.endswith("[5 files match; the first 2 are shown]")
+
+
+async def test_a_hostile_gitignore_costs_a_limited_amount_for_every_name(context, root):
+    (root / ".gitignore").write_text("*.log\n" + ("*" + "[a]" * 60 + "b\n") * 5_000)
+    plant(root, **{"x.log": "1", "y.py": "1"}, **{"a" * 250 + f"{n:05}": "" for n in range(5)})
+    started = time.process_time()
+    found = await answer(glob, context, pattern="*.py")
+    assert time.process_time() - started < 3
+    assert found == ("y.py\n[too many patterns: only the first ones of `.gitignore` were applied]")
+    assert "y.py:1: 1\n" in (found := await answer(grep, context, pattern="1"))
+    assert "[1 lines match in 1 files; too many patterns: only the first ones" in found
+
+
+async def test_patterns_of_directories_within_each_other_cost_a_limited_amount(context, root):
+    folder = root
+    for _ in range(3):
+        (folder / ".gitignore").write_text(("*" + "[a]" * 60 + "b\n") * 50)
+        folder /= "d"
+        folder.mkdir()
+    assert await answer(glob, context, pattern="*.py") == (
+        "No file matches `*.py` in `.`. Files that `.gitignore` leaves out are not searched; list"
+        " their directory with `list_dir`.\n"
+        "[too many patterns: only the first ones of `d/d/.gitignore` were applied]"
+    )
+
+
+async def test_all_of_a_long_ordinary_gitignore_is_applied(context, root):
+    lines = [f"generated/{n}/*.o\n/built_{n}\n" for n in range(2_000)]
+    (root / ".gitignore").write_text("".join(lines))
+    plant(root, built_0="", built_1999="", built_2000="", generated__1999__x__o="")
+    assert await answer(glob, context, pattern="built*") == "built_2000"
+
+
+def test_a_walk_stops_within_a_directory_when_it_is_cancelled(contexts, root):
+    plant(root, **dict.fromkeys("abcdefgh", ""), **{".gitignore": "*.log\n"})
+
+    class SetAtTheThirdLook(threading.Event):
+        looks = 0
+
+        def is_set(self):
+            self.looks += 1
+            return self.looks >= 3
+
+    cancelled = SetAtTheThirdLook()
+    assert list(files(contexts().workspace, ".", cancelled)) == [".gitignore", "a"]
 
 
 async def test_links_are_not_followed_by_a_search(context, tree, tmp_path):

@@ -109,3 +109,17 @@ def test_a_wildcard_takes_time_in_proportion_to_the_path(pattern, unit):
         return path, path.replace("/", "a")
 
     assert growth(match, sized) < LINEAR
+
+
+def test_the_last_pattern_decides_also_among_thousands():
+    text = "*.o\n" + "".join(f"*{n}x*y\nd/{n}/*\n!{n}.o\n" for n in range(1_500))
+    wildcards = Wildcards(parse_ignore_file(text))
+    for name, verdict in {"a.o": True, "0.o": False, "1499.o": False, "17xy": True}.items():
+        assert wildcards.verdict(f"d/{name}", name, is_directory=False) is verdict
+    assert wildcards.verdict("d/700/z", "z", is_directory=False) is True
+    assert wildcards.verdict("d/700/0.o", "0.o", is_directory=False) is True
+    assert wildcards.verdict("d/z", "z", is_directory=False) is None
+
+
+def test_a_pattern_that_is_longer_than_any_path_is_passed_over():
+    assert not list(parse_ignore_file("*a" * 3_000 + "\n" + "[[:" * 300_000 + "]"))

@@ -31,7 +31,7 @@ SECONDS = 30.0
 _LARGEST = 5 * 2**20
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 128, 2_048
 """Files that are searched in one go: few at first, so that a small search uses every processor."""
-_MOST_WITHHELD = 5
+_MOST_NAMED = 5
 _WORKERS = min(4, max(2, os.cpu_count() or 1))
 """Blocks that are searched at once: more than one, so that one stuck in a file stops no other."""
 
@@ -124,6 +124,7 @@ class _Found(Struct):
     unread: int = 0
     withheld: list[str] = field(default_factory=list[str])
     """Files that may hold credentials."""
+    cut_ignore_files: list[str] = field(default_factory=list[str])
 
     def add(self, block: "_Block", answer: Answer, limit: int) -> None:
         """Count what a block holds, in the order of its files."""
@@ -203,6 +204,7 @@ class _Grepping:
                 raise ToolError(f"the search could not go on: {reason}; try it again") from error
             finally:
                 matching.processes.close()
+                self.found.cut_ignore_files = tree.cut_ignore_files
                 self._collect()
 
     def stop(self) -> None:
@@ -281,15 +283,17 @@ def _globbed(args: Glob, context: ToolContext) -> str:
     with open_tree(context.workspace, args.path, context.cancelled) as tree:
         for folder in wanted.applied(msgspec.structs.replace(tree, base="")):
             found += [tree.base + folder.path + name for name in folder.names]
+    notes = [f"[{_cut_words(tree.cut_ignore_files)}]"] if tree.cut_ignore_files else []
     if not found:
-        return (
+        none = (
             f"No file matches `{args.pattern}` in `{args.path}`. Files that `.gitignore` leaves out"
             " are not searched; list their directory with `list_dir`."
         )
+        return "\n".join((none, *notes))
     lines = [one_line(path) for path in found[: args.limit]]
     if len(found) > args.limit:
         lines.append(f"[{len(found):,} files match; the first {args.limit:,} are shown]")
-    return "\n".join(lines)
+    return "\n".join(lines + notes)
 
 
 def _summary(args: Grep, found: _Found, stopped: str) -> str:
@@ -300,6 +304,8 @@ def _summary(args: Grep, found: _Found, stopped: str) -> str:
         notes.append(f"{found.unread:,} files could not be read")
     if found.withheld:
         notes.append(withheld_words(found.withheld))
+    if found.cut_ignore_files:
+        notes.append(_cut_words(found.cut_ignore_files))
     if stopped:
         notes.append(
             f"the search was {stopped}, after {found.searched:,} files, and the rest was not"
@@ -317,13 +323,20 @@ def _summary(args: Grep, found: _Found, stopped: str) -> str:
     return "\n".join((*found.lines, f"{total}{more}]"))
 
 
+def _cut_words(paths: Sequence[str]) -> str:
+    return f"too many patterns: only the first ones of {_named(paths)} were applied"
+
+
+def _named(paths: Sequence[str]) -> str:
+    named = ", ".join(f"`{one_line(path)}`" for path in paths[:_MOST_NAMED])
+    return named + (", …" if len(paths) > _MOST_NAMED else "")
+
+
 def withheld_words(paths: Sequence[str]) -> str:
     """Return what to add about files that were left out for the credentials in them."""
-    named = ", ".join(f"`{one_line(path)}`" for path in paths[:_MOST_WITHHELD])
-    more = ", …" if len(paths) > _MOST_WITHHELD else ""
     count = (
         "1 file that may hold credentials was"
         if len(paths) == 1
         else f"{len(paths):,} files that may hold credentials were"
     )
-    return f"{count} left out ({named}{more}): use `read_file` to read one; the user is asked"
+    return f"{count} left out ({_named(paths)}): use `read_file` to read one; the user is asked"

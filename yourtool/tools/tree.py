@@ -12,10 +12,10 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from yourtool.permissions.own_places import Snapshot
-from yourtool.tools.wildcards import Wildcards, parse_ignore_file
+from yourtool.tools.wildcards import Wildcard, Wildcards, parse_ignore_file
 from yourtool.tools.workspace import Workspace
 
 _SKIPPED = frozenset(
@@ -27,7 +27,9 @@ _SKIPPED = frozenset(
 _IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 2**20
 _MOST_PATTERNS = 5_000
-"""Patterns that are read from one file; what a hostile one could add costs time for every name."""
+"""Patterns that are read from one file."""
+_MOST_WORK = 20_000
+"""`Wildcard.work` of all patterns that apply in a directory: it costs time for every name."""
 _MOST_LEVELS = 200
 """Directories within directories; each that is being read is held open."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -49,6 +51,8 @@ class Tree(Struct, frozen=True):
     base: str
     """Its path from the workspace, with a slash at the end; empty for the workspace itself."""
     folders: Iterator[Folder]
+    cut_ignore_files: list[str] = field(default_factory=list[str])
+    """Those of which only the beginning is applied, found so far; paths from the workspace."""
 
 
 @contextmanager
@@ -65,10 +69,11 @@ def open_tree(
     start = workspace.locate(path)
     base = "" if start == "." else f"{start}/"
     with workspace.directory(path) as descriptor:
-        rules = _above(workspace, start)
+        cut = list[str]()
+        rules = _above(workspace, start, cut)
         folders = _folders(descriptor, base, rules, cancelled)
         try:
-            yield Tree(descriptor, base, folders)
+            yield Tree(descriptor, base, folders, cut)
         finally:
             folders.close()
 
@@ -88,14 +93,27 @@ class _Rules:
     Paths are those from the workspace.
     """
 
-    def __init__(self, own: Snapshot, levels: tuple[tuple[int, Wildcards], ...] = ()) -> None:
+    def __init__(
+        self,
+        own: Snapshot,
+        cut: list[str],
+        levels: tuple[tuple[int, Wildcards], ...] = (),
+        room: int = _MOST_WORK,
+    ) -> None:
         self._own = own
+        self._cut = cut
         self._levels = levels
+        self._room = room
 
     def within(self, prefix: str, descriptor: int) -> "_Rules":
-        if (wildcards := _wildcards(descriptor)) is None:
+        if (text := _ignore_file(descriptor)) is None:
             return self
-        return _Rules(self._own, ((len(_bytes(prefix)), wildcards), *self._levels))
+        patterns, is_whole = _patterns(text, self._room)
+        if not is_whole:
+            self._cut.append(prefix + _IGNORE_FILE)
+        room = self._room - sum(pattern.work for pattern in patterns)
+        level = len(_bytes(prefix)), Wildcards(patterns)
+        return _Rules(self._own, self._cut, (level, *self._levels), room)
 
     def closes(self, descriptor: int) -> bool:
         """Judge a directory that was opened."""
@@ -119,18 +137,29 @@ class _Rules:
 class _Level:
     """A directory in which a walk is."""
 
-    def __init__(self, descriptor: int, path: str, prefix: str, rules: _Rules) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        path: str,
+        prefix: str,
+        rules: _Rules,
+        cancelled: threading.Event,
+    ) -> None:
         self.descriptor = descriptor
         self._path = path
+        self._cancelled = cancelled
         names, directories = _listed(descriptor)
         self.rules = rules.within(prefix, descriptor) if _IGNORE_FILE in names else rules
-        leave_out = self.rules.leave_out
-        self.folder = Folder(
-            path, [name for name in names if not leave_out(prefix, name, is_directory=False)]
-        )
-        self._directories = iter(
-            [name for name in directories if not leave_out(prefix, name, is_directory=True)]
-        )
+        self.folder = Folder(path, self._chosen(prefix, names, is_directory=False))
+        self._directories = iter(self._chosen(prefix, directories, is_directory=True))
+
+    def _chosen(self, prefix: str, names: list[str], *, is_directory: bool) -> list[str]:
+        leave_out, is_cancelled = self.rules.leave_out, self._cancelled.is_set
+        return [
+            name
+            for name in names
+            if not is_cancelled() and not leave_out(prefix, name, is_directory=is_directory)
+        ]
 
     def next(self, base: str) -> "_Level | None":
         """Open the next directory in this one; what cannot be opened is passed over."""
@@ -141,7 +170,7 @@ class _Level:
                 level = None
                 try:
                     if not self.rules.closes(descriptor):
-                        level = _Level(descriptor, path, base + path, self.rules)
+                        level = _Level(descriptor, path, base + path, self.rules, self._cancelled)
                         return level
                 finally:
                     if level is None:
@@ -152,7 +181,7 @@ class _Level:
 def _folders(
     descriptor: int, base: str, rules: _Rules, cancelled: threading.Event
 ) -> Generator[Folder, None, None]:
-    levels = [_Level(os.dup(descriptor), "", base, rules)]
+    levels = [_Level(os.dup(descriptor), "", base, rules, cancelled)]
     try:
         yield levels[0].folder
         while levels and not cancelled.is_set():
@@ -179,30 +208,41 @@ def _listed(descriptor: int) -> tuple[list[str], list[str]]:
     return sorted(names), sorted(directories)
 
 
-def _above(workspace: Workspace, start: str) -> _Rules:
+def _above(workspace: Workspace, start: str, cut: list[str]) -> _Rules:
     """Collect the patterns of the directories above `start`, unless they leave it out itself."""
-    rules, prefix = _Rules(workspace.own_places()), ""
+    rules, prefix = _Rules(workspace.own_places(), cut), ""
     if start == "." or start.startswith("/"):
         return rules
     for name in start.split("/"):
         with workspace.directory(prefix or ".") as descriptor:
             rules = rules.within(prefix, descriptor)
         if rules.leave_out(prefix, name, is_directory=True):
-            return _Rules(workspace.own_places())
+            return _Rules(workspace.own_places(), cut)
         prefix += f"{name}/"
     return rules
 
 
-def _wildcards(directory: int) -> Wildcards | None:
+def _ignore_file(directory: int) -> bytes | None:
+    """Return the beginning of an ignore file, with a byte too many where there is more."""
     try:
         descriptor = os.open(_IGNORE_FILE, _OPEN, dir_fd=directory)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        text = file.read(_LARGEST_IGNORE_FILE).removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    return Wildcards(parse_ignore_file(text)[:_MOST_PATTERNS])
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return file.read(_LARGEST_IGNORE_FILE + 1) if is_regular else None
+
+
+def _patterns(data: bytes, room: int) -> tuple[list[Wildcard], bool]:
+    """Return the patterns for which there is room, and whether those are all."""
+    text = data[:_LARGEST_IGNORE_FILE].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    patterns = list[Wildcard]()
+    for pattern in parse_ignore_file(text):
+        room -= pattern.work
+        if room < 0 or len(patterns) == _MOST_PATTERNS:
+            return patterns, False
+        patterns.append(pattern)
+    return patterns, len(data) <= _LARGEST_IGNORE_FILE
 
 
 def _bytes(name: str) -> str:

@@ -7,12 +7,16 @@ whole directories after a `**`. Every such part is an atomic group, so that no p
 
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 _STAR, _SLASH, _REST = "*", "/", "**"
 _DIRECTORIES, _SOME_DIRECTORIES = "**/", r"**\/"
+_LONGEST_PATTERN = 4_096
+"""Characters of a pattern; no path that can be opened is longer."""
+_MOST_WORK_OF_NAMES, _MOST_WORK_OF_PATHS = 2_000, 500
+"""`Wildcard.work` of one expression; no other thread runs while one is being matched."""
 _SPECIAL = re.compile(r"[*?\[\\]")
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
@@ -43,6 +47,8 @@ class Wildcard(Struct, frozen=True):
     """Whether it is about the last name of a path, in any directory, rather than a whole path."""
     only_directories: bool = False
     negated: bool = False
+    work: int = 1
+    """Most steps that matching takes for each character of a path."""
 
 
 class Wildcards:
@@ -61,21 +67,25 @@ class Wildcards:
         """Whether the path is matched (True) or exempt from it (False); None: no pattern fits."""
         first = None
         for of_name, subject in ((True, name), (False, path)):
-            expression, numbers = self._expressions[of_name, is_directory]
-            if expression is not None and (match := expression.match(subject)) is not None:
-                number = numbers[(match.lastindex or 1) - 1]
-                first = number if first is None else min(first, number)
+            for expression, numbers in self._expressions[of_name, is_directory]:
+                if (match := expression.match(subject)) is not None:
+                    number = numbers[(match.lastindex or 1) - 1]
+                    first = number if first is None else min(first, number)
+                    break
         return None if first is None else self._verdicts[first]
 
 
-def parse_ignore_file(text: str) -> list[Wildcard]:
-    """Read a `.gitignore`; `text` may hold bytes as characters, if paths do as well."""
-    lines = (line.removesuffix("\r").partition("\0")[0] for line in text.split("\n"))
-    return [
-        pattern
-        for line in lines
-        if line and not line.startswith("#") and (pattern := parse_wildcard(_trimmed(line)))
-    ]
+def parse_ignore_file(text: str) -> Iterator[Wildcard]:
+    """Read a `.gitignore`; `text` may hold bytes as characters, if paths do as well.
+
+    Patterns that are longer than any path are passed over.
+    """
+    for raw in text.split("\n"):
+        line = raw.removesuffix("\r").partition("\0")[0]
+        if not line or line.startswith("#") or len(line) > _LONGEST_PATTERN:
+            continue
+        if pattern := parse_wildcard(_trimmed(line)):
+            yield pattern
 
 
 def parse_wildcard(line: str) -> Wildcard | None:
@@ -91,19 +101,32 @@ def parse_wildcard(line: str) -> Wildcard | None:
         regex = _name_regex(pattern) if of_name else _path_regex(pattern.removeprefix("/"))
     except _Never:
         return None
-    return Wildcard(regex, of_name, only_directories, negated)
+    # What comes before the first `*` is tried at one place only.
+    after_star = pattern.partition("*")[2]
+    return Wildcard(regex, of_name, only_directories, negated, 1 + len(after_star))
 
 
 def _alternatives(
     patterns: Sequence[Wildcard], of_name: bool, is_directory: bool
-) -> tuple[re.Pattern[str] | None, list[int]]:
+) -> list[tuple[re.Pattern[str], list[int]]]:
     numbers = [
         number
         for number, pattern in enumerate(patterns)
         if pattern.of_name is of_name and (is_directory or not pattern.only_directories)
     ]
-    source = "|".join(f"({patterns[number].regex})" for number in numbers)
-    return (re.compile(source, re.DOTALL) if numbers else None), numbers
+    most = _MOST_WORK_OF_NAMES if of_name else _MOST_WORK_OF_PATHS
+    groups, work = list[list[int]](), most
+    for number in numbers:
+        work += patterns[number].work
+        if work > most:
+            groups.append([])
+            work = patterns[number].work
+        groups[-1].append(number)
+    sources = ("|".join(f"({patterns[number].regex})" for number in group) for group in groups)
+    return [
+        (re.compile(source, re.DOTALL), group)
+        for source, group in zip(sources, groups, strict=True)
+    ]
 
 
 def _trimmed(line: str) -> str:
