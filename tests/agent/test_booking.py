@@ -268,7 +268,7 @@ async def test_cancelled_requests_count_against_the_ceiling_of_the_run(bench):
         await sent(session, "go")
     assert wire.sent == 3
     assert session.budget.cost > Decimal("0.9")
-    assert "exceeds the limit of 0.7 USD" in session.budget.reached
+    assert "exceeds the limit of $0.7000" in session.budget.reached
     await session.close()
 
 
@@ -278,7 +278,7 @@ async def test_a_request_that_would_cost_too_much_is_not_sent_and_the_refusal_ha
     events, outcome = await sent(session, "word " * 50_000)
     assert wire.sent == 0
     [notice] = [event for event in events if isinstance(event, Notice)]
-    for part in ("would cost at least 0.1", "has cost 0.00 USD", "0.02 USD", "Raise `--max-cost`"):
+    for part in ("would cost at least $0.1", "has cost $0.00", "$0.0200", "Raise `--max-cost`"):
         assert part in notice.text
     result = outcome.result(session.id, session.budget.reached)
     assert (result.exit_code, result.error.message) == (Exit.LIMIT, notice.text)
@@ -291,7 +291,7 @@ async def test_an_attempt_that_the_run_cannot_pay_for_is_not_made(bench):
     events, outcome = await sent(session, "go")
     assert wire.sent == 1
     assert not any(isinstance(event, TextDelta) for event in events)
-    assert "exceeds the limit of 2 USD" in session.budget.reached
+    assert "exceeds the limit of $2.00" in session.budget.reached
     assert outcome.result(session.id, session.budget.reached).exit_code == Exit.LIMIT
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()

@@ -97,7 +97,7 @@ async def test_the_cost_ceiling_of_a_turn_pauses_and_asks(bench, answer, request
     events = await play(session.send("go"))
     [question] = user.asked
     assert question.kind == "limit"
-    assert "has cost 0.3 USD, and the next request costs at least 0.3" in question.title
+    assert "has cost $0.3000, and the next request costs at least $0.3" in question.title
     assert len(adapter.requests) == requests
     assert isinstance(events[-1], TurnCompleted)
     assert validate_session(session.state.messages) == []

@@ -90,7 +90,7 @@ async def test_a_cost_limit_is_kept_by_what_was_counted_before_r_adp_19(bench):
     await play(session.send("hello"))
     await play(session.send("and now?"))
     assert len(adapter.requests) == 1
-    assert "exceeds the limit of 0.5 USD" in session.budget.reached
+    assert "exceeds the limit of $0.5000" in session.budget.reached
     await session.close()
 
 

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from yourtool.agent.turn import Turn
+from yourtool.amounts import money
 from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
@@ -100,8 +101,8 @@ def _cost_limit(turn: Turn) -> str | None:
     if budget.max_cost is None or budget.cost + (least := _least_cost(turn)) <= budget.max_cost:
         return None
     return (
-        f"The next request would cost at least {money(least)} USD, and this run has cost"
-        f" {money(budget.cost)} USD: together this exceeds the limit of {budget.max_cost} USD. The"
+        f"The next request would cost at least {money(least)}, and this run has cost"
+        f" {money(budget.cost)}: together this exceeds the limit of {money(budget.max_cost)}. The"
         " request was not sent. Raise `--max-cost`, choose a cheaper model, or start a new session."
     )
 
@@ -115,8 +116,8 @@ def _soft_limit(turn: Turn) -> str | None:
     least = _least_cost(turn)
     if turn.cost >= ceiling or turn.cost + least > ceiling:
         return (
-            f"This turn has cost {money(turn.cost)} USD, and the next request costs at least"
-            f" {money(least)} USD; `limits.max_cost_per_turn_usd` is {limit}."
+            f"This turn has cost {money(turn.cost)}, and the next request costs at least"
+            f" {money(least)}; `limits.max_cost_per_turn_usd` is {limit}."
         )
     return None
 
@@ -132,8 +133,3 @@ def _least_cost(turn: Turn) -> Decimal:
     cached = 0 if last is None else min(prompt, last.prompt_tokens + last.output_tokens)
     usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
     return cost(usage, turn.model.price) or Decimal(0)
-
-
-def money(amount: Decimal) -> str:
-    """Write US dollars; small amounts keep enough digits to be told from nothing."""
-    return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.6f}".rstrip("0")

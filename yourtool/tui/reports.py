@@ -9,6 +9,7 @@ from msgspec import Struct
 from textual.binding import Binding
 
 from yourtool.agent.commands import COMMANDS
+from yourtool.amounts import money
 from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, Place
@@ -119,11 +120,6 @@ def context_report(
         ),
         Section("Last request, counted", (("prompt and reply", f"{last:,} tokens"),)),
     )
-
-
-def money(amount: Decimal) -> str:
-    """Write US dollars; small amounts keep enough digits to be told from nothing."""
-    return f"${amount:.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
 
 
 def spent(amount: Decimal, *, unpriced: bool) -> str:

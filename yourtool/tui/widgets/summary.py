@@ -1,9 +1,9 @@
 """What is said about a turn when it is over: figures, reasons, and what to do about a failure."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 from http import HTTPStatus
 
+from yourtool.amounts import money
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events import (
     LlmCallCompleted,
@@ -166,9 +166,9 @@ class TurnSummary:
 
     def _cost(self, event: TurnCompleted | TurnCancelled) -> str:
         if self._unpriced:
-            known = f"{dollars(event.total_cost_usd)} + " if event.total_cost_usd else ""
+            known = f"{money(event.total_cost_usd)} + " if event.total_cost_usd else ""
             return f"{known}unpriced"
-        return dollars(event.total_cost_usd)
+        return money(event.total_cost_usd)
 
     def _reason(self) -> str:
         """Say why the turn went to its model, where the route was chosen or is not as before."""
@@ -179,14 +179,6 @@ class TurnSummary:
         if winner is not None and self._model_before and self._model_before != self.model:
             return f"changed: {winner.reason}"
         return ""
-
-
-def dollars(amount: Decimal) -> str:
-    """Return an amount of money, short, with at least two significant digits."""
-    if amount == 0:
-        return "$0"
-    places = 2 if amount >= Decimal("0.1") else 4
-    return f"${amount:.{places}f}" if amount >= Decimal("0.0001") else "<$0.0001"
 
 
 def _duration(seconds: float) -> str:
