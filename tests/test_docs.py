@@ -15,6 +15,8 @@ from yourtool.outcome import failed_before
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
+GENERATED = r"(?s)<!-- made by `make docs` -->.*?<!-- end -->"
+
 
 def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
@@ -86,6 +88,18 @@ def test_every_make_target_and_link_on_a_page_exists_r_qlt_06():
         if not is_target(page, link)
     ]
     assert not missing
+
+
+def test_lines_of_a_page_outside_tables_have_at_most_100_columns():
+    pages = {page.name: page.read_text() for page in PAGES}
+    written = {name: re.sub(GENERATED, "", text) for name, text in pages.items()}
+    long = [
+        f"{name}: {line}"
+        for name, text in written.items()
+        for line in text.splitlines()
+        if len(line) > 100 and not line.startswith("|")
+    ]
+    assert not long
 
 
 def is_target(page: Path, link: str) -> bool:
