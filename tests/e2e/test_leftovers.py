@@ -98,6 +98,21 @@ def test_nothing_survives_when_a_process_below_is_killed(place, steps):
         assert gone(guardian)
 
 
+@soak
+def test_only_hidden_daemons_survive_when_both_parents_are_killed(place):
+    work, home = place
+    with headless(work, home) as run:
+        processes = started(home)
+        guardian = below(run.pid)
+        program = below(guardian)
+        os.kill(run.pid, signal.SIGKILL)
+        os.kill(guardian, signal.SIGKILL)
+        run.communicate(timeout=30)
+        assert gone(program)
+        hidden = {"own_session", "double_fork"}
+        assert set(survivors(processes, seconds=3)) <= hidden
+
+
 def open_interface(work, home):
     return Terminal(YOURTOOL, cwd=work, env={"YOURTOOL_HOME": str(home)})
 
