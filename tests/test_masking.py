@@ -33,6 +33,27 @@ def test_a_key_is_found_as_it_is_in_json_and_in_a_url():
         assert mask.text(f"<{written}>") == f"<{MASK}>"
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "p%40ss%20word%2f42%2bx%3d",
+        "p%40ss%20word/42%2bx%3d",
+        "p@ss word\\/42+x=",
+        "p@ss word/42\\u002bx=",
+        "p@ss word/42\\u002Bx=",
+        "p@ss word\\u002f42+x=",
+        "p@ss word\\/42+x\\u003d",
+        "p\\u0040ss word\\u002F42\\u002Bx\\u003D",
+    ],
+)
+def test_a_key_is_found_as_other_encoders_write_it(written):
+    mask = Mask(["p@ss word/42+x="])
+    assert mask.text(f"<{written}>") == f"<{MASK}>"
+    stream = mask.stream()
+    passed = b"".join(stream.feed(bytes([each])) for each in f"<{written}>".encode())
+    assert passed + stream.close() == f"<{MASK}>".encode()
+
+
 def test_the_longer_of_two_keys_wins():
     assert Mask(["abcdefgh", "abcdefghij"]).text("abcdefghij abcdefgh") == f"{MASK} {MASK}"
 

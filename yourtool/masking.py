@@ -6,9 +6,11 @@ of each of the three alignments, the characters that depend on the key alone are
 
 import json
 import re
+import string
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -20,6 +22,9 @@ _HEAD = 24
 """Characters of base64 that are compared one by one."""
 _SURE = 4
 """Bytes of the beginning of a key that may stand before a line break."""
+_HEX = re.compile("%[0-9A-F]{2}")
+_ESCAPED = ("", "+", "/", "+/=", "<>&", "<>&'", "<>&'=", "<>&'+`\"", string.punctuation)
+"""Characters that encoders of JSON write by their number, such as those of Go, Gson and .NET."""
 _BREAK = b"(?:\r?\n)?"
 
 
@@ -119,13 +124,26 @@ def _wrapped(form: bytes) -> bytes:
     return head + b"(?:%b[A-Za-z0-9+/_-]){%d}" % (_BREAK, max(0, len(form) - _HEAD))
 
 
+def _literal(secret: str, escaped: str, digits: str) -> str:
+    """Return a key as it is written inside a JSON string, with some characters as `\\u002b`."""
+    return "".join(
+        f"\\u{ord(each):04{digits}}" if each in escaped else json.dumps(each)[1:-1]
+        for each in secret
+    )
+
+
 def _forms(secret: str) -> Iterator[tuple[bytes, bool]]:
     """Yield every way in which a key may be written, and whether line breaks may be in it."""
     raw = secret.encode("utf-8", "surrogatepass")
     yield raw, False
-    yield quote(raw, safe="").encode(), False
-    yield quote(raw, safe="/").encode(), False
-    yield json.dumps(secret)[1:-1].encode(), False
+    for safe in ("", "/"):
+        encoded = quote(raw, safe=safe)
+        yield encoded.encode(), False
+        yield _HEX.sub(lambda found: found[0].lower(), encoded).encode(), False
+    for escaped, digits in product(_ESCAPED, "xX"):
+        literal = _literal(secret, escaped, digits)
+        yield literal.encode(), False
+        yield literal.replace("/", "\\/").encode(), False
     if len(raw) < _SHORTEST_BASE64:
         return
     for offset in range(3):
