@@ -93,6 +93,14 @@ async def test_a_page_is_read_up_to_a_limit_after_decompression(site, fetch, con
     assert len(said) < 1200
 
 
+async def test_a_page_that_is_compressed_twice_is_refused(site, fetch, context):
+    packed = gzip.compress(gzip.compress(bytes(5_000_000)))
+    site.page("/bomb", packed, Content_Encoding="gzip, gzip")
+    await refusal(fetch, context, "compressed more than once", url=f"{site.url}/bomb")
+    [request] = site.requests
+    assert "accept-encoding: gzip\r\n" in request.lower()
+
+
 async def test_a_redirect_on_the_same_host_is_followed(site, fetch, context):
     site.page("/from", status="302 Found", Location="/to")
     site.page("/to", b"there")

@@ -11,7 +11,7 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Annotated
 from urllib.parse import unquote
@@ -20,6 +20,7 @@ import httpx
 from html_to_markdown import ConversionOptions, convert
 from msgspec import Meta, Struct
 
+from yourtool.decompression import ACCEPTED, CompressionError, decompressed
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
@@ -56,6 +57,7 @@ _UNICAST_V6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 _MAPPED, _NAT64, _6TO4 = map(IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96", "2002::/16"))
 _HEADERS = {
+    **ACCEPTED,
     "User-Agent": "yourtool/0.1",
     "Accept": "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1",
 }
@@ -123,7 +125,7 @@ def fetcher(
                 f"`{args.url}` took longer than {seconds:g} s; try a smaller page",
                 ToolFailure.TIMEOUT,
             ) from None
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, CompressionError) as error:
             raise ToolError(
                 f"`{args.url}` could not be fetched: {str(error) or type(error).__name__};"
                 " check the address, or continue without it"
@@ -244,10 +246,12 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
             f"`{url}` is `{media_type}`, not text; download it with `shell` if it is needed"
         )
     data = bytearray()
-    async for chunk in response.aiter_bytes():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            break
+    encoding = response.headers.get("content-encoding", "")
+    async with aclosing(decompressed(response.aiter_raw(), encoding)) as pieces:
+        async for piece in pieces:
+            data += piece
+            if len(data) > MOST_BYTES:
+                break
     try:
         text = data[:MOST_BYTES].decode(response.charset_encoding or "utf-8", "replace")
     except LookupError:

@@ -1,3 +1,4 @@
+import gzip
 import importlib
 import re
 import sys
@@ -8,8 +9,9 @@ from tests.providers.exchanges import exchange, sets
 from tests.providers.fakes import all_of
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from yourtool.credentials import Secret
+from yourtool.decompression import PIECE
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.transports.http import HttpxTransport, Timeouts
+from yourtool.providers.transports.http import ANSWER_LIMIT, HttpxTransport, Timeouts
 from yourtool.providers.transports.sdk import Login, SdkTransport
 
 CANARY = "sk-canary-0123456789abcdefghij"
@@ -67,6 +69,41 @@ async def test_recorded_bytes_and_statuses_arrive_unchanged_through_every_transp
         [(line, sent, posted)] = server.requests
         assert (line, posted) == ("POST /v1/x HTTP/1.1", b'{"a": 1}')
         assert sent["content-type"] == "application/json"
+
+
+@KINDS
+async def test_a_compressed_reply_arrives_in_small_pieces(connect, kind):
+    packed = gzip.compress(bytes(20_000_000))
+    with LocalServer(
+        lambda *_: [head(200, len(packed), content_encoding="gzip"), packed]
+    ) as server:
+        async with connect(kind, server.url).post("/x", b"{}") as reply:
+            sizes = [len(piece) async for piece in reply.chunks()]
+    [(_, sent, _)] = server.requests
+    assert sent["accept-encoding"] == "gzip"
+    assert sum(sizes) == 20_000_000
+    assert max(sizes) <= PIECE
+
+
+@KINDS
+@pytest.mark.parametrize("status", [200, 401, 500])
+async def test_a_reply_that_is_compressed_twice_is_refused(connect, kind, status):
+    packed = gzip.compress(gzip.compress(bytes(5_000_000)))
+    start = head(status, len(packed), content_encoding="gzip, gzip")
+    refusal = pytest.raises(OtherAdapterError, match="compressed more than once")
+    with LocalServer(lambda *_: [start, packed]) as server, refusal:
+        async with connect(kind, server.url).post("/x", b"{}") as reply:
+            await reply.read()
+
+
+@KINDS
+async def test_a_huge_error_is_read_up_to_a_limit(connect, kind):
+    packed = gzip.compress(bytes(ANSWER_LIMIT + 5_000_000))
+    with LocalServer(
+        lambda *_: [head(500, len(packed), content_encoding="gzip"), packed]
+    ) as server:
+        async with connect(kind, server.url).post("/x", b"{}") as reply:
+            assert len(await reply.read()) == ANSWER_LIMIT
 
 
 @KINDS

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from msgspec import Struct
 
+from yourtool.decompression import ACCEPTED, CompressionError, decompressed
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
 from yourtool.providers.base import WireReply
 from yourtool.providers.origin import host_of, is_loopback
@@ -112,6 +113,7 @@ class HttpxTransport:
         if self._client is None:
             limits = self._timeouts
             self._client = httpx.AsyncClient(
+                headers=ACCEPTED,
                 timeout=httpx.Timeout(limits.silence, connect=limits.connect),
                 follow_redirects=False,
                 # A proxy is not asked for what runs on this machine.
@@ -144,6 +146,10 @@ class HttpxTransport:
             return self._network_error(error)
         return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
 
+    def unreadable(self, error: CompressionError) -> OtherAdapterError:
+        """Return the error for a body that is not decompressed."""
+        return OtherAdapterError(f"`{self._host}`: {error}")
+
 
 class _HttpxReply:
     headers: Mapping[str, str]
@@ -156,8 +162,12 @@ class _HttpxReply:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         try:
-            async for chunk in self._response.aiter_bytes():
-                yield chunk
+            encoding = self.headers.get("content-encoding", "")
+            async with aclosing(decompressed(self._response.aiter_raw(), encoding)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except CompressionError as error:
+            raise self._transport.unreadable(error) from error
         except (httpx.HTTPError, httpx.StreamError) as error:
             raise self._transport.broken(error) from error
 

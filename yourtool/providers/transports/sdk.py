@@ -6,7 +6,7 @@ takes a second or more.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import ModuleType
 from typing import Any, Literal
@@ -14,10 +14,17 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from yourtool.credentials import Secret
-from yourtool.errors import AuthError, NetworkError
+from yourtool.decompression import ACCEPTED, CompressionError, decompressed
+from yourtool.errors import AuthError, NetworkError, OtherAdapterError
 from yourtool.providers.base import WireReply
 from yourtool.providers.origin import host_of, is_loopback
-from yourtool.providers.transports.http import Timeouts, beginning, listing, too_slow
+from yourtool.providers.transports.http import (
+    ANSWER_LIMIT,
+    Timeouts,
+    beginning,
+    listing,
+    too_slow,
+)
 
 _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
 """What `with_streaming_response` of both clients sets: hand over the response unread."""
@@ -50,6 +57,7 @@ class SdkTransport:
         self._client: Any = None
         self._sdk: Any = None
         self._http: Any = None
+        self._body: Any = None
         self._vendor_error: type[Exception] = Exception
 
     def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
@@ -112,6 +120,8 @@ class SdkTransport:
         except (self._sdk.APIConnectionError, self._http.HTTPError) as error:
             cause = error.__cause__ or error
             raise NetworkError(f"`{self._host}` could not be reached: {cause}") from error
+        except CompressionError as error:  # the client reads the body of an error itself
+            raise self.unreadable(error) from error
         except (self._vendor_error, TypeError) as error:
             # Without any credential one client raises an error of its own, the other a TypeError.
             raise self._no_login() from error
@@ -127,6 +137,7 @@ class SdkTransport:
         login, limits = self._login, self._timeouts
         sdk, http = self._load(login.vendor), self._load("httpx2")
         self._sdk, self._http = sdk, http
+        self._body = type("_SdkBody", (_Body, http.AsyncByteStream), {})
         headers: dict[str, Any] = dict(login.headers)
         timeout = http.Timeout(limits.silence, connect=limits.connect)
         common: dict[str, Any] = {
@@ -135,7 +146,9 @@ class SdkTransport:
             "timeout": timeout,
             "api_key": login.api_key.reveal() if login.api_key else None,
             "http_client": http.AsyncClient(
+                headers=ACCEPTED,
                 timeout=timeout,
+                event_hooks={"response": [self._decompress]},
                 follow_redirects=False,
                 trust_env=not is_loopback(login.base_url or ""),
             ),
@@ -153,6 +166,12 @@ class SdkTransport:
         except self._vendor_error as error:
             raise self._no_login() from error
 
+    async def _decompress(self, response: Any) -> None:
+        """Decompress a response ourselves: the client's own steps have no limit."""
+        encoding = response.headers.pop("content-encoding", "")
+        limit = ANSWER_LIMIT if response.is_error else None
+        response.stream = self._body(response.stream, encoding, limit)
+
     def _no_login(self) -> AuthError:
         return AuthError(
             f"`{self._host}`: the `{self._login.vendor}` package found no way to log in"
@@ -166,6 +185,25 @@ class SdkTransport:
     def broken(self) -> NetworkError:
         """Return the error for a body that stopped short."""
         return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
+
+    def unreadable(self, error: CompressionError) -> OtherAdapterError:
+        """Return the error for a body that is not decompressed."""
+        return OtherAdapterError(f"`{self._host}`: {error}")
+
+
+class _Body:
+    """A stream of the client's HTTP library that decompresses the one it wraps."""
+
+    def __init__(self, stream: Any, encoding: str, limit: int | None) -> None:
+        self._stream = stream
+        self._pieces = decompressed(stream, encoding, limit)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+        await self._stream.aclose()
 
 
 class _SdkReply:
@@ -183,6 +221,8 @@ class _SdkReply:
                 yield chunk
         except self._transport.connection_errors as error:
             raise self._transport.broken() from error
+        except CompressionError as error:
+            raise self._transport.unreadable(error) from error
 
     async def read(self) -> bytes:
         return await beginning(self.chunks())

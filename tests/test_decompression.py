@@ -1,0 +1,67 @@
+import gzip
+import zlib
+
+import pytest
+
+from yourtool.decompression import PIECE, CompressionError, decompressed
+
+TEXT = b"".join(b"line %d\n" % number for number in range(100_000))
+
+
+async def body(data, size=65_536):
+    for at in range(0, len(data), size):
+        yield data[at : at + size]
+
+
+async def pieces_of(data, encoding, size=65_536, limit=None):
+    return [piece async for piece in decompressed(body(data, size), encoding, limit)]
+
+
+@pytest.mark.parametrize("size", [1_000, 65_536, 10**7])
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "x-gzip", "identity, gzip"])
+async def test_gzip_is_read_whatever_the_size_of_the_chunks(encoding, size):
+    assert b"".join(await pieces_of(gzip.compress(TEXT), encoding, size)) == TEXT
+
+
+@pytest.mark.parametrize("encoding", ["", "identity"])
+async def test_a_body_that_is_not_compressed_arrives_unchanged(encoding):
+    assert b"".join(await pieces_of(TEXT, encoding)) == TEXT
+
+
+async def test_no_step_yields_more_than_one_piece():
+    pieces = await pieces_of(gzip.compress(bytes(20 * PIECE + 1)), "gzip", 10**7)
+    assert max(map(len, pieces)) == PIECE
+    assert sum(map(len, pieces)) == 20 * PIECE + 1
+
+
+async def test_nothing_is_decompressed_beyond_the_limit():
+    taken = []
+
+    async def counted():
+        async for chunk in body(gzip.compress(bytes(50_000_000)), 1_000):
+            taken.append(chunk)
+            yield chunk
+
+    pieces = [piece async for piece in decompressed(counted(), "gzip", limit=3 * PIECE)]
+    assert len(pieces) <= 5
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "gzip,identity,deflate", "gzip, br"])
+async def test_layers_of_compression_are_refused(encoding):
+    with pytest.raises(CompressionError, match="more than once"):
+        await pieces_of(gzip.compress(gzip.compress(TEXT)), encoding)
+
+
+async def test_another_compression_is_refused_by_name():
+    with pytest.raises(CompressionError, match="`br`"):
+        await pieces_of(TEXT, "br")
+
+
+async def test_damaged_compression_is_an_error():
+    with pytest.raises(CompressionError, match="damaged"):
+        await pieces_of(zlib.compress(TEXT), "gzip")
+
+
+async def test_what_follows_the_compressed_data_is_ignored():
+    assert b"".join(await pieces_of(gzip.compress(b"a") + b"junk" * 9, "gzip", 7)) == b"a"
