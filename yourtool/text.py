@@ -41,8 +41,17 @@ _INVISIBLE = (  # Default_Ignorable_Code_Point, DerivedCoreProperties.txt of Uni
 )
 _BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U00016fe4\U0001d159")
 """Characters that are drawn as nothing, or as every unknown character is."""
-_DRAWN = (range(0x2400, 0x2440), range(0x2500, 0x25A0), range(0x1100, 0x1200))
+_DRAWN = (
+    *(range(0x2400, 0x2440), range(0x2500, 0x25A0)),
+    *(range(0x1100, 0x1200), range(0xA960, 0xA980), range(0xD7B0, 0xD800)),
+)
 """Pictures of controls, lines and blocks, and parts of Hangul syllables: too like one another."""
+
+_JOINED = (range(0x1F1E6, 0x1F200), range(0x1F3FB, 0x1F400))
+"""Regional indicators and skin tones, which join with what stands before them.
+
+Terminals disagree on how many cells they take, so the end of a row could be cut off.
+"""
 
 _SCRIPTS = re.compile(
     "ARABIC|ARMENIAN|BENGALI|BOPOMOFO|CJK|CYRILLIC|DEVANAGARI|ETHIOPIC|GEORGIAN|GREEK"
@@ -284,7 +293,7 @@ def _is_plain(char: str) -> bool:
     """Whether a character beyond ASCII, which is no mark, can be taken for nothing else."""
     if not char.isprintable() or char in _BLANK or char in _LOOK_ALIKE_SIGNS or char in _RARE:
         return False
-    if any(ord(char) in each for each in (*_INVISIBLE, *_DRAWN)):
+    if any(ord(char) in each for each in (*_INVISIBLE, *_DRAWN, *_JOINED)):
         return False
     if unicodedata.normalize("NFKC", char) != char and char not in _COMPOSED:
         return False

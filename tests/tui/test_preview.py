@@ -1,8 +1,10 @@
 """What is approved is drawn so that two different things never look the same."""
 
+from unicodedata import category, east_asian_width
+
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.tui.lines import breaks, cut_pieces
@@ -10,7 +12,9 @@ from yourtool.tui.questions import title
 from yourtool.tui.widgets.diff import approved_line, approved_pieces, diff_lines
 from yourtool.tui.widgets.preview import question_rows, quoted
 
-SIGNS = st.sampled_from(" \n\taab字|│␠⇥\\u{20}:,\u200b\u0430\u00a0\u3000")
+SIGNS = st.sampled_from(
+    " \n\taab字|│␠⇥\\u{20}:,\u200b\u0430\u00a0\u3000👍\U0001f3fd\U0001f1e6\u0915\u093e"
+)
 ODD = st.text(SIGNS, max_size=30)
 
 
@@ -18,6 +22,13 @@ def changed(text, at, sign, put):
     """The text with one sign more, or another one."""
     at %= len(text) + 1
     return text[:at] + sign + text[at + put :]
+
+
+def widest(row):
+    """The cells of a row on a terminal that joins no characters."""
+    cells = {"Mn": 0, "Me": 0}
+    wide = {"W": 2, "F": 2}
+    return sum(cells.get(category(char), wide.get(east_asian_width(char), 1)) for char in row)
 
 
 def drawn(command, width):
@@ -30,7 +41,16 @@ def test_two_commands_are_never_drawn_alike(one, at, sign, put, width):
     other = changed(one, at, sign, put)
     assume(one != other)
     assert drawn(one, width) != drawn(other, width)
-    assert all(cell_len(row) <= width + 2 for row in drawn(one, width))
+    assert all(widest(row) <= width + 2 for row in drawn(one, width))
+
+
+@pytest.mark.parametrize(
+    "joining", ["\U0001f3fd", "👍\U0001f3fd", "\U0001f1e6", "\u0915\u093e", "\ud7b0", "a\u0301"]
+)
+def test_the_end_of_a_command_is_never_drawn_beyond_the_edge(joining):
+    rows = drawn(f"echo {joining * 40}; touch PWNED", 40)
+    assert all(widest(row) <= 42 for row in rows)
+    assert "".join(row[2:] for row in rows).endswith("touch PWNED")
 
 
 def test_a_command_that_was_broken_is_not_drawn_like_two_lines():

@@ -6,6 +6,7 @@ into styles when a line is painted. Text that goes into a span is already printa
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -77,14 +78,16 @@ def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]
     """Return the pieces of one paragraph, as offsets, that fit into `width` cells each.
 
     Cuts at spaces, which are dropped there, and beside wide characters; a longer word is cut
-    between graphemes. With `words=False` every cut is made at the last cell and nothing dropped.
+    between graphemes. With `words=False` every cut is made at the last cell and nothing dropped,
+    and marks count for as many cells as any terminal gives them.
     """
     if _NARROW.fullmatch(text):
         return _narrow_breaks(text, width, words)
     pieces: list[tuple[int, int]] = []
     start = used = 0
     chance: tuple[int, int, int] | None = None  # end of piece, start of next, cells up to there
-    for begin, end, cells in split_graphemes(text)[0]:
+    for begin, end, least in split_graphemes(text)[0]:
+        cells = least if words or end - begin == 1 else least + _spacing(text[begin + 1 : end])
         if text[begin] == " " and words:
             chance = (begin, end, used + cells)
             if used + cells > width + 1:
@@ -115,6 +118,11 @@ def cut_pieces(pieces: Iterable[str], width: int) -> Iterator[str]:
                 yield from (rest[begin:end] for begin, end in rows)
                 rest = rest[last[0] :]
     yield from (rest[begin:end] for begin, end in breaks(rest, width, words=False))
+
+
+def _spacing(marks: str) -> int:
+    """Return how many marks have a cell of their own on some terminals."""
+    return sum(unicodedata.category(mark) == "Mc" for mark in marks)
 
 
 def _without_spaces(text: str, start: int, end: int) -> int:
