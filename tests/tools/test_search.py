@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.contexts import answer, refusal
+from tests.tools.contexts import Contexts, answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.tools import search as searching
 from yourtool.tools.matching import Matching, Pattern
@@ -301,3 +301,20 @@ async def test_a_directory_that_fits_a_glob_lists_what_is_in_it(context, tree):
     assert await answer(glob, context, pattern="deep") == "src/deep/c.py"
     assert await answer(glob, context, pattern="src/deep/") == "src/deep/c.py"
     await refusal(glob, context, "is not a glob", pattern="[a")
+
+
+@pytest.mark.parametrize(
+    ("workspace", "file"),
+    [(".kube", "config"), (".docker", "config.json"), (".config", "gh/hosts.yml")],
+)
+async def test_the_directories_above_a_workspace_tell_what_may_hold_credentials(
+    tmp_path, workspace, file
+):
+    root = tmp_path / workspace
+    plant(root, **{file: "secret"})
+    context = Contexts(root, tmp_path)()
+    found = await answer(grep, context, pattern="secret")
+    assert found.startswith("No line matches")
+    assert f"1 file that may hold credentials was left out (`{file}`)" in found
+    if workspace == ".kube":
+        assert "config:1: secret" in await answer(grep, context, pattern="secret", path="config")

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -194,7 +195,7 @@ class _Grepping:
             try:
                 matching.open()
                 with ThreadPoolExecutor(_WORKERS) as workers:
-                    self._search(workers, matching, tree)
+                    self._search(workers, matching, tree, context.workspace.root)
                 for _, answer in self._blocks:
                     answer.result()
             except (BrokenPipeError, ValueError):
@@ -213,11 +214,13 @@ class _Grepping:
         if self._matching is not None:
             self._matching.processes.kill()
 
-    def _search(self, workers: ThreadPoolExecutor, matching: Matching, tree: Tree) -> None:
+    def _search(
+        self, workers: ThreadPoolExecutor, matching: Matching, tree: Tree, root: Path
+    ) -> None:
         running = set[Future[Answer]]()
         folders = tree.folders if self._wanted is None else self._wanted.applied(tree)
         if not self._agreed:
-            folders = self._without_credentials(tree.base, folders)
+            folders = self._without_credentials(tree.base, folders, root)
         for block in _blocks(tree.base, folders):
             running.add(answer := workers.submit(matching.search, block.folders))
             self._blocks.append((block, answer))
@@ -226,10 +229,13 @@ class _Grepping:
                 for each in done:
                     each.result()
 
-    def _without_credentials(self, base: str, folders: Iterable[Folder]) -> Iterator[Folder]:
+    def _without_credentials(
+        self, base: str, folders: Iterable[Folder], root: Path
+    ) -> Iterator[Folder]:
         for folder in folders:
             path = base + folder.path
-            if withheld := credential_names(path, folder.names):
+            # The directories above the workspace count as well: it may be `~/.kube`.
+            if withheld := credential_names(str(root / path), folder.names):
                 self.found.withheld += [path + name for name in folder.names if name in withheld]
                 names = [name for name in folder.names if name not in withheld]
                 folder = Folder(folder.path, names)
