@@ -551,3 +551,26 @@ async def test_a_long_diff_is_read_to_its_end_before_it_is_allowed(home, clock):
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+@pytest.mark.parametrize("queued", [0, 1, 4, 9])
+async def test_a_question_leaves_room_for_the_prompt_and_the_status_line(home, clock, size, queued):
+    app = asking(home, clock, Ask(question("\n".join(f"step-{n:03}" for n in range(60)))))
+    async with app.run_test(size=size) as pilot:
+        app.chat.banner.tell("demo", "This is the demo. " * 12)
+        await ask(pilot, clock)
+        for number in range(queued):
+            app.chat.queue.add(Draft(f"waiting {number}"))
+        app.chat.prompt.text = "\n".join(f"line {number}" for number in range(8))
+        await settle(pilot)
+        for widget in (app.chat.consent, app.chat.prompt, app.chat.status_line):
+            region = widget.region
+            assert region.height > 0
+            assert app.chat.region.contains_region(region), widget
+        assert "[d] deny" in screen_text(app)
+        while app.chat.queue.take():
+            pass
+        await press(pilot, "escape")
+        await until(pilot, lambda: not app.chat.playing)
+        assert not app.chat.has_class("-asked")

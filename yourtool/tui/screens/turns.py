@@ -57,6 +57,12 @@ class TurnScreen(Screen[None]):
     TurnScreen {
         layout: vertical;
         Transcript { height: 1fr; min-height: 1; }
+        &.-asked {
+            Banner { display: none; }
+            Prompt { max-height: 5; }
+            &.-short Queue { display: none; }
+            &.-short Prompt { max-height: 1; }
+        }
         &.-short {
             Prompt { border: none; min-height: 1; max-height: 3; }
             Banner { max-height: 2; }
@@ -153,10 +159,19 @@ class TurnScreen(Screen[None]):
         """Ask the user; called by the agent from within the turn."""
         self.post_message(self.Wanted("a question waits for you"))
         self.hint(HINT_ASKED)  # Esc is the question's
-        decision = await self.consent.ask(confirmation)
+        self._make_room(for_question=True)
+        try:
+            decision = await self.consent.ask(confirmation)
+        finally:
+            self._make_room(for_question=self.consent.question is not None)
         if self.consent.question is None:
             self.hint(HINT_BUSY)
         return decision
+
+    def _make_room(self, *, for_question: bool) -> None:
+        """Shrink what surrounds a question, so that it, the prompt and the status line fit."""
+        self.set_class(for_question, "-asked")
+        self.queue.shrink(for_question)
 
     # ── what the user sends ─────────────────────────────────────────────────────────────────────
 

@@ -38,12 +38,16 @@ class Queue(Block):
         """Why nothing is sent from here until the user acts; empty: it is sent in turn."""
         self.can_retry = False
         """Whether a retry is one of the ways to go on."""
+        self._is_small = False
 
     def __len__(self) -> int:
         return len(self.drafts)
 
     def rows(self, width: int) -> list[Content]:
         """Draw the first lines of the waiting messages, the next one first."""
+        if self._is_small:
+            rows = [f"{len(self.drafts)} queued: Up edits, Ctrl+X drops"]
+            return [Content(row).truncate(width, ellipsis=True) for row in rows]
         more = len(self.drafts) - ROWS
         head = self._head(width)
         rows = head if more <= 0 else [*head[:-1], f"{head[-1]} (and {more} more)"]
@@ -61,7 +65,7 @@ class Queue(Block):
     def on_click(self, event: events.Click) -> None:
         """Say which message was clicked."""
         heads = len(self._head(max(1, self.content_size.width)))
-        if 0 <= (at := event.y - heads) < min(len(self.drafts), ROWS):
+        if not self._is_small and 0 <= (at := event.y - heads) < min(len(self.drafts), ROWS):
             self.post_message(self.Chosen(at))
 
     def add(self, draft: Draft, *, first: bool = False) -> None:
@@ -81,6 +85,11 @@ class Queue(Block):
         """Stop sending in turn for a reason."""
         self.held, self.can_retry = why, can_retry
         self._changed()
+
+    def shrink(self, is_small: bool) -> None:
+        """Take one row for all messages, or a row for each again."""
+        self._is_small = is_small
+        self.changed()
 
     def go_on(self) -> None:
         """Send in turn again."""
