@@ -102,6 +102,14 @@ def test_lines_of_a_page_outside_tables_have_at_most_100_columns():
     assert not long
 
 
+def test_the_changelog_has_each_kind_of_change_once_and_no_line_twice():
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    sections = [line for line in lines if line.startswith("### ")]
+    assert sections == ["### Added", "### Changed", "### Fixed", "### Security"]
+    entries = [line for line in lines if line.startswith(("- ", "#### "))]
+    assert len(entries) == len(set(entries))
+
+
 def is_target(page: Path, link: str) -> bool:
     """Return whether the file of `link` exists and has a heading for its anchor."""
     name, _, anchor = link.partition("#")

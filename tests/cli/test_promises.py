@@ -95,7 +95,7 @@ def test_a_session_that_another_process_writes_is_refused_with_its_number_r_per_
 def test_what_a_limit_of_cost_stops_is_not_sent_and_exits_5_r_cli_03(line, served):
     result = line.result("-p", "go", "-m", "sonnet", "--max-cost", "0.000001")
     assert (result["exit_code"], result["num_requests"]) == (5, 0)
-    assert "cost limit" in result["error"]["message"]
+    assert "exceeds the limit of" in result["error"]["message"]
     assert served.requests == []
 
 
