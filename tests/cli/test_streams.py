@@ -20,8 +20,9 @@ def start(home, tmp_path):
         f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
     )
 
-    def run(*arguments, **streams):
+    def run(*arguments, unbuffered=False, **streams):
         environ = {
+            **({"PYTHONUNBUFFERED": "1"} if unbuffered else {}),
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(ROOT),
             "YOURTOOL_HOME": str(home),
@@ -61,18 +62,34 @@ def test_output_that_nobody_reads_has_one_exit_code(start, arguments):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("models", "--help")])
+def test_help_that_nobody_reads_has_it_too_without_a_buffer(start, arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = start(*arguments, unbuffered=True, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_a_reader_who_read_everything_gets_the_usual_exit_code(start):
     done = start("-p", "go", stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (0, "One. " * 200 + "\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_full_disk_behind_standard_output_is_reported_in_a_sentence(start):
+@pytest.mark.parametrize("unbuffered", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [("models", "--json"), ("-p", "go"), ("-p", "go", "--output-format", "stream-json")],
+    ids=" ".join,
+)
+def test_a_full_disk_behind_standard_output_is_reported_in_a_sentence(start, arguments, unbuffered):
     with Path("/dev/full").open("w") as full:
-        done = start("models", "--json", stdout=full)
+        done = start(*arguments, unbuffered=unbuffered, stdout=full)
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.stderr == "yourtool: the output cannot be written: No space left on device\n"
 
 
 def test_closed_standard_streams_are_no_error(start):

@@ -4,6 +4,7 @@ Front ends and commands are imported when they are chosen, so that none pays for
 """
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -24,6 +25,7 @@ from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
 
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FRAMES = "TEXTUAL_FPS"
 """How often Textual draws at most: https://textual.textualize.io/api/constants/"""
 
@@ -38,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return Exit.NO_READER
     except OSError as error:
-        _complain(f"standard output cannot be written: {error.strerror or error}")
+        _complain(f"the output cannot be written: {error.strerror or error}")
         return Exit.FAILED
 
 
@@ -57,6 +59,8 @@ def _main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the top level: told in one line, and in full in the log
+        if getattr(error, "errno", None) in _DISK_FULL:
+            raise
         _log.exception("the program failed")
         where = f"; `{paths.log_file}` says why" if paths else ""
         _complain(SHORTAGE if is_shortage(error) else f"internal error{where}")
