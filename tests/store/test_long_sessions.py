@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from tests.growth import growth
+from tests.doubling import LINEAR, growth
 from tests.store.turns import Story
 from yourtool.agent.state import State
 from yourtool.messages import Message, Role, TextBlock, now
@@ -48,14 +48,12 @@ def test_a_state_can_do_without_the_facts_of_turns_that_are_over():
 
 
 def test_folding_a_session_is_linear_in_its_length():
-    _, facts = story_of(1_500)
-
-    def fold(count):
+    def fold(facts):
         state = State()
-        for fact in facts[:count]:
+        for fact in facts:
             state.apply(fact)
 
-    assert growth(lambda: fold(2_700), lambda: fold(13_500), limit=9) <= 9
+    assert growth(fold, lambda turns: story_of(turns)[1], 50) < LINEAR
 
 
 def test_messages_are_counted_once_however_many_there_are():

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.growth import cpu_seconds
+from tests.doubling import cpu_seconds
 from yourtool.tui.highlight import LANGUAGES, highlighter_of
 
 SIGNS = r"""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.growth import growth
+from tests.doubling import ratio
 from tests.tui.driving import press, screen_text, settle, until
 from tests.tui.fakes import Ask
 from tests.tui.test_consent import Clock, ask, asking, wait
@@ -49,7 +49,7 @@ def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
         lambda n=n: show((PIECES[kind] * (n // len(PIECES[kind]) + 1))[:n])
         for n in (20_000, 60_000)
     )
-    assert growth(small, large, limit=6) <= 6
+    assert ratio(small, large, limit=6) <= 6
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)

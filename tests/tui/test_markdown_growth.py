@@ -1,10 +1,11 @@
 """Markdown that is repeated thousands of times costs time in proportion to its length."""
 
 import itertools
+from functools import partial
 
 import pytest
 
-from tests.growth import cpu_seconds, growth
+from tests.doubling import LINEAR, cpu_seconds, growth
 from yourtool.tui.highlight import highlighter_of
 from yourtool.tui.markdown.blocks import LONGEST
 from yourtool.tui.markdown.containers import MAX_NESTING
@@ -58,12 +59,12 @@ def text_of(kind: str, length: int) -> str:
     return "".join(itertools.islice(itertools.cycle(kind), length))
 
 
-def whole(kind: str, length: int) -> MarkdownStream:
-    return markdown(text_of(kind, length), 80, highlighter_of)
+def whole(text: str) -> object:
+    return markdown(text, 80, highlighter_of)
 
 
-def in_pieces(kind: str, length: int, size: int) -> MarkdownStream:
-    stream, text = MarkdownStream(80, highlighter_of), text_of(kind, length)
+def in_pieces(text: str, size: int) -> MarkdownStream:
+    stream = MarkdownStream(80, highlighter_of)
     for at in range(0, len(text), size):
         stream.feed(text[at : at + size])
     stream.finish()
@@ -72,28 +73,28 @@ def in_pieces(kind: str, length: int, size: int) -> MarkdownStream:
 
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
 def test_the_cost_of_a_text_is_linear_in_its_length(kind):
-    assert growth(lambda: whole(kind, 4_500), lambda: whole(kind, 13_500), limit=6) <= 6
+    assert growth(whole, partial(text_of, kind), 1_000) < LINEAR
 
 
 @pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
 def test_the_cost_of_a_streamed_text_is_linear_in_its_length(kind):
-    small, large = (lambda n=n: in_pieces(kind, n, 1_500) for n in (6_000, 18_000))
-    assert growth(small, large, limit=6) <= 6
+    sized = partial(text_of, kind)
+    assert growth(lambda text: in_pieces(text, 500), sized, 2_000) < LINEAR
 
 
 @pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
 def test_a_cut_line_is_the_same_however_it_arrived(kind):
     text = text_of(kind, 2 * LONGEST)
     rows = [line.text for line in markdown(text, 80)]
-    assert [line.text for line in in_pieces(kind, 2 * LONGEST, 1_111).settled] == rows
+    assert [line.text for line in in_pieces(text, 1_111).settled] == rows
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
 def test_long_texts_are_linear_whole_and_streamed(kind):
-    assert growth(lambda: whole(kind, 10_000), lambda: whole(kind, 40_000), limit=6) <= 6
-    small, large = (lambda n=n: in_pieces(kind, n, 100) for n in (10_000, 40_000))
-    assert growth(small, large, limit=6) <= 6
+    sized = partial(text_of, kind)
+    assert growth(whole, sized, 10_000) < LINEAR
+    assert growth(lambda text: in_pieces(text, 100), sized, 10_000) < LINEAR
 
 
 @pytest.mark.soak

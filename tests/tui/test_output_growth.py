@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.growth import growth
+from tests.doubling import LINEAR, growth, ratio
 from yourtool.effects import SideEffects
 from yourtool.tui.ansi import AnsiLines
 from yourtool.tui.widgets.card import ToolCard
@@ -26,10 +26,10 @@ DRAWN = {
 @pytest.mark.parametrize("kind", DRAWN)
 @pytest.mark.parametrize("piece", PIECES)
 def test_output_is_drawn_in_time_linear_in_its_length(kind, piece):
-    small, large = (
-        lambda n=n: DRAWN[kind]((piece * (n // len(piece) + 1))[:n]) for n in (5_000, 15_000)
-    )
-    assert growth(small, large, limit=6) <= 6
+    def sized(length):
+        return (piece * (length // len(piece) + 1))[:length]
+
+    assert growth(DRAWN[kind], sized, 1_000) < LINEAR
 
 
 @pytest.mark.parametrize("digits", [5_000, 50_000])
@@ -72,6 +72,6 @@ def test_only_a_part_of_a_very_large_output_is_laid_out(kind, expanded):
         whole = card_of(text, details, expanded=expanded)
         parts = {key: value[:100_000] for key, value in details.items()}
         part = card_of(text[:100_000], parts, expanded=expanded)
-        assert growth(partial(part.build, 80), partial(whole.build, 80), limit=15) <= 15
+        assert ratio(partial(part.build, 80), partial(whole.build, 80), limit=15) <= 15
         whole.lay_out(80)
         assert "at least" in "".join(row.text for row in whole.rows)
