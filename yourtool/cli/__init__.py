@@ -58,7 +58,7 @@ def _main(argv: Sequence[str]) -> int:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001 - the top level: told in one line, and in full in the log
+    except Exception as error:
         if getattr(error, "errno", None) in _DISK_FULL:
             raise
         _log.exception("the program failed")
