@@ -68,7 +68,7 @@ def _main(argv: Sequence[str]) -> int:
 
 
 def _complain(message: str) -> None:
-    with suppress(BrokenPipeError):
+    with suppress(OSError):  # nobody reads it, or the disk is full
         sys.stderr.write(f"yourtool: {printable(message)}\n")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any, Literal, Never
+from typing import Any, Literal, Never
 
 from msgspec import Struct
 
@@ -128,7 +128,7 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
-    def _print_message(self, message: str, file: IO[str] | None = None) -> None:
+    def _print_message(self, message: str, file: Any = None) -> None:
         """Write help; unlike the original, let the caller see that nobody reads it."""
         if message:
             (file or sys.stderr).write(message)
