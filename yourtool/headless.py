@@ -341,6 +341,12 @@ def _require_model(runtime: Runtime) -> None:
     if runtime.options.model or runtime.config.model or (here is not None and here.model):
         return
     if runtime.registry.default_model().startswith(f"{DEMO}:"):
+        own = [name for name in runtime.config.providers if runtime.registry.why_not(name) is None]
+        if (server := next((name for name in own if name != DEMO), None)) is not None:
+            raise NoModelError(
+                f"no model is chosen; name one of your server `{server}` with `-m {server}:NAME`,"
+                f' or with `model = "{server}:NAME"` in `config.toml`'
+            )
         names = [row.key_env[0] for row in runtime.registry.providers() if row.key_env]
         raise NoModelError(
             f"no provider has a key; set {', '.join(f'`{name}`' for name in names)},"

@@ -336,3 +336,11 @@ def test_a_refused_credential_file_names_the_rule_that_allows_it(line):
     events = line.events("-p", "read it", "--allow", denial["rule"])
     assert events[-1]["exit_code"] == 0
     assert any("CANARY-4711" in str(event) for event in events if event["type"] == "tool.completed")
+
+
+def test_without_a_model_the_error_names_the_server_that_is_configured(line):
+    settings = '[providers.local]\nbase_url = "http://127.0.0.1:9/v1"\n'
+    config_file(resolve_paths()).write_text(settings)
+    code, _, err = line("-p", "hi")
+    assert code == 4
+    assert "`-m local:NAME`" in err

@@ -171,7 +171,7 @@ class TurnScreen(Screen[None]):
     def _make_room(self, *, for_question: bool) -> None:
         """Shrink what surrounds a question, so that it, the prompt and the status line fit."""
         self.set_class(for_question, "-asked")
-        self.queue.shrink(for_question)
+        self.queue.set_small(for_question)
 
     # ── what the user sends ─────────────────────────────────────────────────────────────────────
 

@@ -86,7 +86,7 @@ class Queue(Block):
         self.held, self.can_retry = why, can_retry
         self._changed()
 
-    def shrink(self, is_small: bool) -> None:
+    def set_small(self, is_small: bool) -> None:
         """Take one row for all messages, or a row for each again."""
         self._is_small = is_small
         self.changed()
