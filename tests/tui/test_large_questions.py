@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doubling import ratio
+from tests.doubling import LINEAR, growth
 from tests.tui.driving import press, screen_text, settle, until
 from tests.tui.fakes import Ask
 from tests.tui.test_consent import Clock, ask, asking, wait
@@ -45,11 +45,10 @@ def home(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("show", [escaped_line, approved_line])
 def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
-    small, large = (
-        lambda n=n: show((PIECES[kind] * (n // len(PIECES[kind]) + 1))[:n])
-        for n in (20_000, 60_000)
-    )
-    assert ratio(small, large, limit=6) <= 6
+    def sized(length):
+        return (PIECES[kind] * (length // len(PIECES[kind]) + 1))[:length]
+
+    assert growth(show, sized, 2_000) < LINEAR
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
