@@ -58,6 +58,20 @@ Setext
 日本語のテキスト and עברית and 👩‍💻
 """
 
+
+@pytest.mark.parametrize("width", range(1, 6))
+@pytest.mark.parametrize("text", [SAMPLE, "```\n\n", "```\na b"])
+def test_markdown_is_drawn_at_the_smallest_widths(text, width):
+    assert markdown(text, width)
+
+
+@pytest.mark.parametrize("width", [-1, 0])
+@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize("text", ["", "a b", "字 字"])
+def test_a_row_takes_something_however_small_the_width(text, width, words):
+    assert wrap([(text, "")], width, words=words) == wrap([(text, "")], 1, words=words)
+
+
 PIECES = st.sampled_from(
     [
         "**",

@@ -77,10 +77,12 @@ def clip(text: str, width: int) -> str:
 def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]]:
     """Return the pieces of one paragraph, as offsets, that fit into `width` cells each.
 
+    A width below one cell counts as one, so that every piece takes something.
     Cuts at spaces, which are dropped there, and beside wide characters; a longer word is cut
     between graphemes. With `words=False` every cut is made at the last cell and nothing dropped,
     and marks count for as many cells as any terminal gives them.
     """
+    width = max(1, width)
     if _NARROW.fullmatch(text):
         return _narrow_breaks(text, width, words)
     pieces: list[tuple[int, int]] = []

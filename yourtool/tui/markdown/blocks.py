@@ -313,7 +313,7 @@ class Blocks:
         shared = Source(source)
         expanded = [(expand_tabs(text), ink) for text, ink in spans]
         bar: Span = ("▏ ", "code.bar")
-        for at, row in enumerate(wrap(expanded, self._available - 2, words=False)):
+        for at, row in enumerate(wrap(expanded, max(1, self._available - 2), words=False)):
             self._append((bar, *row), shared, fill="code.block", joint="" if at else joint)
 
     def _open_gap(self) -> None:
