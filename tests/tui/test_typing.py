@@ -151,3 +151,14 @@ def typed(keys):
             case _:
                 line, at = line[:at] + key + line[at:], at + 1
     return messages, line
+
+
+@pytest.mark.parametrize("width", range(1, 7))
+async def test_an_empty_prompt_is_drawn_on_a_terminal_of_a_few_columns(app, session, width):
+    async with app.run_test(size=(80, 10)) as pilot:
+        await settle(pilot)
+        await pilot.resize_terminal(width, 10)
+        await settle(pilot)
+        await say(pilot, "first")
+        await all_sent(pilot)
+        assert session.sent == ["first"]

@@ -3,6 +3,7 @@
 from typing import Literal, Protocol
 
 from textual.message import Message
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import TextArea
 
@@ -70,6 +71,10 @@ class Prompt(TextArea):
         """The text before the cursor when the list of completions was last opened or closed."""
         self._pastes: tuple[str, ...] = ()
         self._pause: Timer | None = None
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row; there is none to paint where the terminal leaves no room for it."""
+        return super().render_line(y) if self.content_size.width > 0 else Strip([])
 
     def insert_typed(self, character: str) -> None:
         """Insert a character that was typed."""
