@@ -87,3 +87,27 @@ def test_a_piece_that_begins_no_key_is_passed_on_at_once():
     assert stream.feed(b"building the tests\n") == b"building the tests\n"
     assert stream.feed(b"token: sk-ant-") == b"token: "
     assert stream.feed(b"is not one\n") == b"sk-ant-is not one\n"
+
+
+@pytest.mark.parametrize("before", range(50, 62))
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_a_key_in_wrapped_base64_is_masked_when_lines_come_one_by_one(before, line_end):
+    key = "sk-Qd681vMxWKam3bmIZDRN4OyiSg"
+    encoded = base64.encodebytes(b"x" * before + key.encode()).replace(b"\n", line_end)
+    stream = Mask([key]).stream()
+    passed = b"".join(map(stream.feed, encoded.splitlines(keepends=True))) + stream.close()
+    assert passed.decode() == Mask([key]).text(encoded.decode())
+    assert MASK.encode() in passed
+
+
+@pytest.mark.parametrize("key", ["first line\nsecond line", "clé à tenir secrète"])
+def test_a_key_with_a_line_break_or_letters_beyond_ascii_is_masked_wherever_it_is_cut(key):
+    data = key.encode()
+    for at in range(len(data)):
+        stream = Mask([key]).stream()
+        assert stream.feed(data[:at]) + stream.feed(data[at:]) + stream.close() == MASK.encode()
+
+
+def test_a_key_whose_end_never_came_but_that_holds_another_is_masked_at_the_end():
+    stream = Mask(["clé à tenir", "clé à tenir secrète"]).stream()
+    assert stream.feed("clé à tenir".encode()) + stream.close() == MASK.encode()

@@ -20,8 +20,6 @@ _SHORTEST_BASE64 = 12
 """Bytes of a key; fewer would be found in base64 by accident."""
 _HEAD = 24
 """Characters of base64 that are compared one by one."""
-_SURE = 4
-"""Bytes of the beginning of a key that may stand before a line break."""
 _HEX = re.compile("%[0-9A-F]{2}")
 _ESCAPED = ("", "+", "/", "+/=", "<>&", "<>&'", "<>&'=", "<>&'+`\"", string.punctuation)
 """Characters that encoders of JSON write by their number, such as those of Go, Gson and .NET."""
@@ -38,7 +36,7 @@ class Mask:
             b"|".join(_wrapped(form) if forms[form] else re.escape(form) for form in longest_first)
             or b"(?!)"
         )
-        self._window = 2 * len(longest_first[0]) if forms else 0
+        self._window = 3 * len(longest_first[0]) if forms else 0
         self._starts = re.compile(
             b"[%b]" % b"".join(re.escape(form[:1]) for form in forms) if forms else b"(?!)"
         )
@@ -51,8 +49,12 @@ class Mask:
         if not self._forms:
             return text
         data = text.encode("utf-8", "surrogatepass")
-        masked, count = self._pattern.subn(MASK.encode(), data)
-        return masked.decode("utf-8", "surrogatepass") if count else text
+        masked = self.data(data)
+        return masked.decode("utf-8", "surrogatepass") if masked != data else text
+
+    def data(self, data: bytes) -> bytes:
+        """Return bytes with every key in them replaced."""
+        return self._pattern.sub(MASK.encode(), data)
 
     def value(self, value: Any) -> Any:
         """Return a JSON value with every key in its texts replaced."""
@@ -88,11 +90,9 @@ class Mask:
         for found in self._starts.finditer(data, max(at, len(data) - self._window)):
             rest = data[found.start() :]
             bare = rest.translate(None, b"\r\n")
-            broken = len(bare) < len(rest)
             for form, wrapped in self._forms[rest[0]]:
-                may_break = wrapped and len(bare) >= _SURE
-                begun = len(bare) < len(form) and form.startswith(bare)
-                if begun and (may_break or not broken):
+                begin = bare if wrapped else rest
+                if len(begin) < len(form) and form.startswith(begin):
                     return found.start()
         return len(data)
 
@@ -112,7 +112,7 @@ class MaskedStream:
     def close(self) -> bytes:
         """Return the rest."""
         passed, self._held = self._held, b""
-        return self._mask.text(passed.decode("latin-1")).encode("latin-1") if passed else passed
+        return self._mask.data(passed)
 
 
 def _wrapped(form: bytes) -> bytes:

@@ -69,7 +69,11 @@ class UserShell:
         code, refusal = _ending(running)
         how = "stopped by the user" if code is None else ending(code)
         command = mask.text(command)
-        texts = (f"$ {command}\n", refusal or output.text(), f"[{how}; the user ran this command]")
+        texts = (
+            f"$ {command}\n",
+            mask.text(refusal or output.text()),
+            f"[{how}; the user ran this command]",
+        )
         yield await self.record(
             ShellRan(
                 command=command,
