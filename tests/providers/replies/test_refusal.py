@@ -20,6 +20,7 @@ from yourtool.providers.replies.refusal import refusal, retry_after
 from yourtool.providers.retry import RetryPolicy
 
 FAILED = [name for name in NAMES if expected(name)["error"]]
+YEAR = 366 * 24 * 3600
 SPENT = {"error_code": "enforced_spend_limit_reached"}
 MANY = "Limit 3 tokens exceeded"
 LONG = "prompt is too long: 9 tokens > 8 maximum"
@@ -179,6 +180,10 @@ async def test_recorded_errors_map_to_their_class_r_adp_07(name):
         ({"retry-after": "nan"}, None),
         ({"retry-after": "7", "retry-after-ms": "nan"}, 7),
         ({"retry-after": "7, 7"}, 7),
+        ({"retry-after": "inf"}, YEAR),
+        ({"retry-after": "1e400"}, YEAR),
+        ({"retry-after-ms": "inf"}, YEAR),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, YEAR),
     ],
 )
 def test_how_long_to_wait_comes_in_three_forms(headers, seconds):
@@ -220,6 +225,11 @@ def test_how_long_to_wait_may_stand_in_googles_details_r_adp_08(delay, wait):
     assert refusal("google", 429, json.dumps({"error": error}).encode()).retry_after == wait
 
 
+def test_a_wait_in_words_is_a_year_at_most():
+    body = openai("rate_limit_exceeded", None, "Please try again in 999999999d.").encode()
+    assert refusal("acme", 200, body).retry_after == YEAR
+
+
 def test_a_date_to_wait_for_is_seconds_from_now():
     wait = retry_after({"retry-after": formatdate(time.time() + 100, usegmt=True)})
     assert wait is not None
@@ -253,7 +263,7 @@ def test_no_header_makes_a_refusal_worth_repeating(status):
 
 @pytest.mark.parametrize(
     ("asked", "told"),
-    [("60", "to slow down"), ("61", "to wait 2 min"), ("7201", "to wait 2 h"), ("inf", "1000 h")],
+    [("60", "to slow down"), ("61", "to wait 2 min"), ("7201", "to wait 2 h"), ("inf", "8784 h")],
 )
 def test_a_long_wait_is_told_r_adp_08(asked, told):
     error = refusal("acme", 429, b"Too many requests", {"retry-after": asked})

@@ -62,7 +62,8 @@ _FINAL = frozenset({400, 401, 403, 404, 413})
 """Statuses that another attempt does not change, whatever a header says."""
 _LONG = 60
 """Seconds; a wait that goes beyond is told."""
-_LONGEST_MINUTES = 60_000
+_LONGEST_WAIT = 366 * 24 * 3600.0
+"""Seconds; what goes beyond, such as `inf`, is the same to the user."""
 _NEVER_AGAIN = frozenset(
     {
         "insufficient_quota",
@@ -165,6 +166,7 @@ def refusal(
     code = _code(number, report)
     told = retry_after(headers)
     wait = report.retry_after if told is None else told
+    wait = wait if wait is None else min(wait, _LONGEST_WAIT)
     plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
     if kind is RateLimitError and code is None and wait is not None and wait > _LONG:
         plea = f"asks to wait {_span(wait)}"
@@ -188,30 +190,30 @@ def reported(provider: str, report: dict[str, Any]) -> AdapterError:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds the provider asks to wait: milliseconds, seconds, or a date."""
-    if (thousandths := _wait_of(headers.get("retry-after-ms", ""))) is not None:
-        return thousandths / 1000
+    if (wait := _wait_of(headers.get("retry-after-ms", ""), per_second=1000)) is not None:
+        return wait
     value = headers.get("retry-after", "").strip()
     if (wait := _wait_of(value)) is not None:
         return wait
     try:
         when = parsedate_to_datetime(value)
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        return max(0.0, when.timestamp() - time.time())
+        return min(max(0.0, when.timestamp() - time.time()), _LONGEST_WAIT)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _wait_of(value: str) -> float | None:
-    """Read a number; a header that was sent twice comes as a list."""
+def _wait_of(value: str, per_second: int = 1) -> float | None:
+    """Return seconds from a number; a header that was sent twice comes as a list."""
     try:
         number = float(value.partition(",")[0])
     except ValueError:
         return None
-    return None if isnan(number) else max(0.0, number)
+    return None if isnan(number) else min(max(0.0, number) / per_second, _LONGEST_WAIT)
 
 
 def _span(seconds: float) -> str:
-    minutes = ceil(min(seconds / 60, _LONGEST_MINUTES))
+    minutes = ceil(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
 
 
