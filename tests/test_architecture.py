@@ -18,7 +18,11 @@ SCRIPTS = [
 ]
 
 MODULE_LINES = 400
-OVER: dict[str, int] = {"yourtool/events.py": 600, "yourtool/messages.py": 600}
+OVER: dict[str, int] = {
+    "yourtool/events.py": 600,
+    "yourtool/messages.py": 600,
+    "yourtool/tui/screens/turns.py": 420,  # the queue, the turn and the question on one screen
+}
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
 FUNCTION_LINES = 60
 PARAMETERS = 6
