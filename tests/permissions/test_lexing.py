@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doubling import LINEAR, growth
-from yourtool.permissions.rules import Rule, RuleSet, plain_words
+from yourtool.permissions import rules as permission_rules
+from yourtool.permissions.rules import LONGEST_COMMAND, Rule, RuleSet, Ruling, plain_words
 
 RULES = RuleSet((Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm -rf /*)"),))
 
@@ -61,5 +62,23 @@ def test_lexing_a_command_is_linear(sized):
         lambda size: "eval" + " 'a b'" * size,
     ],
 )
-def test_a_deny_rule_reads_a_long_command_in_linear_time(sized):
+def test_a_deny_rule_reads_a_long_command_in_linear_time(sized, monkeypatch):
+    monkeypatch.setattr(permission_rules, "LONGEST_COMMAND", 10**9)
     assert growth(lambda command: RULES.verdict("shell", command), sized, 10_000) < LINEAR
+
+
+def test_a_command_is_read_once_for_all_rules():
+    def verdict(count):
+        denied = tuple(Rule.parse(f"shell(rm{number} -rf*)") for number in range(count))
+        return RuleSet((), denied).verdict("shell", "echo " + "a;" * 10_000)
+
+    assert growth(verdict, lambda size: size // 250) < 4
+
+
+def test_a_command_too_long_to_be_read_is_never_allowed_past_a_deny_rule():
+    line = "ls " + "a" * LONGEST_COMMAND
+    allow, deny = (Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm*)"),)
+    assert RuleSet(allow, deny).verdict("shell", line) is Ruling.DENY
+    assert RuleSet(allow, ()).verdict("shell", line) is Ruling.ASK
+    assert RuleSet((Rule.parse("shell"),), ()).verdict("shell", line) is Ruling.ALLOW
+    assert RuleSet(allow, deny).verdict("shell", line[:LONGEST_COMMAND]) is Ruling.ALLOW

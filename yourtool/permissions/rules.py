@@ -18,6 +18,10 @@ from yourtool.errors import UsageError
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import covers_host, forbids_host, is_host_spec
 
+LONGEST_COMMAND = 2**17
+"""Characters of a command that are read; Linux starts no program with a longer argument:
+https://man7.org/linux/man-pages/man2/execve.2.html (`MAX_ARG_STRLEN`)."""
+
 _RULE = re.compile(r"([a-z][a-z0-9_]*)(?:\((.+)\))?", re.DOTALL)
 
 _PIECE = re.compile(
@@ -35,6 +39,7 @@ _KEYWORDS = frozenset(
 _SEPARATORS = re.compile(r"\$\(|[<>]\(|[;&|()`\n{}]")
 _BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=|[!<>\d]|(?:if|then|elif|else|while|until|do|coproc)\Z")
 """A word behind which the program of a command may still come."""
+_QUOTES = str.maketrans("", "", "\"'\\")
 _REDIRECTION = re.compile(r"([<>])\s+")
 _QUOTED_VALUE = re.compile(r"(?<=\w=)(?:\"[^\"]*\"|'[^']*')")
 
@@ -121,10 +126,10 @@ class Rule(Struct, frozen=True):
         return matches_glob(self.spec, subject)
 
     def denies(self, tool: str, subject: Subject) -> bool:
-        """Tell whether the rule, read as a prohibition, covers the call: rather too much."""
-        if self.tool == tool == "shell" and self.spec is not None and subject is not None:
-            prefix = _prefix(self.spec)
-            return any(prefix.denies(words, start) for words, start in _commands(subject))
+        """Tell whether the rule, read as a prohibition, covers the call: rather too much.
+
+        `RuleSet.verdict` reads shell commands, once for all rules.
+        """
         if self.spec is None or subject is None or tool == "shell":
             return self.allows(tool, subject)
         if tool == "fetch_url":
@@ -144,9 +149,35 @@ class RuleSet(Struct, frozen=True):
 
     def verdict(self, tool: str, subject: Subject) -> Ruling:
         """Say whether a call may run, must not run, or is to be asked about."""
+        if tool == "shell" and subject is not None:
+            return self._of_command(subject)
         if any(rule.denies(tool, subject) for rule in self.deny):
             return Ruling.DENY
         if any(rule.allows(tool, subject) for rule in self.allow):
+            return Ruling.ALLOW
+        return Ruling.ASK
+
+    def _of_command(self, line: str) -> Ruling:
+        """Rule on a shell command, which is read once for all rules.
+
+        One that is too long to be read is denied where a rule denies some command.
+        """
+        denied = [rule.spec for rule in self.deny if rule.tool == "shell"]
+        allowed = [rule.spec for rule in self.allow if rule.tool == "shell"]
+        is_readable = len(line) <= LONGEST_COMMAND
+        if None in denied or (denied and not is_readable):
+            return Ruling.DENY
+        forbidden: dict[str, list[_Prefix]] = {}
+        for prefix in (_prefix(spec) for spec in denied if spec is not None):
+            forbidden.setdefault(_program(prefix.words[0]), []).append(prefix)
+        for words, start in _commands(line) if forbidden else ():
+            for prefix in forbidden.get(_program(words[start]), ()):
+                if prefix.denies(words, start):
+                    return Ruling.DENY
+        if None in allowed:
+            return Ruling.ALLOW
+        words = plain_words(line) if allowed and is_readable else ()
+        if any(_prefix(spec).covers(words) for spec in allowed if spec is not None):
             return Ruling.ALLOW
         return Ruling.ASK
 
@@ -161,7 +192,7 @@ def propose(tool: str, subject: Subject) -> Rule | None:
     if not subject:
         return None
     if tool == "shell":
-        words = plain_words(subject)
+        words = plain_words(subject) if len(subject) <= LONGEST_COMMAND else ()
         if not words or _program(words[0]) in _WRAPPERS | _INTERPRETERS | _RUNNERS:
             return None
         return None if subject.endswith("*") else Rule(tool, subject.strip())
@@ -235,7 +266,7 @@ def _commands(line: str) -> Iterator[tuple[tuple[str, ...], int]]:
     for segment in _SEPARATORS.split(line):
         joined = _REDIRECTION.sub(r"\1", segment)
         for reading in {joined, _QUOTED_VALUE.sub("", joined)}:
-            bare = re.sub(r"[\"'\\]", "", reading).split()
+            bare = reading.translate(_QUOTES).split()
             if words := tuple(itertools.dropwhile(_BEFORE_PROGRAM.match, bare)):
                 yield from _unwrapped(words)
 
