@@ -196,7 +196,8 @@ def propose(tool: str, subject: Subject) -> Rule | None:
         if not words or _program(words[0]) in _WRAPPERS | _INTERPRETERS | _RUNNERS:
             return None
         return None if subject.endswith("*") else Rule(tool, subject.strip())
-    return None if set(subject) & set("*?") else Rule(tool, subject)
+    offered = Rule(tool, subject)
+    return offered if not set(subject) & set("*?") and offered.allows(tool, subject) else None
 
 
 def plain_words(command: str) -> tuple[str, ...]:
