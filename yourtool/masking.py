@@ -36,7 +36,8 @@ class Mask:
             b"|".join(_wrapped(form) if forms[form] else re.escape(form) for form in longest_first)
             or b"(?!)"
         )
-        self._window = 3 * len(longest_first[0]) if forms else 0
+        self.reach = 3 * len(longest_first[0]) if forms else 0
+        """Bytes around a place that tell whether it lies within a key."""
         self._starts = re.compile(
             b"[%b]" % b"".join(re.escape(form[:1]) for form in forms) if forms else b"(?!)"
         )
@@ -55,6 +56,21 @@ class Mask:
     def data(self, data: bytes) -> bytes:
         """Return bytes with every key in them replaced."""
         return self._pattern.sub(MASK.encode(), data)
+
+    def part(self, text: str, start: int, stop: int) -> str:
+        """Return `text[start:stop]` with every key in it replaced, also one that is cut."""
+        if not self._forms:
+            return text[start:stop]
+        above = max(0, start - self.reach)
+        data = text[above : stop + self.reach].encode("utf-8", "surrogatepass")
+        first = len(text[above:start].encode("utf-8", "surrogatepass"))
+        last = first + len(text[start:stop].encode("utf-8", "surrogatepass"))
+        done, at = list[bytes](), first
+        for found in self._pattern.finditer(data):
+            if found.end() > first and found.start() < last:
+                done += (data[at : found.start()], MASK.encode())
+                at = found.end()
+        return b"".join((*done, data[at:last])).decode("utf-8", "surrogatepass")
 
     def value(self, value: Any) -> Any:
         """Return a JSON value with every key in its texts replaced."""
@@ -87,7 +103,7 @@ class Mask:
 
     def _beginning(self, data: bytes, at: int) -> int:
         """Return the first place from which the rest of `data` is the beginning of a key."""
-        for found in self._starts.finditer(data, max(at, len(data) - self._window)):
+        for found in self._starts.finditer(data, max(at, len(data) - self.reach)):
             rest = data[found.start() :]
             bare = rest.translate(None, b"\r\n")
             for form, wrapped in self._forms[rest[0]]:

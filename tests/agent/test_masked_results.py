@@ -54,6 +54,33 @@ def test_a_known_key_in_the_result_of_a_tool_is_hidden(line, home, tool, argumen
         assert MASK in shown
 
 
+@pytest.mark.parametrize("column", [1_901, 1_990, 1_999, 2**20 - 50])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": "long.json"}),
+        ("read_file", {"path": "huge.json"}),
+        ("grep", {"pattern": "tail", "path": "long.json"}),
+        ("grep", {"pattern": "head", "path": "long.json"}),
+        ("grep", {"pattern": "q7", "ignore_case": True, "path": "long.json"}),
+    ],
+)
+def test_a_key_that_is_cut_with_its_line_is_hidden(line, tool, arguments, column):
+    before = "x" * (column - 204) + "head" + "é" * 200
+    text = f"{before}{KEY}{'y' * 90}tail{'z' * 3_000}"
+    line.workspace.joinpath("long.json").write_text(text)
+    with line.workspace.joinpath("huge.json").open("w") as file:
+        file.write(before.replace("é", "e") + KEY)
+        file.writelines("z" * 2**20 for _ in range(17))
+    line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
+    events = line.events("-p", "go", "--mode", "auto")
+    [result] = [e for e in events if e["type"] == "tool.completed"]
+    shown = json.dumps(result)
+    assert "Zq7" not in shown and "sk-ant" not in shown
+    if tool == "grep":
+        assert "1 lines match" in shown
+
+
 @pytest.mark.parametrize("written", [str, lambda key: b64encode(key.encode()).decode()])
 def test_an_address_with_a_saved_key_in_it_is_not_fetched_unasked(line, home, written):
     saved = "gsk_0123456789abcdefghij"

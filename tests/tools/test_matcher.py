@@ -22,7 +22,7 @@ def answers(directory, pattern, names):
     sink = io.BytesIO()
     start = os.open(directory, os.O_RDONLY)
     try:
-        matcher.serve(source, sink, start, 1_000, 10)
+        matcher.serve(source, sink, start, 1_000, 10, 0)
     finally:
         os.close(start)
     return [json.loads(line) for line in sink.getvalue().splitlines()]
@@ -37,5 +37,5 @@ def test_without_the_known_parser_every_line_is_tried(tmp_path, monkeypatch, kin
     monkeypatch.setattr(matcher, "parse", PARSERS[kind])
     opened, answer = answers(tmp_path, pattern, ["a", "b"])
     assert opened == {"has_literals": False, "wider": ""}
-    assert answer["found"] == known["found"] == [[0, 1, [[2, "needle"]]]]
+    assert answer["found"] == known["found"] == [[0, 1, [[2, "needle", 0, 6, False, False]]]]
     assert answer["read"] == 2

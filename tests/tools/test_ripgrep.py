@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.tools.contexts import Contexts, answer
+from yourtool.masking import Mask
 from yourtool.tools import matcher
 from yourtool.tools.killable import Processes
 from yourtool.tools.matching import Matching, Pattern
@@ -57,7 +58,7 @@ def searched(directory, names, pattern, *, ignore_case, ripgrep):
     with start.directory(".") as descriptor:
         narrower = Ripgrep(Path(RIPGREP), directory, Start(descriptor), 1_000) if ripgrep else None
         wanted = Pattern(pattern, ignore_case=ignore_case, limit=3, largest=1_000)
-        matching = Matching(wanted, Start(descriptor), narrower)
+        matching = Matching(wanted, Start(descriptor), Mask(), narrower)
         try:
             matching.open()
             matching.narrows = ripgrep

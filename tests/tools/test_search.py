@@ -9,6 +9,7 @@ import pytest
 
 from tests.tools.contexts import Contexts, answer, refusal
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.masking import Mask
 from yourtool.tools import search as searching
 from yourtool.tools.matching import Matching, Pattern
 from yourtool.tools.ripgrep import Start
@@ -238,7 +239,9 @@ def test_r_crd_02_the_process_that_matches_knows_no_key(monkeypatch, context, ro
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     (root / "file").write_text("a\nx\n")
     with context.workspace.directory(".") as start:
-        matching = Matching(Pattern("x", ignore_case=False, limit=5, largest=100), Start(start))
+        matching = Matching(
+            Pattern("x", ignore_case=False, limit=5, largest=100), Start(start), Mask()
+        )
         matching.open()
         try:
             assert matching.search([Folder("", ["file"])]).found == [(0, 1, [(2, "x")])]

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
+from yourtool.masking import Mask
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.magic import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media import in_mib
@@ -97,9 +98,9 @@ def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
         data = start + rest
         if len(data) <= LARGEST_EDITABLE:
             context.reads.record(context.workspace.locate(args.path), digest(data))
-            return _shown(args, _whole(args, data))
+            return _shown(args, _whole(args, data), context.mask)
         file.seek(0)
-        return _shown(args, _part(args, file, context.cancelled))
+        return _shown(args, _part(args, file, context), context.mask)
 
 
 def _whole(args: ReadFile, data: bytes) -> _Text:
@@ -124,13 +125,13 @@ def _whole(args: ReadFile, data: bytes) -> _Text:
     return _Text(chosen, len(lines), tuple(notes))
 
 
-def _part(args: ReadFile, file: BinaryIO, cancelled: threading.Event) -> _Text:
+def _part(args: ReadFile, file: BinaryIO, context: ToolContext) -> _Text:
     """Read from a file that is too large to hold."""
     start = file.read(_SNIFFED)
     if b"\0" in start:
         raise _binary(args.path, None)
     file.seek(0)
-    pieces = _pieces(file, cancelled)
+    pieces = _pieces(file, context.mask, context.cancelled)
     number = 1
     while number < args.offset:
         if (piece := next(pieces, None)) is None:
@@ -140,20 +141,29 @@ def _part(args: ReadFile, file: BinaryIO, cancelled: threading.Event) -> _Text:
     return _Text(lines, None, ("too large to be edited with `edit_file`",))
 
 
-def _pieces(file: BinaryIO, cancelled: threading.Event) -> Iterator[bytes]:
-    """Yield lines, in pieces where one is too long to hold."""
+def _pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iterator[bytes]:
+    """Yield lines, in pieces where one is too long to hold; no piece ends within a key."""
+    masking = None
     while not cancelled.is_set() and (piece := file.readline(2**20)):
+        is_end = piece.endswith(b"\n")
+        if masking is not None or not is_end:
+            masking = masking or mask.stream()
+            piece = masking.feed(piece) + (masking.close() if is_end else b"")
+        if is_end:
+            masking = None
         yield piece
+    if masking is not None and (rest := masking.close()):
+        yield rest
 
 
-def _shown(args: ReadFile, text: _Text) -> str:
+def _shown(args: ReadFile, text: _Text, mask: Mask) -> str:
     if text.total == 0:
         return f"`{args.path}` is empty."
     shown: list[str] = []
     size = 0
     cut = False
     for line in text.lines:
-        fitted = line if len(line) <= _LONGEST_LINE else _shortened(line)
+        fitted = line if len(line) <= _LONGEST_LINE else _shortened(line, mask)
         size += len(fitted.encode("utf-8", "replace")) + 8
         if len(shown) == args.limit or (size > MOST_BYTES and shown):
             cut = True
@@ -169,8 +179,9 @@ def _shown(args: ReadFile, text: _Text) -> str:
     return "\n".join((header, *shown, *footer))
 
 
-def _shortened(line: str) -> str:
-    return f"{line[:_LONGEST_LINE]}… [{len(line) - _LONGEST_LINE:,} more characters in this line]"
+def _shortened(line: str, mask: Mask) -> str:
+    start = mask.part(line, 0, _LONGEST_LINE)
+    return f"{start}… [{len(line) - _LONGEST_LINE:,} more characters in this line]"
 
 
 def _binary(path: str, size: int | None) -> ToolError:

@@ -2,15 +2,17 @@
 
 No pattern can be trusted to finish, and nothing can interrupt one. This file is run by path, with
 an isolated interpreter, and needs nothing but the standard library. Its arguments are an inherited
-descriptor of the directory where the search begins, the largest size of a file in bytes and the
-most lines that an answer quotes.
+descriptor of the directory where the search begins, the largest size of a file in bytes, the most
+lines that an answer quotes and how many characters around each quote are sent as well.
 
 It reads frames, each a decimal length, a newline and that many bytes. The first is a list of
 `[device, inode]` that may not be read. The second is the pattern with its flags in front (`i` or
 `-`), answered by `{"error": …}` or `{"has_literals": …, "wider": …}`. Each of the others lists
 paths, separated by NUL: a directory, which ends in a slash, and then names in it. The answer is
-`{"found": [[index, count, [[line, text], …]], …], "read": …, "skipped": …, "unread": …}`, where an
-index counts the names, `read` those whose lines were tried, and `skipped` those that are binary or
+`{"found": [[index, count, [quote, …]], …], "read": …, "skipped": …, "unread": …}`, where a quote is
+`[line, text, start, stop, is cut before, is cut after]`: what is to be shown is `text[start:stop]`,
+and the rest of the text is for finding keys that reach over its edges. An index
+counts the names, `read` those whose lines were tried, and `skipped` those that are binary or
 too large. Every answer is a line.
 """
 
@@ -57,8 +59,12 @@ _FOLDS = re.compile(r"\(\?[A-Za-z]*i")
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
+_Quote = tuple[int, str, int, int, bool, bool]
 
-def serve(source: BinaryIO, sink: BinaryIO, start: int, largest: int, limit: int) -> None:
+
+def serve(
+    source: BinaryIO, sink: BinaryIO, start: int, largest: int, limit: int, around: int
+) -> None:
     """Answer frames until there are no more."""
     warnings.simplefilter("ignore")
     closed = {tuple(each) for each in json.loads(_frame(source) or b"[]")}
@@ -73,7 +79,7 @@ def serve(source: BinaryIO, sink: BinaryIO, start: int, largest: int, limit: int
     literals, folds, wider = shortcuts(text, flags)
     has_literals = min(map(len, literals), default=0) >= _RARE
     _answer(sink, {"has_literals": has_literals, "wider": wider})
-    search = _Search(pattern, literals, folds, _Files(start, closed, largest), limit)
+    search = _Search(pattern, literals, folds, _Files(start, closed, largest), (limit, around))
     while (frame := _frame(source)) is not None:
         _answer(sink, search.answer(frame))
 
@@ -85,13 +91,13 @@ class _Search:
         literals: list[str],
         folds: bool,
         files: "_Files",
-        limit: int,
+        quoted: tuple[int, int],
     ) -> None:
         self._pattern = pattern
         self._literals = [literal.encode() for literal in literals]
         self._folds = folds
         self._files = files
-        self._limit = limit
+        self._limit, self._around = quoted
         self._tried = 0
 
     def answer(self, frame: bytes) -> dict[str, Any]:
@@ -116,7 +122,7 @@ class _Search:
             index += 1
         return {"found": found, "read": self._tried, "skipped": skipped, "unread": unread}
 
-    def _matches(self, data: bytes) -> list[tuple[int, str]]:
+    def _matches(self, data: bytes) -> list[_Quote]:
         if self._literals:
             folded = data.lower() if self._folds else data
             if not any(literal in folded for literal in self._literals):
@@ -127,7 +133,7 @@ class _Search:
         if not lines[-1]:
             lines.pop()  # what follows the last line feed is no line
         return [
-            (number, _snippet(line, match.start()))
+            _quote(number, line, match.start(), self._around)
             for number, line in enumerate(lines, 1)
             if (match := search(line.removesuffix("\r")))
         ]
@@ -195,10 +201,12 @@ def _content(descriptor: int, largest: int) -> bytes | None:
     return b"".join(parts) if size <= largest else None
 
 
-def _snippet(line: str, start: int) -> str:
-    first = max(0, start - SNIPPET // 3) if len(line) > SNIPPET else 0
-    text = line[first : first + SNIPPET].strip("\r")
-    return ("…" if first else "") + text + ("…" if first + SNIPPET < len(line) else "")
+def _quote(number: int, line: str, found: int, around: int) -> _Quote:
+    first = max(0, found - SNIPPET // 3) if len(line) > SNIPPET else 0
+    above = max(0, first - around)
+    last = min(len(line), first + SNIPPET)
+    text = line[above : last + around]
+    return number, text, first - above, last - above, first > 0, last < len(line)
 
 
 def shortcuts(pattern: str, flags: int) -> tuple[list[str], bool, str]:
@@ -343,4 +351,4 @@ def _frame(source: BinaryIO) -> bytes | None:
 
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer, *map(int, sys.argv[1:4]))
+    serve(sys.stdin.buffer, sys.stdout.buffer, *map(int, sys.argv[1:5]))

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import ToolError
+from yourtool.masking import Mask
 from yourtool.tools import matcher
 from yourtool.tools.killable import Processes
 from yourtool.tools.ripgrep import Ripgrep, Start
@@ -52,6 +53,30 @@ class Answer(Struct, frozen=True):
     unread: int = 0
 
 
+class _Quote(Struct, frozen=True, array_like=True):
+    """A line, as `tools.matcher` sends it."""
+
+    line: int
+    text: str
+    start: int
+    stop: int
+    is_cut_before: bool
+    is_cut_after: bool
+
+    def shown(self, mask: Mask) -> tuple[int, str]:
+        text = mask.part(self.text, self.start, self.stop).strip("\r")
+        return self.line, "…" * self.is_cut_before + text + "…" * self.is_cut_after
+
+
+class _Quotes(Struct, frozen=True):
+    """An `Answer` with what is around the lines."""
+
+    found: list[tuple[int, int, list[_Quote]]]
+    read: int
+    skipped: int
+    unread: int
+
+
 class _Opened(Struct, frozen=True):
     error: str = ""
     has_literals: bool = True
@@ -62,8 +87,11 @@ class _Opened(Struct, frozen=True):
 class Matching:
     """Searches blocks of files, as many at once as there are threads that ask."""
 
-    def __init__(self, pattern: Pattern, start: Start, ripgrep: Ripgrep | None = None) -> None:
+    def __init__(
+        self, pattern: Pattern, start: Start, mask: Mask, ripgrep: Ripgrep | None = None
+    ) -> None:
         self._pattern = pattern
+        self._mask = mask
         self._start = start
         self._ripgrep = ripgrep
         self._idle: list[subprocess.Popen[bytes]] = []
@@ -122,9 +150,13 @@ class Matching:
             process = self._idle.pop()
         except IndexError:
             process, _ = self._started()
-        answer = msgspec.json.decode(_asked(process, frame), type=Answer)
+        answer = msgspec.json.decode(_asked(process, frame), type=_Quotes)
         self._idle.append(process)
-        return answer
+        found = [
+            (index, count, [quote.shown(self._mask) for quote in quotes])
+            for index, count, quotes in answer.found
+        ]
+        return Answer(found, answer.read, answer.skipped, answer.unread)
 
     def _started(self) -> tuple[subprocess.Popen[bytes], _Opened]:
         pattern = self._pattern
@@ -132,6 +164,7 @@ class Matching:
             [
                 *(sys.executable, "-I", "-S", str(Path(matcher.__file__))),
                 *map(str, (self._start.descriptor, pattern.largest, pattern.limit)),
+                str(self._mask.reach),
             ],
             stdin=subprocess.PIPE,
             pass_fds=(self._start.descriptor,),

@@ -189,7 +189,8 @@ class _Grepping:
                 self._args.pattern, self._args.ignore_case, self._args.limit, _LARGEST
             )
             start = Start(tree.descriptor, own.directories | own.entries)
-            self._matching = matching = Matching(pattern, start, _ripgrep(context, tree, start))
+            ripgrep = _ripgrep(context, tree, start)
+            self._matching = matching = Matching(pattern, start, context.mask, ripgrep)
             if self._stopped:
                 matching.processes.kill()
             try:
