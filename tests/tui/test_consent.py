@@ -153,23 +153,117 @@ async def test_t20_keys_before_the_quiet_go_to_the_prompt(home, clock):
         assert app.chat.queue.drafts[0].text == "as"
 
 
-async def test_t20_a_prompt_with_text_keeps_the_keys_until_tab(home, clock):
+async def test_t20_a_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
-        await ask(pilot, clock, quiet=False)
+        panel = await ask(pilot, clock, quiet=False)
         await press(pilot, "x")
         await wait(pilot, clock, 5)
+        await press(pilot, "a", "tab")
+        await wait(pilot, clock, 5)
+        assert app.focused is app.chat.prompt
         await press(pilot, "a")
         await wait(pilot, clock, 5)
-        assert app.chat.prompt.text == "xa"
-        await press(pilot, "tab")
+        assert app.chat.prompt.text == "xaa"
+        assert "clear the prompt to answer" in panel.border_subtitle
+        await press(pilot, "ctrl+c")
         await wait(pilot, clock, 1)
-        await until(pilot, lambda: app.focused is app.chat.consent)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
-        assert app.chat.prompt.text == "xa"
+
+
+@pytest.mark.parametrize("words", ["add tests", "a", "what now"])
+async def test_tab_and_enter_after_a_sentence_send_it(home, clock, words):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        for char in words:
+            await press(pilot, char)
+            clock.now += 0.06
+        await press(pilot, "tab")
+        assert app.focused is app.chat.prompt
+        await press(pilot, "enter")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        assert panel.question is asked.question
+        assert [draft.text for draft in app.chat.queue.drafts] == [words]
+
+
+async def test_the_choice_is_deny_whenever_the_question_is_entered(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "tab", "left", "left", "left", "tab")
+        await wait(pilot, clock, 1)
+        await press(pilot, "tab", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize("entered", [False, True])
+@pytest.mark.parametrize("words", ["www.x ", "aardvark", "ssh ", "ww"])
+async def test_no_key_that_is_pressed_at_a_question_is_lost(home, clock, words, entered):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        if entered:
+            await press(pilot, "tab")
+        for char in words:
+            await press(pilot, "space" if char == " " else char)
+            clock.now += 0.08
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == words
+
+
+@pytest.mark.parametrize("entered", [False, True])
+async def test_enter_right_after_a_letter_sends_the_letter(home, clock, entered):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        if entered:
+            await press(pilot, "tab")
+        await burst(pilot, "a", "enter", "b")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert [draft.text for draft in app.chat.queue.drafts] == ["a"]
+        assert app.chat.prompt.text == "b"
+
+
+@pytest.mark.parametrize("key", ["pageup", "ctrl+e", "left", "tab", "home"])
+@pytest.mark.parametrize("entered", [False, True])
+async def test_a_letter_counts_only_if_no_key_of_any_kind_follows(home, clock, key, entered):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        if entered:
+            await press(pilot, "tab")
+        await press(pilot, "a", key)
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        assert app.focused is app.chat.prompt
+        assert app.chat.prompt.text == "a"
+
+
+@pytest.mark.parametrize("before", ["", "x"])
+async def test_backspace_right_after_tab_edits_the_prompt(home, clock, before):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, *before)
+        await wait(pilot, clock, 1)
+        await burst(pilot, "tab", "backspace")
+        assert app.focused is app.chat.prompt
+        assert app.chat.prompt.text == ""
+        assert asked.decision is None
 
 
 async def test_t20_a_sentence_goes_to_the_prompt_whole(home, clock):
@@ -330,7 +424,7 @@ async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
         assert "Ctrl+E shows more" in screen_text(app)
         await press(pilot, "h", "i")
         assert "Ctrl+E" not in screen_text(app)
-        assert "Tab to answer" in screen_text(app)
+        assert "clear the prompt" in screen_text(app)
 
 
 async def test_r_conf_02_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock):
@@ -456,20 +550,27 @@ async def test_keys_that_edit_go_to_the_prompt_and_letters_count_again_after_a_p
         await until(pilot, lambda: asked.decision is not None)
 
 
+EDITS = ["up", "down", "left", "right", "home", "end", "backspace", "delete", "space"]
+SENTENCES = ["add tests", "what now", "ssh host", "www.example.com", "aardvark", "as is", "no"]
+OTHERS = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d", "n", "enter"]
+
+
 @pytest.mark.parametrize("seed", range(6))
-async def test_no_keys_allow_anything_but_a_letter_or_tab_and_enter(home, clock, seed):
+async def test_no_keys_allow_anything_but_a_letter_or_tab_and_arrows_and_enter(home, clock, seed):
     chance = random.Random(seed)
-    edits = ["up", "down", "left", "right", "home", "end", "backspace", "delete", "space"]
-    others = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d", "n", "enter"]
     asked = [Ask(question("x\n" * chance.choice([1, 90]))) for _ in range(3)]
     app = asking(home, clock, *asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
         for _ in range(12):
-            keys = chance.choices([*edits, *others], k=chance.randrange(1, 6))
-            # Either nobody ever enters the question, or whoever does presses no Enter there.
-            if seed % 2:
+            keys = chance.choices([*EDITS, *OTHERS], k=chance.randrange(1, 6))
+            if seed % 3 == 1:  # the question is entered, but no Enter is pressed there
                 keys = ["tab", *(key for key in keys if key != "enter"), "escape"][: len(keys)]
+            elif seed % 3 == 2:  # Enter is pressed there, but only after a sentence or Tab
+                words = ["space" if char == " " else char for char in chance.choice(SENTENCES)]
+                arrows = chance.choices(["left", "right"], k=chance.randrange(3))
+                keys = [*words, "tab", *chance.choice([["enter"], [*arrows, "enter"]])]
+                await burst(pilot, *chance.choice([["tab", "enter"], ["tab", "tab"], []]))
             await burst(pilot, *keys)
             await wait(pilot, clock, chance.choice([0.1, 0.6]))
             if panel.question is None:

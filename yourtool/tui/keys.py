@@ -69,7 +69,7 @@ KEYS: tuple[Key, ...] = (
         keys="tab",
         shown="Tab",
         action="complete",
-        description="take what is offered; else go to the open question or the transcript",
+        description="take what is offered, or go to a question (empty prompt) or the transcript",
     ),
     Key(
         id="chat.stop",

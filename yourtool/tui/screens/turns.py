@@ -160,11 +160,13 @@ class TurnScreen(Screen[None]):
         self.post_message(self.Wanted("a question waits for you"))
         self.hint(HINT_ASKED)  # Esc is the question's
         self._make_room(for_question=True)
+        consent = self.consent
         try:
-            decision = await self.consent.ask(confirmation)
+            decision = await consent.ask(confirmation)
         finally:
-            self._make_room(for_question=self.consent.question is not None)
-        if self.consent.question is None:
+            if consent.is_running and consent.is_attached:  # the screen may be closing
+                self._make_room(for_question=consent.question is not None)
+        if consent.question is None:
             self.hint(HINT_BUSY)
         return decision
 

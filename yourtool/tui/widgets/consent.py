@@ -2,8 +2,8 @@
 
 It is modal to nothing but the answer: the transcript scrolls, the prompt takes text, the turn can
 be stopped. The prompt keeps the cursor, and of its keys only the letters of the answers reach the
-question; `Answering` decides when. Tab moves into the question, where arrows and Enter answer too.
-Nothing is allowed before the end of what is asked about was on the screen.
+question; `Answering` decides when. From an empty prompt, Tab moves into the question, where arrows
+and Enter answer too. Nothing is allowed before the end of what is asked about was on the screen.
 """
 
 import asyncio
@@ -110,19 +110,26 @@ class Consent(Vertical):
         self.answering.keystroke()
         if self.question is None or self.app.screen is not self.screen:
             return False
-        if self.has_focus:
+        is_here = self.screen.focused is self  # `has_focus` is set later
+        if self._prompt.text:
+            if is_here:
+                self._leave_to_prompt()
+            return False
+        if is_here:
             return self._obey(event)
         listens = self.choices.awake and self.screen.focused in (self._prompt, None)
-        return listens and not self._prompt.text and self._obey_letter(event)
+        return listens and self._obey_letter(event)
 
     def reconsider(self) -> None:
         """Let letters count if that is safe now, or look again when it may be."""
-        if self.question is None or self.has_focus_within or self.app.screen is not self.screen:
+        if self.question is None or self.app.screen is not self.screen:
             return
         if self.has_class("-noting"):
             return  # the cursor is on its way there
         if self._prompt.text:
             self._sleep()
+        elif self.screen.focused is self:
+            return
         elif (wait := self.answering.wait) > 0:
             if wait < 60:
                 self.set_timer(wait, self.reconsider)
@@ -132,12 +139,13 @@ class Consent(Vertical):
         self._subtitle()
 
     def enter(self) -> None:
-        """Move the cursor here, for arrows and Enter: the user asked for it.
+        """Move the cursor here, for arrows and Enter, unless the prompt holds text.
 
+        Enter after a text is meant to send it, also when Tab was pressed to complete a word.
         Tab that was pressed before the question could be seen was not meant for it. It moves here
         when nothing was pressed for a while since.
         """
-        if self.question is None:
+        if self.question is None or self._prompt.text:
             return
         if not self.answering.fresh:
             self._enter()
@@ -179,9 +187,7 @@ class Consent(Vertical):
 
     def action_answer(self, letter: str) -> None:
         """Take a letter as the answer unless typing goes on at once."""
-        offered = [each.letter for each in self.choices.options]
-        if self.choices.awake and letter in offered:
-            self.choices.at = offered.index(letter)
+        if self.choices.awake and letter in {each.letter for each in self.choices.options}:
             self.answering.hold(letter)
             self.set_timer(HOLD_SECONDS, self.settle)
 
@@ -209,48 +215,35 @@ class Consent(Vertical):
 
     def _obey(self, event: events.Key | events.Paste) -> bool:
         """Obey what is pressed while the cursor is here."""
-        if isinstance(event, events.Key):
+        if isinstance(event, events.Key) and self.answering.held is None:
             if event.key in ("left", "up", "right", "down"):
-                self.answering.take_back()
                 self._move(-1 if event.key in ("left", "up") else 1)
                 return True
-            if event.key == "enter" and self.answering.held is None:
+            if event.key == "enter":
                 self._choose(self.choices.options[self.choices.at])
                 return True
             if event.key == "tab":
                 self._leave_to_prompt()
                 return True
-            if self._obey_letter(event):
+        return self._obey_letter(event)
+
+    def _obey_letter(self, event: events.Key | events.Paste) -> bool:
+        """Obey the letter of an answer; any other key goes to the prompt, after a held letter."""
+        if isinstance(event, events.Key) and self.answering.held is None:
+            if event.character in {each.letter for each in self.choices.options}:
+                self.action_answer(event.character)
                 return True
-            if not event.is_printable and event.key != "backspace":
+            if event.key == "ctrl+e":
+                self.action_expand()
+                return True
+            edits = event.is_printable or event.key == "backspace"
+            if event.key in _CHAT_KEYS or (self.screen.focused is self and not edits):
                 return False
         self._leave_to_prompt()
         return False
 
-    def _obey_letter(self, event: events.Key | events.Paste) -> bool:
-        """Obey the letter of an answer; what is anything else takes a held one for typing."""
-        held = self.answering.held
-        if isinstance(event, events.Key):
-            letters = [each.letter for each in self.choices.options]
-            if held is not None and (event.key == "enter" or event.character == held):
-                return True
-            if held is None and event.character in letters:
-                self.action_answer(event.character)
-                return True
-            if event.key == "ctrl+e" and held is None:
-                self.action_expand()
-                return True
-            if event.key in _CHAT_KEYS:
-                return False
-        if not self.has_focus:
-            self._leave_to_prompt()
-        return False
-
     def _leave_to_prompt(self) -> None:
-        letter = self.answering.take_back()
         self._sleep()
-        if letter:
-            self._prompt.type(letter)
         self.set_timer(QUIET_SECONDS, self.reconsider)
 
     def _move(self, step: int) -> None:
@@ -261,6 +254,7 @@ class Consent(Vertical):
         if option.allows and not self.scroll.was_read:
             self._expand(True)
         elif option.decision is None:
+            self.choices.awake = False  # the cursor arrives there later
             self.note.value = ""
             self.add_class("-noting")
             self.note.focus()
@@ -273,24 +267,30 @@ class Consent(Vertical):
         self._sleep()
 
     def _enter(self) -> None:
-        if self.question is not None:
+        if self._prompt.text:
+            self._sleep()
+        elif self.question is not None:
             self.can_focus = True
+            self.choices.reset()
             self.choices.awake = self.choices.entered = True
             self.screen.set_focus(self.note if self.has_class("-noting") else self)
             self._subtitle()
 
     def _sleep(self) -> None:
-        self.answering.take_back()
+        """Answer to no key; a letter that did not count yet belongs to the prompt."""
+        if letter := self.answering.take_back():
+            self._prompt.type(letter)
         if self.screen.focused in (self, self.note):
             self.screen.set_focus(self._prompt)
         self.choices.awake = self.choices.entered = False
+        self.choices.reset()
         self.can_focus = False
         self.remove_class("-noting")
         self._subtitle()
 
     def _show(self) -> None:
-        self.answering.asked()
         self._sleep()
+        self.answering.asked()
         self.remove_class("-expanded")
         self.set_class(self.question is not None, "-open")
         if (question := self.question) is None:
@@ -298,7 +298,7 @@ class Consent(Vertical):
         self.border_title = title(question)
         self.scroll.show(question)
         self.choices.options = options_of(question)
-        self.choices.at = [o.letter for o in self.choices.options].index("d")
+        self.choices.reset()
         self.choices.changed()
         self._subtitle()
         self.call_after_refresh(self._drawn, question)
@@ -318,7 +318,7 @@ class Consent(Vertical):
         roomy, expanded = self.size.width >= ROOMY, self.has_class("-expanded")
         hints: list[str] = []
         if self._prompt.text and not self.choices.entered:
-            hints.append("Tab to answer")
+            hints.append("send or clear the prompt to answer" if roomy else "clear the prompt")
         elif not self.choices.awake:
             hints += ["stop typing to answer"] if roomy else []
         elif self.scroll.overflows:

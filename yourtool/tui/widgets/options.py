@@ -39,6 +39,10 @@ class Options(Block):
     def _redraw(self) -> None:
         self.refresh()
 
+    def reset(self) -> None:
+        """Choose what is chosen until arrows choose something else: to deny."""
+        self.at = next((at for at, each in enumerate(self.options) if each.letter == "d"), 0)
+
     def rows(self, width: int) -> list[Content]:
         """Draw the answers with their letters."""
         asleep = self.get_visual_style("options--asleep")
