@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import threading
 from base64 import b64encode, urlsafe_b64encode
 from ipaddress import ip_address
 from urllib.parse import quote
@@ -8,10 +9,11 @@ import httpx
 import pytest
 
 from tests.tools.contexts import answer, refusal
-from yourtool.errors import ToolFailure
+from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import web
 from yourtool.tools.files import read_file
+from yourtool.tools.html import converted
 from yourtool.tools.web import fetcher, is_public
 
 DENIED = ToolFailure.PERMISSION_DENIED
@@ -67,6 +69,36 @@ async def test_a_page_comes_back_as_markdown_without_pictures(site, fetch, conte
     [request] = site.requests
     assert request.startswith("GET /a HTTP/1.1\r\nHost: 127.0.0.1:")
     assert "cookie" not in request.lower()
+
+
+async def test_a_page_that_exhausts_the_converter_comes_back_as_plain_text(site, fetch, context):
+    cells = b"<table><tr>" + b"<td colspan=1000>x" * 270_000
+    page = b"<style>p {}</style><p>Fish &amp; chips</p>" + cells
+    site.page("/cells", page, kind="text/html")
+    said = await answer(fetch, context, url=f"{site.url}/cells")
+    header, _, text = said.partition("\n\n")
+    assert "this is its plain text" in header
+    assert text.startswith("Fish & chips\nx\nx\n")
+
+
+async def test_the_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
+    monkeypatch.setattr(web, "MOST_TEXT", 1000)
+    site.page("/wide", b"<table><tr>" + b"<td colspan=1000>x" * 100, kind="text/html")
+    said = await answer(fetch, context, url=f"{site.url}/wide")
+    assert "only the first 1,000 characters of its text" in said
+    assert len(said) < 1300
+
+
+def test_a_conversion_that_takes_too_long_is_killed_and_gives_plain_text():
+    page = "<p>one</p>" + "<blockquote>" * 100_000
+    assert converted(page, 100, threading.Event(), seconds=0) == ("one", False)
+
+
+def test_a_cancelled_conversion_is_an_error():
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(ToolError, match="could not be read"):
+        converted("<p>one</p>", 100, cancelled)
 
 
 async def test_text_comes_back_as_it_is(site, fetch, context):

@@ -17,7 +17,6 @@ from typing import Annotated
 from urllib.parse import unquote
 
 import httpx
-from html_to_markdown import ConversionOptions, convert
 from msgspec import Meta, Struct
 
 from yourtool.decompression import ACCEPTED, CompressionError, decompressed
@@ -26,9 +25,12 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
+from yourtool.tools.html import converted
 
 MOST_BYTES = 5 * 2**20
 """Bytes of a page that are read, after decompression."""
+MOST_TEXT = 5 * 2**20
+"""Characters of a page's text, which can be far longer than its HTML."""
 MOST_CHARACTERS = 50_000
 """Characters of a page that go to the model at once."""
 SECONDS = 30.0
@@ -261,13 +263,18 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
 
 
 def _shown(page: _Page, context: ToolContext) -> str:
-    text = (
-        _markdown(page) if page.media_type in ("text/html", "application/xhtml+xml") else page.text
-    )
-    text = context.mask.text(text)
+    text, is_converted = page.text, True
+    if page.media_type in ("text/html", "application/xhtml+xml"):
+        text, is_converted = converted(page.text, MOST_TEXT + 1, context.cancelled)
+    is_cut = len(text) > MOST_TEXT
+    text = context.mask.text(text[:MOST_TEXT])
     header = f"`{page.url}` ({page.media_type}, {page.size:,} bytes)"
     if page.cut:
         header += f"; only the first {MOST_BYTES:,} bytes were read"
+    if not is_converted:
+        header += "; its markup could not be converted, so this is its plain text"
+    if is_cut:
+        header += f"; only the first {MOST_TEXT:,} characters of its text are here"
     if len(text) <= MOST_CHARACTERS:
         return f"{header}\n\n{text}"
     path = context.spill / f"page-{secrets.token_hex(8)}.txt"
@@ -279,8 +286,3 @@ def _shown(page: _Page, context: ToolContext) -> str:
         f"[{len(text) - MOST_CHARACTERS:,} more characters; the whole can be read by range with"
         f" `read_file` from `{path}`]"
     )
-
-
-def _markdown(page: _Page) -> str:
-    options = ConversionOptions(extract_metadata=False, skip_images=True)
-    return convert(page.text, options).content or ""
