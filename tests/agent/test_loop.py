@@ -333,7 +333,7 @@ async def test_a_cost_limit_stops_before_the_request_that_would_exceed_it(bench)
     events = await play(session.send("go"))
     assert not adapter.requests
     assert isinstance(events[-1], TurnCompleted)
-    assert "cost limit" in session.budget.reached
+    assert "exceeds the limit" in session.budget.reached
     await session.close()
 
 
@@ -583,7 +583,7 @@ async def test_the_limits_of_a_run_count_all_its_turns(bench):
     await play(spent.send("what was spent before does not count"))
     assert spent.budget.reached is None
     await play(spent.send("but this is too much"))
-    assert "cost limit" in spent.budget.reached
+    assert "exceeds the limit" in spent.budget.reached
     await spent.close()
 
 

@@ -67,7 +67,7 @@ def test_a_command_of_the_model_finds_no_key_in_any_process_above_it(place):
 
 def test_a_command_of_the_user_finds_no_key_in_any_process_above_it(place):
     work, home = place
-    with Terminal(YOURTOOL, cwd=work, env=environ(home)) as terminal:
+    with Terminal(YOURTOOL, cwd=work, env=environ(home), rows=60) as terminal:
         terminal.wait("demo:file")
         terminal.say("!sh look.sh")
         terminal.wait("✓ ! sh look.sh")
