@@ -86,7 +86,7 @@ _AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "generate-content": lambda content: {"candidates": [{"content": content}]},
     "ollama": lambda message: {"message": message, "done": True},
 }
-"""What stands around it."""
+"""The text around it."""
 _ELSEWHERE = ProviderRow(name="others", api="chat", label="Servers like OpenAI's")
 
 
@@ -110,7 +110,7 @@ def providers_table() -> str:
 
 
 def _limits(model: Model | None) -> dict[str, str]:
-    """Say what a request may hold at a provider's default model; None: at one without a row."""
+    """Return the request limits of a provider's default model; None without a row."""
     can = model.capabilities if model else AdapterCapabilities()
     return {
         "a picture (`max_image_bytes`)": in_mib(can.max_image_bytes),
@@ -121,7 +121,7 @@ def _limits(model: Model | None) -> dict[str, str]:
 
 
 def _carried(row: ProviderRow) -> dict[str, str]:
-    """Say what of a conversation is found again in the request that is made of it."""
+    """Return which parts of a conversation are in the request built from it."""
     model, dialect = _sample_model(row), dialect_of(row)
     reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api]))
     logging.disable(logging.WARNING)

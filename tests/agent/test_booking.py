@@ -85,7 +85,7 @@ def retrying(wire):
 
 
 async def sums(bench: Bench, session, events, outcomes):
-    """Return what each place that counts money says, which has to be the same."""
+    """Return the sum of each place that counts money; all must be equal."""
     ends = [event for event in events if isinstance(event, TurnCompleted | TurnCancelled)]
     calls = [event for event in events if isinstance(event, LlmCallCompleted | LlmCallFailed)]
     report = await bench.sessions.cost_report(session.id)

@@ -180,7 +180,7 @@ class OpenAIChat:
         return {}
 
     def failed_chunk(self, reply: Reply) -> dict[str, Any]:
-        """Return what stands beside `error` in a stream."""
+        """Return the fields beside `error` in a stream."""
         del reply
         return {}
 

@@ -1,4 +1,4 @@
-"""Under a limit of memory the program says so in a sentence, and the terminal is as it was."""
+"""Under a memory limit the program prints one sentence and restores the terminal."""
 
 import re
 import shlex

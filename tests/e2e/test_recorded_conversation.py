@@ -45,7 +45,7 @@ class Script:
     program: str
     """The command that it calls."""
     unknown: str
-    """A tool that another reply calls and nobody has."""
+    """A tool that does not exist and that another reply calls."""
 
     @property
     def asked(self):

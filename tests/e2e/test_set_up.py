@@ -67,7 +67,7 @@ def test_without_ensurepip_the_pip_that_is_there_fills_the_environment(tmp_path,
 
 
 def test_make_prints_what_it_installs_on_standard_error(tmp_path):
-    """A stand-in for Python that prints as pip does: the real one would need the network."""
+    """A replacement for Python that prints as pip does: the real one needs the network."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
     for name, words in ((".ci/venv", ""), (".venv/bin/python", 'echo "Collecting $*"')):

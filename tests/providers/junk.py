@@ -21,7 +21,7 @@ JUNK: dict[str, Any] = {
     "deep nesting": functools.reduce(lambda inner, _: {"type": [inner]}, range(40), "x"),
     "nesting that is too deep": functools.reduce(lambda inner, _: [inner], range(400), "x"),
 }
-"""What stands in a place where something else is expected."""
+"""Values put in places where something else is expected."""
 
 Path = tuple[str | int, ...]
 _ECHOED = ("format", "parameters", "tools")
