@@ -21,6 +21,12 @@ async def settle(pilot: Pilot) -> None:
         await asyncio.sleep(FRAME)
 
 
+async def paint(pilot: Pilot) -> None:
+    """Let every widget handle its messages and paint what changed, without waiting for a frame."""
+    await pilot._wait_for_screen()
+    pilot.app.screen._on_timer_update()
+
+
 def send_key(pilot: Pilot, key: str) -> None:
     """Press a key; it is handled some time later."""
     name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key

@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from tests.security.corpora import payload_cases, payload_sets
 from tests.security.payloads import PAIR, PAYLOADS
+from tests.tui.driving import paint
 from tests.tui.events import session
 from yourtool.text import escaped
 from yourtool.tui.ansi import AnsiLines
@@ -86,11 +87,11 @@ async def test_t17_t18_t19_payloads_are_harmless_and_visible_on_every_surface(pa
             transcript.clear()
             for event in events:
                 transcript.show(event)
-            await pilot.pause()
+            await paint(pilot)
             if surface == "thinking":
                 transcript.action_select(-1)
                 transcript.action_toggle_item()
-                await pilot.pause()
+                await paint(pilot)
             strips = transcript.render_lines(transcript.region.reset_offset)
             rows = [strip.text for strip in strips]
             raw = "".join(rows).encode("utf-8")
@@ -115,7 +116,7 @@ async def test_the_net_holds_where_a_widget_forgot_to_make_text_printable():
 
     app = Careless(net=True)
     async with app.run_test(size=(60, 5)) as pilot:
-        await pilot.pause()
+        await paint(pilot)
         strips = app.screen._compositor.render_strips()
         text = "\n".join(strip.text for strip in strips)
         assert "one" in text and "two" in text and not OBEYED.search(text.replace("\n", ""))

@@ -3,6 +3,7 @@ import re
 import pytest
 from textual.app import App
 
+from tests.tui.driving import paint
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped
 from yourtool.tui.themes import STYLES, Palette, load_theme, load_themes, palette_of
@@ -62,7 +63,7 @@ async def test_an_app_can_wear_every_theme(theme):
     app.theme = theme.name
     async with app.run_test(size=(40, 12)) as pilot:
         app.query_one(Transcript).note("info", "hello")
-        await pilot.pause()
+        await paint(pilot)
         assert app.current_theme.name == theme.name
 
 

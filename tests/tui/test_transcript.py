@@ -6,6 +6,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Input
 
+from tests.tui.driving import paint, settle
 from tests.tui.events import Session
 from yourtool.deltas import (
     BlockEdge,
@@ -86,9 +87,9 @@ class Stage(App[None]):
 async def play(stage: Stage, pilot, *events: Event) -> str:
     for event in events:
         stage.transcript.show(event)
-    await pilot.pause()
+    await paint(pilot)
     stage.transcript._flush()
-    await pilot.pause()
+    await paint(pilot)
     return stage.shown()
 
 
@@ -152,7 +153,7 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
         shown = await play(live, pilot, *events)
     async with resumed.run_test(size=(70, 60)) as pilot:
         resumed.transcript.replay([event for event in events if isinstance(event, Fact)])
-        await pilot.pause()
+        await paint(pilot)
         assert resumed.shown() == shown
     assert "(cancelled)" in shown and "half an ans" in shown and "unpriced" in shown
     assert "⊘ glob" in shown
@@ -163,12 +164,12 @@ async def test_r_tui_08_resuming_lays_out_no_more_than_a_screenful(session):
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
         stage.transcript.replay(facts)
-        await pilot.pause()
+        await paint(pilot)
         items = stage.transcript._items
         assert sum(bool(item.rows) for item in items) < 30 < len(items)
         assert "prompt 399" in stage.shown()
         stage.transcript.scroll_home()
-        await pilot.pause()
+        await paint(pilot)
         assert "prompt 0" in stage.shown()
         assert sum(bool(item.rows) for item in items) < 60
 
@@ -183,17 +184,18 @@ async def test_r_tui_08_scrolling_back_moves_one_row_at_a_time_and_forgets_what_
     async with stage.run_test(size=(60, 20)) as pilot:
         transcript = stage.transcript
         transcript.replay(facts)
-        await pilot.pause()
+        await paint(pilot)
         before = stage.rows()
         for _ in range(60):
             transcript.scroll_to(y=round(transcript.scroll_y) - 1)
-            await pilot.pause()
+            await paint(pilot)
             after = stage.rows()
             assert after[1:] == before[: len(after) - 1]
             before = after
+        await pilot.resize_terminal(60, 200)  # ten times fewer pages to go back
         while transcript.scroll_y > 0:
             transcript.scroll_page_up(animate=False)
-            await pilot.pause()
+            await paint(pilot)
         assert "prompt 0" in stage.shown()
         assert sum(bool(item.rows) for item in transcript._items) <= 900
 
@@ -205,12 +207,12 @@ async def test_r_tui_09_the_end_is_followed_only_while_it_is_in_view(session):
         await play(stage, pilot, *session.turn(reply="line\n\n" * 30))
         assert "$0.0123" in stage.shown() and not transcript.unseen
         transcript.scroll_home()
-        await pilot.pause()
+        await settle(pilot)
         top = stage.shown()
         assert await play(stage, pilot, *session.turn(prompt="more")) == top
         assert transcript.unseen
         transcript.scroll_end(animate=False)
-        await pilot.pause()
+        await settle(pilot)
         assert not transcript.unseen and "A reply." in stage.shown() and stage.ends == [False, True]
 
 
@@ -221,7 +223,7 @@ async def test_r_tui_07_everything_is_wrapped_again_on_resize(session):
         await play(stage, pilot, *session.turn(reply=reply))
         for width in (40, 61, 100):
             await pilot.resize_terminal(width, 24)
-            await pilot.pause()
+            await paint(pilot)
             items = [item for item in stage.transcript._items if item.laid_out]
             assert items and all(item.laid_out == width - 3 for item in items)
             assert "$0.0123" in stage.shown()
@@ -589,7 +591,7 @@ async def test_clear_leaves_an_empty_screen_that_still_works(session):
     async with stage.run_test(size=(60, 20)) as pilot:
         await play(stage, pilot, *session.turn(reply="word\n\n" * 50))
         stage.transcript.clear()
-        await pilot.pause()
+        await paint(pilot)
         assert stage.shown() == ""
         assert "again" in await play(stage, pilot, *session.turn(prompt="again"))
 
@@ -612,7 +614,7 @@ async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(sess
         )
         reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
         while reply.behind or not reply.rows:
-            await pilot.pause()
+            await paint(pilot)
         assert len(reply.rows) == 7999
 
 
@@ -657,6 +659,6 @@ async def test_a_long_stored_reply_is_laid_out_in_parts_and_ends_complete(sessio
         reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
         assert 0 < len(reply.rows) < 2_000
         while reply.behind:
-            await pilot.pause()
+            await paint(pilot)
         assert len(reply.rows) == 11_999
         assert stage.transcript.scroll_y == stage.transcript.max_scroll_y
