@@ -17,8 +17,8 @@ FRAME = 0.017
 async def settle(pilot: Pilot) -> None:
     """Let every widget finish what it was told, and what follows from that."""
     for _ in range(3):
-        await pilot._wait_for_screen()
-        await asyncio.sleep(FRAME)
+        await paint(pilot)
+        await asyncio.sleep(FRAME / 4)
 
 
 async def paint(pilot: Pilot) -> None:
