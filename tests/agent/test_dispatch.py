@@ -18,7 +18,7 @@ from yourtool.events import (
 )
 from yourtool.invariants import validate_session
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.permissions.rules import LONGEST_COMMAND, Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.base import Args, ToolContext, tool
@@ -156,6 +156,23 @@ async def test_a_deny_rule_beats_an_allow_rule_and_asks_nobody(bench):
     assert failed.error_class == "user_denied"
     assert not user.asked
     assert not (bench.workspace / "x").exists()
+
+
+async def test_the_refusal_of_a_command_too_long_for_deny_rules_gives_reason_and_way_out(bench):
+    rules = RuleSet(allow=(Rule.parse("shell(echo*)"),), deny=(Rule.parse("shell(touch*)"),))
+    line = calls("shell", command="echo " + "a" * LONGEST_COMMAND)
+    between, [failed] = await outcome(bench, line, rules=rules)
+    assert between == ["tool.failed"]
+    assert failed.error_class == "user_denied"
+    assert "longer than 65,536 characters" in failed.error_message
+    assert "Write what is long to a file" in failed.error_message
+    assert "A rule forbids" not in failed.error_message
+
+
+async def test_many_deny_rules_on_a_long_command_do_not_block_the_loop(bench):
+    rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
+    line = calls("shell", command="rm b;" * (LONGEST_COMMAND // 5))
+    await outcome(bench, line, rules=rules, confirm=User(DENY))  # the watchdog looks
 
 
 async def test_an_allow_rule_needs_no_question(bench):

@@ -125,7 +125,9 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
                 ToolFailure.VALIDATION_ERROR,
             )
         subjects = await _prepare(call, call.tool, turn)
-        ruling = turn.around.gate.judge(call.tool, subjects, call.preview)
+        ruling = await turn.interrupt.guard(
+            asyncio.to_thread(turn.around.gate.judge, call.tool, subjects, call.preview)
+        )
         if ruling.verdict == "deny":
             raise ToolError(ruling.reason, ToolFailure.USER_DENIED)
         if ruling.verdict == "allow":

@@ -50,6 +50,13 @@ class Gate:
         verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.compared}
         if rules.Ruling.DENY in verdicts:
             return Ruling("deny", f"A rule forbids this call of `{tool.name}`. Do without it.")
+        if rules.Ruling.TOO_LONG in verdicts:
+            return Ruling(
+                "deny",
+                f"The command is longer than {rules.LONGEST_COMMAND:,} characters, so it cannot be"
+                f" checked against the deny rules for `{tool.name}`. Write what is long to a file"
+                " first, and run a shorter command that uses the file.",
+            )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
             return Ruling(
                 "deny",

@@ -18,9 +18,8 @@ from yourtool.errors import UsageError
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import covers_host, forbids_host, is_host_spec
 
-LONGEST_COMMAND = 2**17
-"""Characters of a command that are read; Linux starts no program with a longer argument:
-https://man7.org/linux/man-pages/man2/execve.2.html (`MAX_ARG_STRLEN`)."""
+LONGEST_COMMAND = 2**16
+"""Characters of a command that are read."""
 
 _RULE = re.compile(r"([a-z][a-z0-9_]*)(?:\((.+)\))?", re.DOTALL)
 
@@ -68,6 +67,8 @@ class Ruling(StrEnum):
 
     ALLOW = "allow"
     DENY = "deny"
+    TOO_LONG = "too long"
+    """Denied, since the deny rules cannot be compared with so long a command."""
     ASK = "ask"
 
 
@@ -160,13 +161,15 @@ class RuleSet(Struct, frozen=True):
     def _of_command(self, line: str) -> Ruling:
         """Rule on a shell command, which is read once for all rules.
 
-        One that is too long to be read is denied where a rule denies some command.
+        One that is too long to be read does not run where a rule denies some command.
         """
         denied = [rule.spec for rule in self.deny if rule.tool == "shell"]
         allowed = [rule.spec for rule in self.allow if rule.tool == "shell"]
         is_readable = len(line) <= LONGEST_COMMAND
-        if None in denied or (denied and not is_readable):
+        if None in denied:
             return Ruling.DENY
+        if denied and not is_readable:
+            return Ruling.TOO_LONG
         forbidden: dict[str, list[_Prefix]] = {}
         for prefix in (_prefix(spec) for spec in denied if spec is not None):
             forbidden.setdefault(_program(prefix.words[0]), []).append(prefix)
