@@ -1,4 +1,5 @@
 import asyncio
+import codecs
 import gzip
 import threading
 from base64 import b64encode, urlsafe_b64encode
@@ -12,6 +13,7 @@ from tests.tools.contexts import answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import web
+from yourtool.tools.charsets import codec_of, decoded
 from yourtool.tools.files import read_file
 from yourtool.tools.html import converted
 from yourtool.tools.web import fetcher, is_public
@@ -106,6 +108,55 @@ async def test_text_comes_back_as_it_is(site, fetch, context):
     assert (await answer(fetch, context, url=f"{site.url}/j")).endswith("\n\né <b>")
     site.page("/k", b'{"a":1}', kind="application/json; charset=nonsense")
     assert (await answer(fetch, context, url=f"{site.url}/k")).endswith('\n\n{"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [
+        ("Shift_JIS", "cp932"),
+        ("x-sjis", "cp932"),
+        ("GB2312", "gb18030"),
+        ("euc-kr", "cp949"),
+        ("windows-1251", "cp1251"),
+        ("iso-8859-2", "iso8859_2"),
+        ("KOI8-R", "koi8_r"),
+        ("utf-16le", "utf_16_le"),
+        ("Big5", "big5hkscs"),
+        ("us-ascii", "cp1252"),
+        ("windows-874", "cp874"),
+        ("punycode", "utf_8"),
+        ("idna", "utf_8"),
+        ("utf-7", "utf_8"),
+        ("unicode_escape", "utf_8"),
+        ("rot13", "utf_8"),
+        ("base64", "utf_8"),
+        ("..\x00", "utf_8"),
+        (None, "utf_8"),
+    ],
+)
+def test_only_the_text_encodings_of_the_web_are_decoded(label, codec):
+    assert codec_of(label) == codec
+    assert codecs.lookup(codec)
+
+
+def test_text_is_decoded_in_pieces_as_if_it_were_whole():
+    data = ("é漢字 <b>" * 60_000).encode() + b"\xff\xe6"
+    assert decoded(data, "utf-8") == data.decode("utf-8", "replace")
+    data = ("漢字かな" * 50_000).encode("cp932") + b"\x81"
+    assert decoded(data, "shift_jis") == data.decode("cp932", "replace")
+
+
+SLOW_PAGES = {
+    "punycode": b"b" * 2**17 + b"-" + b"a" * 2**17,
+    "windows-1253": b"\xaa\xd2" * 2**21,
+    "utf-16be": b"\xdc\xdc" * 2**21,
+}
+
+
+@pytest.mark.parametrize("charset", SLOW_PAGES)
+async def test_a_page_in_any_encoding_does_not_block_the_loop(charset, site, fetch, context):
+    site.page("/slow", SLOW_PAGES[charset], kind=f"text/plain; charset={charset}")
+    assert await answer(fetch, context, url=f"{site.url}/slow")  # the watchdog looks
 
 
 async def test_a_long_page_is_whole_in_a_file(site, fetch, context):

@@ -25,6 +25,7 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
+from yourtool.tools.charsets import decoded
 from yourtool.tools.html import converted
 
 MOST_BYTES = 5 * 2**20
@@ -75,8 +76,8 @@ class FetchUrl(Args, frozen=True):
 class _Page(Struct, frozen=True):
     url: str
     media_type: str
-    text: str
-    size: int
+    charset: str | None
+    data: bytes
     cut: bool
 
 
@@ -254,21 +255,17 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
             data += piece
             if len(data) > MOST_BYTES:
                 break
-    try:
-        text = data[:MOST_BYTES].decode(response.charset_encoding or "utf-8", "replace")
-    except LookupError:
-        text = data[:MOST_BYTES].decode("utf-8", "replace")
-    size = min(len(data), MOST_BYTES)
-    return _Page(str(url), media_type, text, size, len(data) > MOST_BYTES)
+    charset = response.charset_encoding
+    return _Page(str(url), media_type, charset, bytes(data[:MOST_BYTES]), len(data) > MOST_BYTES)
 
 
 def _shown(page: _Page, context: ToolContext) -> str:
-    text, is_converted = page.text, True
+    text, is_converted = decoded(page.data, page.charset), True
     if page.media_type in ("text/html", "application/xhtml+xml"):
-        text, is_converted = converted(page.text, MOST_TEXT + 1, context.cancelled)
+        text, is_converted = converted(text, MOST_TEXT + 1, context.cancelled)
     is_cut = len(text) > MOST_TEXT
     text = context.mask.text(text[:MOST_TEXT])
-    header = f"`{page.url}` ({page.media_type}, {page.size:,} bytes)"
+    header = f"`{page.url}` ({page.media_type}, {len(page.data):,} bytes)"
     if page.cut:
         header += f"; only the first {MOST_BYTES:,} bytes were read"
     if not is_converted:
