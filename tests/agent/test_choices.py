@@ -171,7 +171,7 @@ async def test_pictures_in_words_need_no_room_for_pictures(bench):
     session, _ = await _session_with_a_picture(bench)
     await play(session.send((TextBlock("more"), *[image()] * 8)))
     await play(session.select("other"))
-    with_pictures = sum(tokens for _, tokens in session.context())
+    with_pictures = sum(tokens for _, tokens in await session.context())
     await play(session.select("blind", in_words=True))
-    assert with_pictures > sum(tokens for _, tokens in session.context()) + 300
+    assert with_pictures > sum(tokens for _, tokens in await session.context()) + 300
     await session.close()

@@ -82,7 +82,7 @@ async def test_nothing_is_asked_of_a_server_before_the_first_message_r_qlt_01(
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         session = await runtime.new_session(User())
         session.explain()
-        session.context()
+        await session.context()
         await runtime.route("hello")
         assert (session.model.id, server.requests) == ("ollama:qwen3:8b", [])
         await play(session.send("hello"))

@@ -23,7 +23,7 @@ def _said(request):
 async def test_what_a_provider_counted_is_the_measure_of_the_next_request_r_adp_19(bench):
     session = await bench.session(Scripted([says("Yes.") + _counted(90_000)]))
     await play(session.send("hello"))
-    after = dict(session.context())
+    after = dict(await session.context())
     assert 90_000 < sum(after.values()) < 90_200
     await session.close()
 

@@ -1,6 +1,10 @@
-"""One model request made of a turn: what is sent, and with which options."""
+"""One model request made of a turn: what is sent, and with which options.
+
+It is made of the whole history, so `prepare` runs in a thread.
+"""
 
 from functools import partial
+from typing import NamedTuple
 
 from yourtool.agent.limits import may_wait
 from yourtool.agent.turn import Turn
@@ -17,8 +21,17 @@ from yourtool.providers.requests.thinking import asked
 _REJECTED = (400, 422)
 
 
-def request_of(turn: Turn) -> tuple[Request, str | None]:
-    """Return the next request of the turn, with ids of its own, and a notice to show once.
+class Prepared(NamedTuple):
+    """A request before it is sent."""
+
+    request: Request
+    remark: str | None
+    """A notice to show once."""
+    estimated_tokens: int
+
+
+def prepare(turn: Turn) -> Prepared:
+    """Return the next request of the turn, with ids of its own; changes nothing.
 
     Raises:
         InvalidRequestError: the model cannot take what is marked critical.
@@ -53,7 +66,7 @@ def request_of(turn: Turn) -> tuple[Request, str | None]:
         interrupt=turn.interrupt,
         may_wait=partial(may_wait, turn.around.confirm) if turn.around.interactive else None,
     )
-    return request, remark
+    return Prepared(request, remark, turn.estimate())
 
 
 def leave_out_opaque(turn: Turn, failure: LlmCallFailed) -> bool:

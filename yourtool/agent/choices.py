@@ -4,6 +4,7 @@ A choice that is made during a turn is stored after it, so that no fact stands b
 turn that it has nothing to do with.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 
 from msgspec.structs import replace
@@ -51,7 +52,10 @@ class Choices:
             routes = self._around.routes
             await routes.learn(routes.catalogue.resolve(name), again=True)
             try:
-                model_id = routes.swap_target(name, self._state, in_words=in_words).id
+                target = await asyncio.to_thread(
+                    routes.swap_target, name, self._state, in_words=in_words
+                )
+                model_id = target.id
             except SwapRefusedError as error:
                 await self._refuse(error)
                 raise

@@ -1,5 +1,6 @@
 """How far a turn may go unasked: hard limits stop it, soft ones put a question, loops are told."""
 
+import asyncio
 from decimal import Decimal
 
 from yourtool.agent.turn import Turn
@@ -45,10 +46,11 @@ async def spend_allowance(turn: Turn) -> str | None:
     Raises:
         Interrupted: the turn was stopped while the question stood.
     """
-    if (reached := _hard_limit(turn)) is not None:
+    least = await asyncio.to_thread(_least_cost, turn)
+    if (reached := _hard_limit(turn, least)) is not None:
         turn.around.budget.reached = reached
         return reached
-    if (reached := _soft_limit(turn)) is None:
+    if (reached := _soft_limit(turn, least)) is None:
         return None
     question = Confirmation(id=new_id(), kind="limit", title=reached)
     decision = await turn.interrupt.guard(turn.around.confirm(question))
@@ -57,17 +59,18 @@ async def spend_allowance(turn: Turn) -> str | None:
         return reached
     limits = turn.around.budget.limits
     turn.allowance = turn.requests + limits.max_requests_per_turn
-    turn.cost_allowance = turn.cost + _least_cost(turn) + limits.max_cost_per_turn_usd
+    turn.cost_allowance = turn.cost + least + limits.max_cost_per_turn_usd
     return None
 
 
-def demand_money(turn: Turn) -> None:
+async def demand_money(turn: Turn) -> None:
     """Let another attempt of a request be made only if the run can pay for it.
 
     Raises:
         InvalidRequestError: it would cost too much; the request is given up.
     """
-    if (reached := _cost_limit(turn)) is not None:
+    least = await asyncio.to_thread(_least_cost, turn)
+    if (reached := _cost_limit(turn, least)) is not None:
         turn.around.budget.reached = reached
         raise InvalidRequestError(reached)
 
@@ -89,16 +92,16 @@ def unlimited(turn: Turn) -> str | None:
     )
 
 
-def _hard_limit(turn: Turn) -> str | None:
+def _hard_limit(turn: Turn, least: Decimal) -> str | None:
     budget = turn.around.budget
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
-    return _cost_limit(turn)
+    return _cost_limit(turn, least)
 
 
-def _cost_limit(turn: Turn) -> str | None:
+def _cost_limit(turn: Turn, least: Decimal) -> str | None:
     budget = turn.around.budget
-    if budget.max_cost is None or budget.cost + (least := _least_cost(turn)) <= budget.max_cost:
+    if budget.max_cost is None or budget.cost + least <= budget.max_cost:
         return None
     return (
         f"The next request would cost at least {money(least)}, and this run has cost"
@@ -107,13 +110,12 @@ def _cost_limit(turn: Turn) -> str | None:
     )
 
 
-def _soft_limit(turn: Turn) -> str | None:
+def _soft_limit(turn: Turn, least: Decimal) -> str | None:
     limits = turn.around.budget.limits
     if turn.requests >= (turn.allowance or limits.max_requests_per_turn):
         return f"This turn has made {turn.requests} model requests."
     limit = limits.max_cost_per_turn_usd
     ceiling = turn.cost_allowance or limit
-    least = _least_cost(turn)
     if turn.cost >= ceiling or turn.cost + least > ceiling:
         return (
             f"This turn has cost {money(turn.cost)}, and the next request costs at least"

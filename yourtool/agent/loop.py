@@ -4,6 +4,7 @@ Every way out leaves a history that any provider accepts: each call has its one 
 reply is stored without its calls, and exactly one terminal fact closes the turn.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -11,7 +12,7 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from yourtool.agent.asking import leave_out_opaque, opaque_left_out, options_of, request_of
+from yourtool.agent.asking import leave_out_opaque, opaque_left_out, options_of, prepare
 from yourtool.agent.booking import Priced, book, price, price_failure, with_usage
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import demand_money, spend_allowance, unlimited
@@ -139,19 +140,19 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
 async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
     try:
-        request, remark = request_of(turn)
+        prepared = await turn.interrupt.guard(asyncio.to_thread(prepare, turn))
     except InvalidRequestError as error:
         async for event in _failed(turn, error, None, 0, 0):
             yield event
         return
-    for notice in turn.around.once(remark, unlimited(turn)):
+    for notice in turn.around.once(prepared.remark, unlimited(turn)):
         yield notice
-    started = time.monotonic()
+    started, request = time.monotonic(), prepared.request
     call = await turn.record(
         LlmCallStarted(
             model=turn.model.id,
             provider=turn.model.provider,
-            estimated_input_tokens=turn.estimate(),
+            estimated_input_tokens=prepared.estimated_tokens,
             request_id=request.request_id,
             rejected_through=turn.rejected_through,
         ),
@@ -163,14 +164,15 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     yield call
     failed_attempts, complete = 0, None
     try:
-        _demand_valid(request)
+        # Not guarded: the adapter ends a request that was stopped, once it is stored as begun.
+        await asyncio.to_thread(_demand_valid, request)
         async with aclosing(turn.adapter.stream(request)) as stream:
             async for event in stream:
                 yield event
                 if isinstance(event, AttemptFailed):
                     failed_attempts += 1
                     yield await turn.record(_attempt(turn, event), parent=call.id)
-                    demand_money(turn)
+                    await demand_money(turn)
                 elif isinstance(event, MessageComplete):
                     complete = event
     except AdapterError as error:

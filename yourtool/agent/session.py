@@ -120,9 +120,9 @@ class Session:
         """Say in a line how long the next turn's model is asked to think."""
         return described(self.model, self.effort)
 
-    def context(self) -> list[tuple[str, int]]:
+    async def context(self) -> list[tuple[str, int]]:
         """Return what the next request would hold, part by part, in estimated tokens."""
-        return self._around.routes.parts(self.state)
+        return await asyncio.to_thread(self._around.routes.parts, self.state)
 
     def files(self) -> list[str]:
         """Return paths of the workspace that can be mentioned, ignored files left out; capped.
@@ -270,11 +270,13 @@ class Session:
             await routes.learn(addressed.override or routes.expected(self.state))
             record.turn_id = new_id()
             message = None if content is None else self._prompt(content)
-            started = await record(self._started(message))
+            started = await record(await asyncio.to_thread(self._started, message))
             yield started
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)
-            decided = routes.decide(addressed.override, self.state, retried=retried)
+            decided = await asyncio.to_thread(
+                routes.decide, addressed.override, self.state, retried=retried
+            )
             route = await record(decided, parent=started.id)
             yield route
             if route.chosen_model is None:

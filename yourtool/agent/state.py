@@ -103,7 +103,7 @@ class State:
         """
         return [
             message
-            for message in self.messages
+            for message in tuple(self.messages)  # a thread may ask while the session goes on
             if message.id not in self._left_out and message.metadata.audience is not Audience.USER
         ]
 

@@ -133,7 +133,7 @@ def _message(message: Message, maker: Maker) -> float:
 
 def _forget(place: int, _gone: ReferenceType[Message]) -> None:
     _known.pop(place, None)
-    for counts in _said.values():
+    for counts in tuple(_said.values()):  # another thread may add a maker meanwhile
         counts.pop(place, None)
 
 

@@ -167,7 +167,7 @@ class Scripted:
         """
         line = self._line(request)
         reply = Reply(request)
-        reply.usage(_usage(request, line))
+        reply.usage(await asyncio.to_thread(_usage, request, line))
         try:
             for number, step in enumerate(line.steps):
                 async for event in self._play(number, step, request, reply):

@@ -174,7 +174,7 @@ class WireAdapter:
 
         They are read as they are passed on, so that a bug in the middle of a frame loses none.
         """
-        wire_request = self._to_wire(request)
+        wire_request = await request.interrupt.guard(asyncio.to_thread(self._to_wire, request))
         patience = self._patience
         if not request.streams:
             patience = replace(patience, first_event=max(patience.first_event, patience.whole))

@@ -6,6 +6,7 @@ for it have the order of those they replace, and the ids that providers gave to 
 provider is sent what it was sent before and takes its signatures back.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -48,7 +49,7 @@ async def fork(log: Log, session_id: str, at: str | None = None) -> str:
     """
     facts = part(await log.read(session_id), at)
     fork_id = new_session_id()
-    copied = renamed(facts, fork_id)
+    copied = await asyncio.to_thread(renamed, facts, fork_id)
     forked = SessionForked(
         id=new_id(), timestamp=now(), session_id=fork_id, parent_session_id=session_id
     )
@@ -70,7 +71,7 @@ async def adopt(log: Log, facts: Sequence[AnyFact], workspace: Path) -> str:
     require_whole(facts)
     source = facts[0].session_id
     if not _is_ours(facts) or await log.has_any(_ids(facts), source):
-        facts = renamed(facts, new_session_id())
+        facts = await asyncio.to_thread(renamed, facts, new_session_id())
     created, session_id = facts[0], facts[0].session_id
     assert isinstance(created, SessionCreated), "looked at above"
     here = replace(created, workspace_path=str(workspace), workspace_hash=workspace_hash(workspace))

@@ -109,7 +109,7 @@ async def show_cost(chat: TurnScreen, _argument: str) -> None:
 async def show_context(chat: TurnScreen, _argument: str) -> None:
     """`/context`"""
     _, session = opened(chat)
-    sections = context_report(session.model, session.context(), session.state.context_tokens)
+    sections = context_report(session.model, await session.context(), session.state.context_tokens)
     await chat.app.push_screen(ReportScreen("Context", sections))
 
 
