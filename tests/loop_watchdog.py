@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -93,7 +94,8 @@ class _Watchdog:
         """Seconds that full garbage collections took."""
         self._collecting = 0.0
         self._blocked: list[str] = []
-        self._lock = threading.Lock()
+        self.note: Callable[[str], None] = self._blocked.append
+        """Takes what blocked a loop, when the loop is free again."""
         self._sampler: threading.Thread | None = None
 
     def look_at(self, selector: _Selector) -> None:
@@ -116,13 +118,12 @@ class _Watchdog:
             blocked = max(blocked, seconds - waited)
         if blocked > LIMIT:
             where = selector.stack or "(in one call that never released the interpreter lock)\n"
-            with self._lock:
-                self._blocked.append(f"blocked for {blocked * 1000:.0f} ms, in\n{where}")
+            self.note(f"blocked for {blocked * 1000:.0f} ms, in\n{where}")
 
-    def take(self) -> list[str]:
+    def take(self) -> tuple[str, ...]:
         """Return what was noted since the last call."""
-        with self._lock:
-            blocked, self._blocked = self._blocked, []
+        blocked = tuple(self._blocked)
+        del self._blocked[: len(blocked)]
         return blocked
 
     def _time_collection(self, phase: str, info: dict[str, int]) -> None:

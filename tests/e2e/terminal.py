@@ -6,16 +6,23 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pexpect
 import pyte
 
+from tests.loop_watchdog import LoopBlockedError
+
 ROOT = Path(__file__).parents[2]
 YOURTOOL = (sys.executable, "-P", "-m", "yourtool")
+_WATCHED = (*YOURTOOL[:3], "tests.e2e.watched")
 
 
 class Terminal:
-    """Runs a program in a pseudo-terminal and shows what a person would see."""
+    """Runs a program in a pseudo-terminal and shows what a person would see.
+
+    `YOURTOOL` fails its test when it blocks its event loop.
+    """
 
     def __init__(
         self,
@@ -25,7 +32,12 @@ class Terminal:
         env: Mapping[str, str],
         columns: int = 100,
         rows: int = 30,
+        watched: bool = True,
     ) -> None:
+        if watched and tuple(command[: len(YOURTOOL)]) == YOURTOOL:
+            command = (*_WATCHED, *command[len(YOURTOOL) :])
+        with NamedTemporaryFile(delete=False) as file:
+            self._blocked = Path(file.name)
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self.output = bytearray()
@@ -35,7 +47,13 @@ class Terminal:
             command[0],
             list(command[1:]),
             cwd=str(cwd),
-            env={**kept, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **env},
+            env={
+                **kept,
+                "TERM": "xterm-256color",
+                "PYTHONPATH": str(ROOT),
+                "BLOCKED_LOOPS": file.name,
+                **env,
+            },
             dimensions=(rows, columns),
             timeout=5,
         )
@@ -105,5 +123,9 @@ class Terminal:
     def __enter__(self) -> "Terminal":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.process.close(force=True)
+        blocked = self._blocked.read_text()
+        self._blocked.unlink()
+        if blocked and kind is None:
+            raise LoopBlockedError(f"The event loop of the program was {blocked}")

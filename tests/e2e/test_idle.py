@@ -42,7 +42,7 @@ def test_an_idle_program_writes_nothing_and_has_nothing_scheduled(tmp_path, home
     make_repository(work)
     with (
         ProviderServer([Reply("All is **well**.")]) as server,
-        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}, watched=False) as terminal,
     ):
         terminal.wait("anthropic:")
         settle(terminal)

@@ -1,0 +1,37 @@
+"""Runs the program with an event loop that is watched, and writes down what blocks it.
+
+Started in place of `yourtool` by `Terminal`; the program itself is the same.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from yourtool import __main__ as program
+
+FILE = os.environ.pop("BLOCKED_LOOPS", "")
+"""What blocked the loop is appended to this file."""
+
+
+def watched(run: Callable[[], int]) -> Callable[[], int]:
+    """Return `run` with the loops of its process watched: that is the innermost of three."""
+
+    def run_watched() -> int:
+        loops = import_module("tests.loop_watchdog")
+        loops.watchdog.note = _write
+        asyncio.set_event_loop_policy(loops.WatchedPolicy())
+        return run()
+
+    return run_watched
+
+
+def _write(blocked: str) -> None:
+    with Path(FILE).open("a") as file:
+        file.write(f"{blocked}\n")
+
+
+if __name__ == "__main__":
+    program.run = watched(program.run)
+    program.main()
