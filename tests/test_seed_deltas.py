@@ -61,9 +61,9 @@ from yourtool.providers.wire import Patience, WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.widgets.card import ToolCard
-from yourtool.tui.widgets.items import Reply, UserMessage
 from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.summary import advice, headline
+from yourtool.tui.widgets.texts import Reply, UserMessage
 
 FEW = settings(max_examples=15, deadline=None)
 

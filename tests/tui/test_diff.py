@@ -54,3 +54,27 @@ def test_long_lines_are_wrapped_and_several_files_are_named():
 def test_t19_hidden_characters_in_a_diff_are_shown():
     [line] = diff_lines("@@ -0,0 +1 @@\n+a\u2067b\x1b[2J\u200bc", 60)
     assert "a\\u{2067}b␛[2J\\u{200b}c" in line.text
+
+
+def test_the_first_row_of_a_diff_needs_only_the_first_lines():
+    class Show:
+        def __init__(self):
+            self.asked = 0
+
+        def __call__(self, text):
+            self.asked += 1
+            return [text]
+
+    show = Show()
+    rows = diff_lines("@@ -0,0 +1,100000 @@\n" + "+x\n" * 100_000, 80, show)
+    assert next(rows).text == "     1 + x" and show.asked == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(LINES, LINES)
+def test_numbers_have_room_for_the_highest_of_them(old, new):
+    context = [str(n) for n in range(95)]
+    rows = [line.spans for line in diff_lines(unified([*context, *old], [*context, *new]), 80)]
+    numbers = [row[0][0] for row in rows if "number" in row[0][1]]
+    digits = max((len(number.strip()) for number in numbers), default=0)
+    assert {len(number) for number in numbers} <= {digits + 1}

@@ -29,6 +29,10 @@ QUESTIONS = {
     "one line of a megabyte": change(CHINESE * 85),
     "a megabyte of lines": change(*[CHINESE[at : at + 60] for at in range(0, 3900, 60)] * 85),
     "a change of 40,000 lines": change(*(f"value = {n}" for n in range(40_000))),
+    "a change of 300,000 lines": change(*["x"] * 300_000),
+    "a change of 60,000 places": Preview(
+        kind="diff", body="--- a/x\n+++ b/x\n" + "@@ -1 +1 @@\n-a\n+b\n" * 60_000, paths=("x",)
+    ),
     "a megabyte of command": Preview(kind="text", body="echo " + CHINESE * 85),
     "a megabyte of tabs": change("a\t" * 500_000),
     "a megabyte of argument": None,

@@ -7,9 +7,9 @@ import pytest
 from tests.doubling import LINEAR, growth, ratio
 from yourtool.effects import SideEffects
 from yourtool.tui.ansi import AnsiLines
+from yourtool.tui.verbatim import plain_lines
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.diff import diff_lines
-from yourtool.tui.widgets.items import plain_lines
 
 PIECES = ["\x1b[31m", "\x1b[1;2;3;42m a", "\x1b", "\x1b[", "\x1b[1;", "\r", "\r\n", "a", "a ", "\t"]
 PIECES += ["日", "\u202e", "a\u200d", "👩\ufe0f", "e\u0301", "\0", "\ud800", "\n", "\x1b[;;;;;;;;"]
@@ -75,3 +75,31 @@ def test_only_a_part_of_a_very_large_output_is_laid_out(kind, expanded):
         assert ratio(partial(part.build, 80), partial(whole.build, 80), limit=15) <= 15
         whole.lay_out(80)
         assert "at least" in "".join(row.text for row in whole.rows)
+
+
+ARGUMENTS = {
+    "many texts": {f"key{n}": "字" * 50_000 for n in range(20)},
+    "a long name": {"字" * 1_000_000: "x"},
+    "nested": {"key": [[n] * 10 for n in range(100_000)]},
+    "lines": {f"key{n}": "line\n" * 100_000 for n in range(5)},
+}
+PLANS = {"long": [{"step": "字" * 500_000}], "many": [{"step": "a", "status": "done"}] * 100_000}
+
+
+@pytest.mark.parametrize("kind", [*ARGUMENTS, *PLANS])
+def test_only_a_part_of_very_large_arguments_and_plans_is_laid_out(kind):
+    card = ToolCard("tool")
+    card.takes(ARGUMENTS.get(kind, {}))
+    card.ends("ok", "the output", 1.0, {"plan": PLANS.get(kind)})
+    card.toggle()
+    rows = [row.text for row in card.build(80)]
+    assert sum(map(len, rows)) < 120_000
+    assert "…" in "\n".join(rows)
+    assert kind == "lines" or "│ the output" in rows
+
+
+def test_a_card_that_shows_a_part_tells_how_to_get_the_rest():
+    card = card_of("x" * 60_000, {}, expanded=True)
+    rows = [row.text for row in card.build(80)]
+    assert rows[-1] == "│ … at least 2 more rows are not shown; c copies all of the output"
+    assert card.source.endswith("x" * 60_000)

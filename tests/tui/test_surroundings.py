@@ -35,9 +35,10 @@ from yourtool.tui.screens.choices import (
 )
 from yourtool.tui.screens.verbs import VERBS
 from yourtool.tui.widgets.consent import Consent
-from yourtool.tui.widgets.items import Failure, Reply, Thinking
+from yourtool.tui.widgets.items import Failure
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import Status, branch, doing, duration, fitting, parts
+from yourtool.tui.widgets.texts import Reply, Thinking
 
 FULL = Status(
     model="anthropic:claude-sonnet-4-6",

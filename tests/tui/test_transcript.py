@@ -35,9 +35,10 @@ from yourtool.tui.sanitise import Sanitise
 from yourtool.tui.widgets import transcript
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
-from yourtool.tui.widgets.items import Footer, Reply
+from yourtool.tui.widgets.items import Footer
 from yourtool.tui.widgets.remarks import remark
 from yourtool.tui.widgets.story import Story
+from yourtool.tui.widgets.texts import Reply
 from yourtool.tui.widgets.transcript import Transcript
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})

@@ -21,6 +21,9 @@ TAB = 4
 _PART = 2_000
 """Characters of a paragraph that are cut into rows at once; more than any row has."""
 
+_GRAPHEME = 16
+"""Characters of a grapheme; the longest emoji and syllables have fewer."""
+
 _NARROW = re.compile(
     "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0588\u2010-\u2027\u2030-\u205e"
     "\u2190-\u2199\u2500-\u259f]*"
@@ -30,10 +33,19 @@ _NARROW = re.compile(
 class Source:
     """The text that a block of lines was made from; what copying the whole block gives."""
 
-    __slots__ = ("text",)
+    __slots__ = ("_parts",)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str = "") -> None:
+        self._parts = [text]
+
+    @property
+    def text(self) -> str:
+        """All of it, as of now."""
+        return "".join(self._parts)
+
+    def add(self, text: str) -> None:
+        """Take more: a long block is made in parts."""
+        self._parts.append(text)
 
 
 class Line(NamedTuple):
@@ -66,6 +78,15 @@ def expand_tabs(text: str) -> str:
     return text.expandtabs(TAB) if "\t" in text else text
 
 
+def lines_of(text: str) -> Iterator[str]:
+    """Return the lines of a text as `split` does, each when it is asked for."""
+    begin = 0
+    while (end := text.find("\n", begin)) >= 0:
+        yield text[begin:end]
+        begin = end + 1
+    yield text[begin:]
+
+
 def clip(text: str, width: int) -> str:
     """Return as much of `text` as fits, with an ellipsis where it was cut."""
     if (len(text) if text.isascii() else cell_len(text)) <= width:
@@ -77,7 +98,8 @@ def clip(text: str, width: int) -> str:
 def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]]:
     """Return the pieces of one paragraph, as offsets, that fit into `width` cells each.
 
-    A width below one cell counts as one, so that every piece takes something.
+    A width below one cell counts as one, so that every piece takes something. A grapheme of more
+    than `_GRAPHEME` characters counts as several, so that no piece is long without being wide.
     Cuts at spaces, which are dropped there, and beside wide characters; a longer word is cut
     between graphemes. With `words=False` every cut is made at the last cell and nothing dropped,
     and marks count for as many cells as any terminal gives them.
@@ -88,7 +110,7 @@ def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]
     pieces: list[tuple[int, int]] = []
     start = used = 0
     chance: tuple[int, int, int] | None = None  # end of piece, start of next, cells up to there
-    for begin, end, least in split_graphemes(text)[0]:
+    for begin, end, least in _graphemes(text):
         cells = least if words or end - begin == 1 else least + _spacing(text[begin + 1 : end])
         if text[begin] == " " and words:
             chance = (begin, end, used + cells)
@@ -120,6 +142,14 @@ def cut_pieces(pieces: Iterable[str], width: int) -> Iterator[str]:
                 yield from (rest[begin:end] for begin, end in rows)
                 rest = rest[last[0] :]
     yield from (rest[begin:end] for begin, end in breaks(rest, width, words=False))
+
+
+def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
+    """Return where graphemes begin and end, and how many cells they take."""
+    for begin, end, cells in split_graphemes(text)[0]:
+        yield begin, min(end, begin + _GRAPHEME), cells
+        for at in range(begin + _GRAPHEME, end, _GRAPHEME):
+            yield at, min(end, at + _GRAPHEME), 2  # as an emoji at the beginning of a row
 
 
 def _spacing(marks: str) -> int:

@@ -1,5 +1,6 @@
 """The card of one tool call."""
 
+import itertools
 import json
 import time
 from collections import deque
@@ -10,8 +11,9 @@ from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiLines
 from yourtool.tui.lines import BLANK, Line, Source, Span, clip, width_of, wrap
+from yourtool.tui.verbatim import plain_lines
 from yourtool.tui.widgets.diff import diff_lines, diff_size
-from yourtool.tui.widgets.items import Item, plain_lines
+from yourtool.tui.widgets.items import Item
 
 Status: TypeAlias = Literal["queued", "waiting", "running", "ok", "failed", "denied", "cancelled"]
 
@@ -21,7 +23,14 @@ _DIFF_ROWS = 24
 _ALL_ROWS = 5000
 _LIVE_CHARACTERS = 20_000
 _CHARACTERS = 50_000
-"""Characters of one text that are laid out at all; the whole can be copied."""
+"""Characters of the arguments, of a diff and of the output that are laid out at all."""
+_COUNTED = 250_000
+"""Characters of a diff whose lines are counted; more than a tool's result holds."""
+_NAME = 200
+"""Characters of the name of an argument."""
+_STEP = 20
+"""Characters that a step counts for beside its words."""
+_WAY_OUT = " are not shown; c copies all of the output"
 _STEP_MARKS: Mapping[str, Span] = {
     "done": ("✓ ", "success"),
     "completed": ("✓ ", "success"),
@@ -58,7 +67,7 @@ class ToolCard(Item):
         self._live_length = 0
         self._output = ""
         self._details: Mapping[str, Any] = {}
-        self._size = ""
+        self._size: str | None = None
         self._problem = ""
         self._quiet = False
         self._label = name
@@ -111,9 +120,7 @@ class ToolCard(Item):
         self, status: Status, output: str, seconds: float | None, details: Mapping[str, Any]
     ) -> None:
         """The call has its result."""
-        self._output, self._details = output, details
-        diff = details.get("diff")
-        self._size = str(diff_size(diff)) if isinstance(diff, str) and diff else ""
+        self._output, self._details, self._size = output, details, None
         self._seconds = seconds
         self._live.clear()
         self._become(status)
@@ -133,8 +140,8 @@ class ToolCard(Item):
         """Little more than the head, unless it is unfolded."""
         if self.expanded:
             return super().estimate(width) + 4
-        if isinstance(diff := self._details.get("diff"), str):
-            return 2 + min(_DIFF_ROWS, diff.count("\n"))
+        if self._diff:
+            return 2 + min(_DIFF_ROWS, self._diff.count("\n"))
         return 1 if self._quiet and self.status == "ok" else 4
 
     def build(self, width: int) -> list[Line]:
@@ -183,7 +190,8 @@ class ToolCard(Item):
             parts.append(f"exit {code}")
         if self._details.get("timed_out") is True:
             parts.append("timed out")
-        if self._size:
+        if self._diff:
+            self._size = self._size or str(diff_size(self._diff[:_COUNTED]))
             parts.append(self._size)
         if self.status == "ok" and self._quiet and self._output and not self._plan:
             count = self._output.count("\n") + (not self._output.endswith("\n"))
@@ -191,6 +199,11 @@ class ToolCard(Item):
         if self._seconds is not None and self._seconds >= 0.1 and self.status in ("ok", "failed"):
             parts.append(f"{self._seconds:.1f} s")
         return printable(" · ".join(parts)).replace("\n", " ")
+
+    @property
+    def _diff(self) -> str:
+        diff = self._details.get("diff")
+        return diff if isinstance(diff, str) else ""
 
     @property
     def _plan(self) -> Sequence[Mapping[str, Any]]:
@@ -211,8 +224,8 @@ class ToolCard(Item):
             return plain_lines(self._problem[:_CHARACTERS], "error", width)[:failures]
         if self._plan:
             return self._steps(width)
-        if isinstance(diff := self._details.get("diff"), str) and diff and self.status == "ok":
-            part, left_out = _part(diff)
+        if self._diff and self.status == "ok":
+            part, left_out = _part(self._diff)
             return _cut(list(diff_lines(part, width)), _DIFF_ROWS, width, left_out=left_out)
         if self.status == "running":
             lines = _output_lines("".join(self._live), width)
@@ -229,34 +242,46 @@ class ToolCard(Item):
         return _cut(lines, rows, width, keep_end=True, left_out=left_out)
 
     def _unfolded(self, width: int) -> list[Line]:
-        lines: list[Line] = []
-        left_out = 0
-        for key, value in self._input.items():
-            whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            text, more = _part(whole)
-            left_out += more
-            lines += plain_lines(f"{key}:" if "\n" in text else f"{key}: {text}", "muted", width)
-            if "\n" in text:
-                lines += plain_lines(text, "", width)
-        body = self._folded(width) if self._plan else []
-        if isinstance(diff := self._details.get("diff"), str) and diff:
-            text, more = _part(diff)
+        lines, left_out = self._arguments(width)
+        body = self._steps(width) if self._plan else []
+        if self._diff:
+            text, more = _part(self._diff)
             left_out += more
             body = list(diff_lines(text, width))
         text, more = _part(self._problem or self._output or "".join(self._live))
+        left_out += more
         if text:
             body = [*body, *([BLANK] if body else []), *_output_lines(text, width)]
         if lines and body:
             lines.append(Line((("─" * min(width, 20), "muted"),)))
-        return _cut([*lines, *body], _ALL_ROWS, width, left_out=left_out + more)
+        return _cut([*lines, *body], _ALL_ROWS, width, left_out=left_out, way_out=_WAY_OUT)
+
+    def _arguments(self, width: int) -> tuple[list[Line], int]:
+        """Return the rows of the arguments, and how many lines of them are left out at least."""
+        lines: list[Line] = []
+        left_out, room = 0, _CHARACTERS
+        for key, value in self._input.items():
+            text, more = _part(value if isinstance(value, str) else _json(value), room)
+            if room <= 0:
+                left_out += 1
+                continue
+            name = key if len(key) <= _NAME else f"{key[:_NAME]}…"
+            left_out, room = left_out + more, room - len(text) - len(name)
+            lines += plain_lines(f"{name}:" if "\n" in text else f"{name}: {text}", "muted", width)
+            if "\n" in text:
+                lines += plain_lines(text, "", width)
+        return lines, left_out
 
     def _steps(self, width: int) -> list[Line]:
         lines: list[Line] = []
-        for step in self._plan:
+        room = _CHARACTERS
+        for number, step in enumerate(self._plan):
+            if room <= 0:
+                return _cut(lines, len(lines), width, left_out=len(self._plan) - number)
             status = str(step.get("status", ""))
-            words = printable(
-                str(step.get("step") or step.get("text") or step.get("content") or "")
-            )
+            told = str(step.get("step") or step.get("text") or step.get("content") or "")
+            words = printable(told if len(told) <= room else f"{told[:room]}…")
+            room -= len(words) + _STEP
             mark = _STEP_MARKS.get(status, ("○ ", "muted"))
             ink = {"✓ ": "muted", "▸ ": "strong"}.get(mark[0], "")
             for at, row in enumerate(wrap([(words, ink)], width - 2)):
@@ -293,22 +318,39 @@ def _output_lines(text: str, width: int) -> list[Line]:
     return lines
 
 
-def _part(text: str, *, end: bool = False) -> tuple[str, int]:
-    """Return as much of a text as is laid out, and how many lines of it are left out."""
-    if len(text) <= _CHARACTERS:
+def _json(value: object) -> str:
+    """Return a value as JSON, or more of it than is laid out."""
+    pieces = json.JSONEncoder(ensure_ascii=False).iterencode(value)
+    return "".join(itertools.islice(pieces, _CHARACTERS))
+
+
+def _part(text: str, room: int = _CHARACTERS, *, end: bool = False) -> tuple[str, int]:
+    """Return as much of a text as is laid out, and how many lines are left out at least."""
+    part = (text[-room:] if end else text[:room]) if len(text) > room else text
+    if part.count("\n") >= _ALL_ROWS:
+        lines = part.rsplit("\n", _ALL_ROWS)[1:] if end else part.split("\n", _ALL_ROWS)[:-1]
+        part = "\n".join(lines)
+    if len(part) == len(text):
         return text, 0
-    cut = len(text) - _CHARACTERS if end else _CHARACTERS
-    left_out = text.count("\n", 0, cut) if end else text.count("\n", cut)
-    return text[cut:] if end else text[:cut], left_out + 1
+    return part, max(1, text.count("\n") - part.count("\n"))
 
 
 def _cut(
-    lines: list[Line], most: int, width: int, *, keep_end: bool = False, left_out: int = 0
+    lines: list[Line],
+    most: int,
+    width: int,
+    *,
+    keep_end: bool = False,
+    left_out: int = 0,
+    way_out: str = "",
 ) -> list[Line]:
-    """Leave out rows beyond `most` and say how many; `left_out` lines are not there already."""
+    """Leave out rows beyond `most` and give their number; `left_out` lines are not there already.
+
+    `way_out` names where to find them.
+    """
     if len(lines) <= most + 1 and not left_out:
         return lines
     hidden = max(0, len(lines) - most) + left_out
-    words = f"… {'at least ' if left_out else ''}{hidden:,} more rows"
+    words = f"… {'at least ' if left_out else ''}{hidden:,} more rows{way_out}"
     note = Line(((clip(words, width), "muted"),))
     return [note, *lines[-most:]] if keep_end else [*lines[:most], note]

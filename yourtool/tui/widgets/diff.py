@@ -10,9 +10,10 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from yourtool.text import escaped_line_pieces, escaped_pieces, printable
-from yourtool.tui.lines import TAB, Line, Source, cut_pieces, expand_tabs
+from yourtool.tui.lines import TAB, Line, Source, cut_pieces, expand_tabs, lines_of
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
+_RANGES = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.MULTILINE)
 _FILE = re.compile(r"\+\+\+ (?:b/)?(.*?)(?:\t.*)?")
 
 
@@ -69,13 +70,12 @@ def diff_lines(
 
     File names are shown where there are several. `show` makes a line fit to be drawn.
     """
-    rows = list(_rows(diff))
-    files = sum(row.kind == "f" for row in rows)
-    digits = len(str(max((row.number for row in rows), default=0)))
+    several = _has_several_files(diff)
+    digits = len(str(_highest_number(diff)))
     is_first = True
-    for row in rows:
+    for row in _rows(diff):
         if row.kind == "f":
-            if files > 1:
+            if several:
                 yield Line((("".join(show(row.text)), "diff.file"),), Source(row.text))
         elif row.kind == "@":
             if is_first:
@@ -83,7 +83,24 @@ def diff_lines(
             yield Line(((" " * digits + " ⋮ " + "".join(show(row.text)), "diff.hunk"),))
         else:
             yield from _changed(row, show(row.text), digits, width)
-        is_first = is_first and row.kind == "f" and files <= 1
+        is_first = is_first and row.kind == "f" and not several
+
+
+def _has_several_files(diff: str) -> bool:
+    """Whether there are names of several files, or lines that look the same."""
+    return diff.startswith("+++ ") + diff.count("\n+++ ") > 1
+
+
+def _highest_number(diff: str) -> int:
+    """Return a number that no line of the diff goes beyond, as its hunks give them."""
+    ranges = _RANGES.findall(diff)
+    return (
+        max(
+            (int(at) + int(n or 1) for a, b, c, d in ranges for at, n in ((a, b), (c, d))),
+            default=1,
+        )
+        - 1
+    )
 
 
 def _changed(row: _Row, shown: Iterable[str], digits: int, width: int) -> Iterator[Line]:
@@ -104,7 +121,7 @@ def _changed(row: _Row, shown: Iterable[str], digits: int, width: int) -> Iterat
 
 def _rows(diff: str) -> Iterator[_Row]:
     old = new = left_old = left_new = 0
-    for line in diff.split("\n"):
+    for line in lines_of(diff):
         if left_old <= 0 and left_new <= 0:
             if hunk := _HUNK.fullmatch(line):
                 old, new = int(hunk[1]), int(hunk[3])

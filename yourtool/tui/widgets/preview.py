@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from yourtool.effects import Confirmation
 from yourtool.text import escaped_line_pieces
-from yourtool.tui.lines import Line, cut_pieces
+from yourtool.tui.lines import Line, cut_pieces, lines_of
 from yourtool.tui.questions import about, arguments
 from yourtool.tui.widgets.diff import approved_pieces, diff_lines
 from yourtool.tui.widgets.view import PAUSE
@@ -212,7 +212,7 @@ def question_rows(question: Confirmation, width: int) -> Iterator[Line]:
             bar = _BAR if line.joint else _INDENT
             yield line._replace(spans=((bar, ""), *line.spans))
     else:
-        lines = arguments(question) if preview is None else preview.body.split("\n")
+        lines = arguments(question) if preview is None else lines_of(preview.body)
         yield from (Line(((row, ""),)) for row in quoted(lines, room))
     for line in about(question):
         for at, row in enumerate(_broken(line, max(8, width - len(_ABOUT_INDENT)))):

@@ -23,7 +23,8 @@ from yourtool.events import (
 )
 from yourtool.text import printable
 from yourtool.tui.widgets.card import CommandCard
-from yourtool.tui.widgets.items import Failure, Item, Thinking
+from yourtool.tui.widgets.items import Failure, Item
+from yourtool.tui.widgets.texts import Thinking
 
 NARROW = 60
 _GAP = "  "

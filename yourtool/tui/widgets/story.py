@@ -62,8 +62,9 @@ from yourtool.tui.attached import counted
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets import summary
 from yourtool.tui.widgets.card import CommandCard, Status, ToolCard
-from yourtool.tui.widgets.items import Failure, Item, Remark, Reply, Thinking, UserMessage
+from yourtool.tui.widgets.items import Failure, Item, Remark
 from yourtool.tui.widgets.remarks import remark
+from yourtool.tui.widgets.texts import Reply, Thinking, UserMessage
 
 _Part = TypeVar("_Part", Reply, Thinking)
 _ENDINGS: dict[str, Status] = {
@@ -323,10 +324,10 @@ class Story:
     def _end_message(self, *, cancelled: bool = False) -> None:
         """Nothing more arrives for the parts that are open."""
         for part in self._parts:
-            if isinstance(part, Thinking):
+            if isinstance(part, Reply) and cancelled:
+                part.cancel()
+            else:
                 part.finish()
-            elif part.streaming or cancelled:
-                part.finish(cancelled=cancelled)
             self.touched.add(part)
         self._parts, self._open, self._untold, self._reached = [], {}, {}, 0
 

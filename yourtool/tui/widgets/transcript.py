@@ -19,15 +19,15 @@ from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCo
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import ToolCard
-from yourtool.tui.widgets.items import Failure, Item, Reply, Thinking
+from yourtool.tui.widgets.items import Failure, Item
 from yourtool.tui.widgets.story import Story
-from yourtool.tui.widgets.view import PAUSE, ItemView
+from yourtool.tui.widgets.texts import Reply, Thinking
+from yourtool.tui.widgets.view import PAUSE, SLICE_SECONDS, ItemView
 
 FLUSHES = 12
 """Updates of the screen per second while something arrives."""
 LONG_SILENCE = 10
 """Seconds without anything new after which a reply is said to be silent."""
-_SLICE_SECONDS = 0.008
 _NOWHERE = 1 << 60
 _ENDS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
 
@@ -113,6 +113,7 @@ class Transcript(ItemView):
         self._index.clear()
         self._heights.clear()
         self._seen.clear()
+        self._late.clear()
         self._selected, self._following, self.unseen = None, True, False
         self._reserve(0)
         self._repaint()
@@ -225,7 +226,7 @@ class Transcript(ItemView):
             return
         now = time.monotonic()
         self._enlist()
-        self._measure_touched(now + _SLICE_SECONDS)
+        self._measure_touched(now + SLICE_SECONDS)
         behind = bool(self._story.touched)
         if not behind or now > self._flushed_at + 1 / FLUSHES:
             self._flushed_at = now
@@ -253,7 +254,7 @@ class Transcript(ItemView):
             top, height = self._heights.top(index), self._heights[index]
             first = min(first, top + self._measure(index, item))
             last = max(last, top + max(height, self._heights[index]))
-            if not (isinstance(item, Reply) and item.behind):
+            if not item.behind:
                 self._story.touched.discard(item)
             if time.monotonic() > deadline:
                 break

@@ -4,8 +4,8 @@ Items that nobody has seen have an estimated height; when they come into view up
 below them stays where it is. Painted rows survive scrolling.
 """
 
+import time
 from collections.abc import Sequence
-from functools import partial
 
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -18,11 +18,14 @@ from textual.widget import Widget
 from yourtool.tui.lines import BLANK, Line
 from yourtool.tui.widgets.copying import CopiedRow, copied
 from yourtool.tui.widgets.heights import Heights
-from yourtool.tui.widgets.items import Item, Reply
+from yourtool.tui.widgets.items import Item
 from yourtool.tui.widgets.painting import GUTTER, Painter
+from yourtool.tui.widgets.texts import Reply
 
 PAUSE = 0.005
 """Seconds between two parts of long work; callbacks of the toolkit's own queue run in one go."""
+SLICE_SECONDS = 0.008
+"""How long one part of it may take."""
 _SLACK = 3
 """Blank rows kept in reserve below a reply that grows, so that not every row moves the text."""
 _KEEP = 400
@@ -67,6 +70,7 @@ class ItemView(ScrollView, can_focus=True):
         self._following = True
         self._selected: Item | None = None
         self._seen: set[int] = set()  # items that have rows
+        self._late: set[Item] = set()  # items in view whose rows are not all made
         self._view_top = 0
 
     def on_mount(self) -> None:
@@ -104,7 +108,7 @@ class ItemView(ScrollView, can_focus=True):
 
     def _height(self, item: Item) -> int:
         """Return the rows of an item; a guess, where the end of a complete one is not laid out."""
-        if isinstance(item, Reply) and item.behind and not item.streaming:
+        if item.behind and not item.streaming:
             return max(len(item.rows), item.estimate(self._room))
         return len(item.rows)
 
@@ -144,18 +148,25 @@ class ItemView(ScrollView, can_focus=True):
         if item.laid_out != self._room:
             item.lay_out(self._room)
             self._heights[index] = self._gap(index) + self._height(item)
-            if isinstance(item, Reply) and item.behind and not item.streaming:
-                self.set_timer(PAUSE, partial(self._catch_up, item))
+            if item.behind and item not in self._late:
+                if not self._late:
+                    self.set_timer(PAUSE, self._catch_up)
+                self._late.add(item)
         self._seen.add(index)
 
-    def _catch_up(self, reply: Reply) -> None:
-        """Lay out more of a long reply that has come into view."""
-        if not reply.behind or (index := self._index.get(reply)) is None:
-            return
-        self._measure(index, reply)
+    def _catch_up(self) -> None:
+        """Lay out more of long texts that have come into view."""
+        deadline = time.monotonic() + SLICE_SECONDS
+        while self._late and time.monotonic() < deadline:
+            item = self._late.pop()
+            if item.behind and (index := self._index.get(item)) is not None:
+                self._measure(index, item)
+                if item.behind:
+                    self._late.add(item)
         self._settle()
         self._repaint()
-        self.set_timer(PAUSE, partial(self._catch_up, reply))
+        if self._late:
+            self.set_timer(PAUSE, self._catch_up)
 
     def _reserve(self, total: int) -> None:
         """Set the scrollable height, which moves in steps while the end is followed."""
@@ -213,7 +224,7 @@ class ItemView(ScrollView, can_focus=True):
         here = self._heights.at(self._view_top)
         for index in [index for index in self._seen if abs(index - here) > _KEEP]:
             item = self._items[index]
-            if not (isinstance(item, Reply) and item.streaming):
+            if not item.streaming:
                 item.forget()
                 self._seen.discard(index)
 
@@ -316,7 +327,7 @@ class ItemView(ScrollView, can_focus=True):
         for y in range(max(0, first), min(last, self._heights.total - 1) + 1):
             self._see(self._heights.at(y))
             item, at, line = self._row(y)
-            while isinstance(item, Reply) and item.behind and not item.streaming:
+            while item is not None and item.behind and not item.streaming:
                 item.lay_out(self._room)
                 item, at, line = self._row(y)
             if item is None or (span := selection.get_span(y)) is None:

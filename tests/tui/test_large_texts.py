@@ -1,0 +1,160 @@
+"""A text of any length and shape is laid out in parts, so that no part keeps a key waiting."""
+
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tui.events import Session
+from tests.tui.test_transcript import Stage
+from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.tui.lines import wrap
+from yourtool.tui.verbatim import VerbatimStream, plain_lines
+from yourtool.tui.widgets.texts import Reply, Thinking, UserMessage
+
+TEXTS = {
+    "wide characters": "字" * 100_000,
+    "wide words": "字字字 " * 30_000,
+    "a word": "x" * 400_000,
+    "words": "words " * 60_000,
+    "lines": "line\n" * 20_000,
+    "empty lines": "\n" * 50_000 + "end",
+    "marks": "a" + "\u0301" * 100_000,
+    "joined": "👩\u200d" * 50_000,
+    "controls": "\x1b\x01" * 50_000,
+}
+PART = 10_000
+"""Characters; more than one part has."""
+MOST_IN_A_CELL = 20
+
+
+def prompt(text):
+    return UserMessage(text)
+
+
+def thought(text):
+    item = Thinking()
+    item.finish(text)
+    item.toggle()
+    return item
+
+
+def reply(text):
+    item = Reply()
+    item.finish(text)
+    return item
+
+
+def raw_reply(text):
+    item = reply(text)
+    item.toggle_raw()
+    return item
+
+
+ITEMS = [prompt, thought, reply, raw_reply]
+
+
+@pytest.fixture
+def session():
+    return Session()
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("make", ITEMS)
+def test_a_text_is_laid_out_in_parts(make, kind):
+    item = make(TEXTS[kind])
+    item.lay_out(80)
+    rows = list(item.rows)
+    assert item.behind
+    assert sum(len(row.text) for row in rows) < 10 * PART
+    assert len(rows) < PART
+    while item.behind:
+        first = item.lay_out(80)
+        assert first >= len(rows) - 60, "rows of before were made again"
+        rows = list(item.rows)
+    assert max(len(row.text) for row in rows) <= 80 * MOST_IN_A_CELL
+
+
+@pytest.mark.parametrize("kind", ["wide characters", "lines", "marks", "joined"])
+async def test_a_stored_text_does_not_block_the_loop(session, kind):
+    text = TEXTS[kind]
+    blocks = (ThinkingBlock(text=text), TextBlock(text))
+    events = [session.started(text), session.answered(*blocks), session.ended()]
+    stage = Stage()
+    async with stage.run_test(size=(80, 24)) as pilot:
+        stage.transcript.replay(events)
+        await pilot.pause()
+        for item in list(stage.transcript._items):
+            if isinstance(item, Thinking | UserMessage | Reply):
+                stage.transcript._selected = item
+                stage.transcript.action_toggle_raw()
+                stage.transcript.action_toggle_item()
+                await pilot.pause()
+        await pilot.resize_terminal(61, 24)
+        await pilot.pause()
+        stage.transcript.scroll_home()
+        await pilot.pause()
+        stage.transcript.scroll_end()
+        await pilot.pause()
+
+
+RESULTS = {"one line": "x" * 100_000_000, "lines": "a line of output\n" * 6_000_000}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+async def test_a_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
+    use = ToolUseBlock("tu_1", "shell", {"command": "make"})
+    done = session.completed(use, RESULTS[kind])
+    stage = Stage()
+    async with stage.run_test(size=(80, 24)) as pilot:
+        for event in (session.started(), session.called(use), done, session.ended()):
+            stage.transcript.show(event)
+        await pilot.pause()
+        stage.transcript._flush()
+        assert "more rows" in stage.shown()
+        stage.transcript.focus()
+        await pilot.press("up", "enter")
+        await pilot.resize_terminal(61, 24)
+        await pilot.pause()
+        stage.transcript.scroll_end()
+        await pilot.press("enter", "pageup")
+        assert stage.transcript._selected.rows
+
+
+async def test_a_reply_that_pauses_is_laid_out_whole_again_after_a_resize(session):
+    stage = Stage()
+    async with stage.run_test(size=(80, 24)) as pilot:
+        stage.transcript.show(session.started())
+        for event in session.words("word " * 10_000):
+            stage.transcript.show(event)
+        reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
+        while reply.behind or not reply.rows:
+            await pilot.pause()
+        await pilot.resize_terminal(61, 24)
+        while reply.behind or reply.laid_out != 58:
+            await pilot.pause()
+        assert sum(len(row.text) + 1 for row in reply.rows) >= 49_000
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 40])
+@given(text=st.text(st.sampled_from("a b 日\u0301\u200d👩\t\r\n\x01"), max_size=200))
+@settings(max_examples=50, deadline=None)
+def test_rows_do_not_depend_on_how_the_text_arrived(width, text):
+    whole, pieces = VerbatimStream(width), VerbatimStream(width)
+    whole.feed(text)
+    for at in range(0, len(text), 7):
+        pieces.feed(text[at : at + 7])
+    whole.finish()
+    pieces.finish()
+    assert pieces.settled == [row._replace(source=ANY) for row in whole.settled]
+
+
+@pytest.mark.parametrize(
+    "words", ["word " * 3_000, "日本 語" * 2_000, "x" * 9_000, " " * 5_000 + "a"]
+)
+def test_a_long_line_has_the_same_rows_as_if_it_was_cut_at_once(words):
+    shown = [row.text for row in plain_lines(words, "", 33)]
+    assert shown == ["".join(text for text, _ in row) for row in wrap([(words, "")], 33)]
+    joints = [row.joint + row.text for row in plain_lines(words, "", 33)]
+    assert "".join(joints)[1:].split() == words.split()
