@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-recorded soak static check fix snapshots docs bench pin
+.PHONY: help run test test-recorded requirements soak static check fix snapshots docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)python -m pytest -q -n auto --dist worksteal
@@ -18,6 +18,9 @@ test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you 
 	@test -d "$(RECORDED)/wire" || { echo "make: there is no recorded set in $(RECORDED);" \
 	    "YOURTOOL_SHARED is the directory that has it. \`make test\` needs none." >&2; exit 1; }
 	$(PYTEST) -m recorded $(ARGS)
+
+requirements: .venv/.dev  ## List the tests that cover each requirement
+	@$(BIN)python -m tests.requirements
 
 soak: .venv/.dev  ## Run the long versions of tests; takes many minutes
 	$(PYTEST) -m '(soak or hypothesis) and not recorded' --hypothesis-profile soak \
