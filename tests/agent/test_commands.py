@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.agent.commands import COMMANDS, Invocation, Mistake, matching, parse
+from yourtool.agent.commands import _NAMES_ELSEWHERE, COMMANDS, Invocation, Mistake, matching, parse
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -43,10 +43,27 @@ def test_an_unknown_command_names_the_nearest(typed, nearest):
     assert f"did you mean `{nearest}`" in parsed.message
 
 
-def test_an_unknown_command_like_no_other_points_to_the_help():
-    parsed = parse("/xyzzyxyzzy")
+@pytest.mark.parametrize(
+    ("typed", "equivalent"),
+    [("/login", "/key"), ("/yolo", "/mode auto"), ("/thinkin", "/effort"), ("/usage", "/cost")],
+)
+def test_a_command_of_another_agent_names_its_equivalent(typed, equivalent):
+    parsed = parse(typed)
     assert isinstance(parsed, Mistake)
-    assert "`/help`" in parsed.message
+    assert f"did you mean `{equivalent}`?" in parsed.message
+
+
+@pytest.mark.parametrize("typed", ["/xyzzyxyzzy", "/compact", "/init", "/mcp"])
+def test_an_unknown_command_without_an_equivalent_points_to_the_help(typed):
+    parsed = parse(typed)
+    assert isinstance(parsed, Mistake)
+    assert "did you mean" not in parsed.message and "`/help`" in parsed.message
+
+
+def test_every_equivalent_is_a_command():
+    for suggestion in _NAMES_ELSEWHERE.values():
+        assert isinstance(parse(f"/{suggestion}"), Invocation)
+    assert not any(isinstance(parse(f"/{name}"), Invocation) for name in _NAMES_ELSEWHERE)
 
 
 @pytest.mark.parametrize("text", ["/etc/hosts what is this", "/tmp/a.log", "/notes.md\nmore"])

@@ -1,5 +1,6 @@
 """Slash commands: one table that the parser, the completion and the help share."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
@@ -110,6 +111,48 @@ COMMANDS: tuple[Command, ...] = (
 
 _BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
 
+_NAMES_ELSEWHERE: Mapping[str, str] = {
+    "add": "attach",
+    "approval-mode": "mode",
+    "approvals": "mode",
+    "branch": "fork",
+    "commands": "help",
+    "file": "attach",
+    "find": "search",
+    "history": "resume",
+    "hotkeys": "help",
+    "image": "attach",
+    "keybindings": "help",
+    "keymap": "help",
+    "load": "resume",
+    "login": "key",
+    "permissions": "mode",
+    "plan": "mode plan",
+    "q": "quit",
+    "reasoning": "effort",
+    "redo": "retry",
+    "regenerate": "retry",
+    "reset": "new",
+    "rewind": "fork",
+    "save": "export",
+    "session": "resume",
+    "share": "export",
+    "stats": "cost",
+    "switch": "model",
+    "themes": "theme",
+    "think": "effort",
+    "thinking": "effort",
+    "tokens": "context",
+    "tree": "fork",
+    "usage": "cost",
+    "variants": "effort",
+    "yolo": "mode auto",
+}
+"""Commands of other agents, each with the command here that does the same or the most of it."""
+
+_NEAR = 0.7
+"""How much two names must have in common, from 0 to 1, before one is suggested for the other."""
+
 
 class Invocation(Struct, frozen=True):
     """A command to obey."""
@@ -185,7 +228,14 @@ def _shell_line(text: str) -> ShellLine | Mistake:
 
 def _unknown(word: str) -> Mistake:
     if "/" in word or "." in word:
-        return Mistake(f"`/{word}` is no command; press Enter again to send it as text", True)
-    near = get_close_matches(word, _BY_NAME, n=1, cutoff=0.5)
-    hint = f"; did you mean `/{near[0]}`?" if near else "; `/help` lists the commands"
-    return Mistake(f"`/{word}` is no command{hint}")
+        return Mistake(f"Unknown command `/{word}`; press Enter again to send it as text", True)
+    if suggestion := _suggestion(word):
+        return Mistake(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
+    return Mistake(f"Unknown command `/{word}`; `/help` lists the commands")
+
+
+def _suggestion(word: str) -> str | None:
+    if equivalent := _NAMES_ELSEWHERE.get(word):
+        return equivalent
+    near = get_close_matches(word, [*_BY_NAME, *_NAMES_ELSEWHERE], n=1, cutoff=_NEAR)
+    return _NAMES_ELSEWHERE.get(near[0], near[0]) if near else None
