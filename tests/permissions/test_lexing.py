@@ -60,6 +60,16 @@ def test_lexing_a_command_is_linear(sized):
         lambda size: "> " * size,
         lambda size: ">" + " " * size + "$",
         lambda size: "eval" + " 'a b'" * size,
+        lambda size: 'A="' * size,
+        lambda size: 'A="b;c" ' * size + "$",
+        lambda size: '"\\' * size,
+        lambda size: "1" * size + "$",
+        lambda size: "{a" * size,
+        lambda size: "{" + "a" * size,
+        lambda size: "A[" * size,
+        lambda size: "2>&1 " * size,
+        lambda size: "<<< 'a b' " * size,
+        lambda size: 'bash -c "' * size,
     ],
 )
 def test_a_deny_rule_reads_a_long_command_in_linear_time(sized, monkeypatch):

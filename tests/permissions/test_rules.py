@@ -152,6 +152,53 @@ def test_a_denied_command_is_seen_behind_keywords_redirections_and_in_words(comm
     assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.DENY
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        'A="b;c" git push',
+        "A='b|c' git push",
+        'A=b"c d" git push',
+        "A=$'b c' git push",
+        "A=b\\ c git push",
+        "A+=b git push",
+        'A[0]="b c" git push',
+        'A="b;c" B=d"&e" git push origin',
+        '{ A="b;c" git push; }',
+        'if A="b;c" git push; then ls; fi',
+        '! A="b;c" git push',
+        ">| f git push",
+        '>| "a b" git push',
+        "2>&1 git push",
+        ">&f git push",
+        "&> f git push",
+        '&>> "a;b" git push',
+        "<> f git push",
+        "{fd}> f git push",
+        "<<< x git push",
+        '<<< "x;y" git push',
+        "<<< 'x y' git push",
+        'A="b;c" > f git push',
+        '> "a;b" A="b;c" 2>&1 git push',
+        "git > f push",
+        "git 2>&1 push",
+        "bash -c \"A='b;c' git push\"",
+        "bash -c 'A=\"b;c\" git push'",
+        'ls; A="b;c" git push',
+        "ls\nA='b;c' git push",
+    ],
+)
+def test_a_denied_command_is_seen_behind_assignments_and_redirections_of_any_form(command):
+    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.DENY
+
+
+@pytest.mark.parametrize(
+    "command",
+    ['A="git push" ls', "> 'git push' ls", "<<< 'git push' cat", 'echo "a;b" > git', "A=git ls"],
+)
+def test_values_and_targets_of_redirections_are_no_commands(command):
+    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.ALLOW
+
+
 def test_a_denied_word_may_be_an_argument():
     both = rules(["shell(echo*)"], ["shell(rm*)"])
     assert both.verdict("shell", "echo rm") is Ruling.ALLOW

@@ -38,6 +38,25 @@ _KEYWORDS = frozenset(
 _SEPARATORS = re.compile(r"\$\(|[<>]\(|[;&|()`\n{}]")
 _BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=|[!<>\d]|(?:if|then|elif|else|while|until|do|coproc)\Z")
 """A word behind which the program of a command may still come."""
+_TOKEN = re.compile(
+    r"""(?P<redirection>(?:\d+|\{\w+\})?(?:&>>?|<<<|<<-?|<[>&]?|>[>&|]?)[ \t]*+
+        (?:WORD)?)
+    |(?P<word>WORD)|(?P<gap>[ \t]+|\\\n)|(?P<end>.)""".replace(
+        "WORD", r"""(?:[^\s;&|()<>"'`\\]|\\[^\n]|"(?:[^"\\]|\\.)*+"|'[^']*+')++"""
+    ),
+    re.VERBOSE | re.DOTALL,
+)
+"""https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_03, and the
+redirections of bash. What is neither a word nor a redirection ends a command."""
+_QUOTED = re.compile(
+    r"""\$?'(?P<single>[^']*+)'|\$?"(?P<double>(?:[^"\\]|\\.)*+)"|\\(?P<escaped>.)""", re.DOTALL
+)
+_ESCAPE = re.compile(r"""\\([$`"\\])|\\\n""")
+"""Inside double quotes, other backslashes stay."""
+_LEADING = re.compile(
+    r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=|(?:[!{]|if|then|elif|else|while|until|do|coproc)\Z"
+)
+"""An assignment or a keyword, as it is written: the program of the command comes behind it."""
 _QUOTES = str.maketrans("", "", "\"'\\")
 _REDIRECTION = re.compile(r"([<>])\s+")
 _QUOTED_VALUE = re.compile(r"(?<=\w=)(?:\"[^\"]*\"|'[^']*')")
@@ -273,6 +292,28 @@ def _commands(line: str) -> Iterator[tuple[tuple[str, ...], int]]:
             bare = reading.translate(_QUOTES).split()
             if words := tuple(itertools.dropwhile(_BEFORE_PROGRAM.match, bare)):
                 yield from _unwrapped(words)
+    for command in _simple_commands(line):
+        yield from _unwrapped(command)
+
+
+def _simple_commands(line: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each command without quotes, redirections and assignments before it."""
+    words: list[str] = []
+    for token in _TOKEN.finditer(f"{line}\n"):
+        match token.lastgroup:
+            case "word" if words or not _LEADING.match(token[0]):
+                words.append(_QUOTED.sub(_unquoted, token[0]))
+            case "end" if words:
+                yield tuple(words)
+                words = []
+            case _:
+                pass
+
+
+def _unquoted(part: re.Match[str]) -> str:
+    if part["double"] is not None:
+        return _ESCAPE.sub(lambda escape: escape[1] or "", part["double"])
+    return part["escaped"] or part["single"] or ""
 
 
 def _unwrapped(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -283,5 +324,5 @@ def _unwrapped(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
             yield words, start
     if program in _WRAPPERS | _INTERPRETERS:
         for word in words[1:]:
-            if " " in word:
+            if len(word.split(maxsplit=1)) > 1:
                 yield from _commands(word)
