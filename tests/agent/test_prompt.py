@@ -1,6 +1,9 @@
 """The system prompt."""
 
+import os
 import subprocess
+
+import pytest
 
 from yourtool.agent.prompt import INSTRUCTION_CAP, system_messages
 from yourtool.invariants import validate
@@ -51,6 +54,40 @@ def test_a_link_to_credentials_or_to_own_settings_is_not_followed(tmp_path, monk
     work.mkdir()
     (work / "AGENTS.md").write_text("use tabs")
     assert "use tabs" in system_messages(work, "s")[0].text
+
+
+@pytest.mark.parametrize(
+    "place", [".kube/config", ".ssh/id_rsa", ".aws/credentials", ".aws/config"]
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_link_to_a_credential_file_is_not_read_wherever_the_repository_begins(
+    tmp_path, place, inside
+):
+    secret = tmp_path / place
+    secret.parent.mkdir()
+    secret.write_text("token: 4711")
+    workspace = secret.parent if inside else tmp_path
+    (workspace / ".git").mkdir()
+    (workspace / "AGENTS.md").symlink_to(secret.relative_to(workspace))
+    assert "4711" not in system_messages(workspace, "s")[0].text
+
+
+def test_a_workspace_that_is_reached_by_a_link_keeps_its_credentials(tmp_path):
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube" / "config").write_text("token: 4711")
+    (tmp_path / ".kube" / "AGENTS.md").symlink_to("config")
+    (tmp_path / "work").symlink_to(".kube")
+    assert "4711" not in system_messages(tmp_path / "work", "s")[0].text
+
+
+def test_own_settings_are_not_read_under_another_name(tmp_path, monkeypatch):
+    own, work = tmp_path / "own", tmp_path / "work"
+    monkeypatch.setenv("YOURTOOL_HOME", str(own))
+    own.mkdir()
+    work.mkdir()
+    (own / "credentials.toml").write_text("key = 4711")
+    os.link(own / "credentials.toml", work / "AGENTS.md")
+    assert "4711" not in system_messages(work, "s")[0].text
 
 
 def test_directories_above_the_repository_are_not_read(tmp_path):

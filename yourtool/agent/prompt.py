@@ -5,10 +5,11 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 
+from yourtool.errors import ToolError
 from yourtool.messages import Message, Role, TextBlock, now
 from yourtool.paths import own_directories, resolve_paths
-from yourtool.permissions.credential_files import is_credential_file
 from yourtool.text import storable
+from yourtool.tools.workspace import Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 """Looked for in this order; the first that exists in a directory counts."""
@@ -45,29 +46,35 @@ def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
     )
 
 
-def instruction_files(workspace: Path) -> Iterator[Path]:
-    """Yield the files whose words go into the prompt, from the outermost directory inwards.
+def _instructions(workspace: Path) -> Iterator[str]:
+    """Yield the instructions of the project, from the outermost directory inwards.
 
     Only the workspace and, above it, the directories up to the root of its git repository count,
-    and no link that leads out of there, to credentials or to the program's own directories: what
-    the user did not open is not sent to a provider.
+    and no link that leads out of there. A file that a tool could not read without a question is
+    not read: what the user did not open is not sent to a provider.
     """
     top = next((each for each in (workspace, *workspace.parents) if _is_root(each)), workspace)
     between = [each for each in workspace.parents if each.is_relative_to(top)]
+    opened = Workspace(top, (workspace,), own_directories(resolve_paths()))
     for directory in (*reversed(between), workspace):
-        for name in INSTRUCTION_FILES:
-            path = directory / name
-            if path.is_file():
-                if _is_open(path.resolve(), workspace.resolve(), top.resolve()):
-                    yield path
-                break
+        path = next(
+            (each for each in map(directory.joinpath, INSTRUCTION_FILES) if each.is_file()), None
+        )
+        if path is not None and (data := _read_unasked(opened, str(path.relative_to(top)))):
+            text = data[:INSTRUCTION_CAP].decode("utf-8-sig", "replace")
+            cut = "" if len(data) <= INSTRUCTION_CAP else f"\n[cut at {INSTRUCTION_CAP} bytes]"
+            name = os.path.relpath(path, workspace)
+            yield f"Instructions of the project, from {name}:\n\n{text.strip()}{cut}"
 
 
-def _is_open(file: Path, workspace: Path, top: Path) -> bool:
-    if not file.is_relative_to(top) or is_credential_file(str(file.relative_to(top))):
-        return False
-    own = (each.resolve() for each in own_directories(resolve_paths()))
-    return not any(file.is_relative_to(each) for each in own if not workspace.is_relative_to(each))
+def _read_unasked(opened: Workspace, path: str) -> bytes:
+    try:
+        if opened.is_credential_file(path):
+            return b""
+        with opened.open(path) as file:
+            return file.read(INSTRUCTION_CAP + 1)
+    except (ToolError, OSError):
+        return b""
 
 
 def _surroundings(workspace: Path) -> str:
@@ -86,16 +93,3 @@ def _in_git(workspace: Path) -> bool:
 
 def _is_root(directory: Path) -> bool:
     return (directory / ".git").exists()
-
-
-def _instructions(workspace: Path) -> Iterator[str]:
-    for path in instruction_files(workspace):
-        try:
-            with path.open("rb") as file:
-                data = file.read(INSTRUCTION_CAP + 1)
-        except OSError:
-            continue
-        text = data[:INSTRUCTION_CAP].decode("utf-8-sig", "replace")
-        cut = "" if len(data) <= INSTRUCTION_CAP else f"\n[cut at {INSTRUCTION_CAP} bytes]"
-        name = os.path.relpath(path, workspace)
-        yield f"Instructions of the project, from {name}:\n\n{text.strip()}{cut}"
