@@ -7,6 +7,7 @@ would need consent is denied at once and listed.
 import asyncio
 import codecs
 import logging
+import os
 import shlex
 import signal
 import sys
@@ -21,11 +22,13 @@ from msgspec.structs import replace
 
 from yourtool.agent.attachments import attach
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
+from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events import Event
+from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.outcome import Exit, Failure, NoModelError, Outcome, Result, failed_before
 from yourtool.paths import Paths
@@ -182,7 +185,8 @@ async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printe
             printer.say(warning)
         session = await _open(runtime, task)
         async with _closing(session, printer):
-            result = await turn(session, content, printer, paths.log_file)
+            mask = await asyncio.to_thread(known_mask, paths, os.environ)
+            result = await turn(session, content, printer, paths.log_file, mask)
             return held_to(options.output_schema, result)
 
 
@@ -191,12 +195,13 @@ async def turn(
     content: str | tuple[ContentBlock, ...],
     printer: Printer,
     log_file: Path | None = None,
+    mask: Mask = NO_KEYS,
 ) -> Result:
     """Run one turn to its end, showing every event; SIGINT and SIGTERM stop it in order.
 
     An exception that ends it is part of the result, beside what was done and used until then.
     """
-    outcome = Outcome()
+    outcome = Outcome(mask)
     try:
         with _stopped_by_signals(session):
             async with aclosing(session.send(content)) as events:

@@ -72,6 +72,14 @@ class Mask:
                 at = found.end()
         return b"".join((*done, data[at:last])).decode("utf-8", "surrogatepass")
 
+    def without_half(self, text: str) -> str:
+        """Return a text that was cut at its end without what may be the beginning of a key."""
+        if not self._forms:
+            return text
+        above = max(0, len(text) - self.reach)
+        passed, _ = self.split(text[above:].encode("utf-8", "surrogatepass"))
+        return text[:above] + passed.decode("utf-8", "surrogatepass")
+
     def value(self, value: Any) -> Any:
         """Return a JSON value with every key in its texts replaced."""
         match value:
@@ -111,6 +119,9 @@ class Mask:
                 if len(begin) < len(form) and form.startswith(begin):
                     return found.start()
         return len(data)
+
+
+NO_KEYS = Mask()
 
 
 class MaskedStream:

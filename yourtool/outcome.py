@@ -31,6 +31,7 @@ from yourtool.events import (
     TurnCompleted,
     TurnStarted,
 )
+from yourtool.masking import NO_KEYS, Mask
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.messages import RoutingDecisionRecord, StopReason, ToolUseBlock, canonical_json
 
@@ -112,7 +113,9 @@ class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
 class Outcome:
     """Fed every event of one turn, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Mask = NO_KEYS) -> None:
+        """`mask` replaces keys in the arguments of denied calls."""
+        self._mask = mask
         self._began = time.monotonic()
         self._turn_id: str | None = None
         self._text = ""
@@ -154,7 +157,7 @@ class Outcome:
                 self._rules[call] = rule
             case ToolFailed(error_class=failure) if failure in _DENIED:
                 rule = self._rules.get(event.tool_use_id)
-                self._denials.append(_denial(event, self._calls, rule))
+                self._denials.append(_denial(event, self._calls, rule, self._mask))
             case TurnCompleted(stop_reason=reason):
                 self._stop = reason
             case TurnCancelled():
@@ -293,11 +296,14 @@ _SUMMARY = 200
 """Characters of the arguments of a denied call."""
 
 
-def _denial(fact: ToolFailed, calls: Mapping[str, ToolUseBlock], rule: str | None) -> Denial:
+def _denial(
+    fact: ToolFailed, calls: Mapping[str, ToolUseBlock], rule: str | None, mask: Mask
+) -> Denial:
     call = calls.get(fact.tool_use_id)
+    arguments = canonical_json(call.input).decode() if call else ""
     return Denial(
         tool_name=fact.tool_name,
         tool_use_id=fact.tool_use_id,
-        input_summary=canonical_json(call.input).decode()[:_SUMMARY] if call else "",
+        input_summary=mask.part(arguments, 0, _SUMMARY),
         rule=rule,
     )

@@ -92,6 +92,43 @@ def test_an_address_with_a_saved_key_in_it_is_not_fetched_unasked(line, home, wr
     assert "private address" not in failed["error_message"]
 
 
+CUT = f"{'x' * 150}{KEY}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool", "arguments"),
+    [
+        ("auto", "edit_file", {"path": "f", "edits": [{"old": "near " + "x" * 400, "new": "y"}]}),
+        ("auto", "write_file", {"path": "f", "content": f"{'x' * 39_960}{KEY}{'y' * 300_000}"}),
+        ("ask", "write_file", {"path": CUT, "content": ""}),
+        ("ask", "shell", {"command": f"true {CUT}"}),
+        ("auto", "read_file", {"path": "x" * 20 + KEY + "y" * 5_000}),
+        ("auto", "glob", {"pattern": "x" * 20 + KEY + "y" * 5_000}),
+        ("auto", "update_plan", {"steps": [{"text": "a", "status": "x" * 50 + KEY}]}),
+    ],
+)
+def test_no_half_of_a_key_is_left_where_a_text_is_cut(line, mode, tool, arguments):
+    line.workspace.joinpath("f").write_text(f"near {'x' * 1_985}{KEY}{'x' * 9_000}\n")
+    line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
+    events = line.events("-p", "go", "--mode", mode)
+    ended = [each for each in events if each["type"].startswith(("tool.", "result"))]
+    shown = json.dumps([each for each in ended if each["type"] != "tool.called"])
+    assert "sk-ant" not in shown and "Zq7" not in shown
+
+
+def test_the_nearest_line_of_a_key_in_wrapped_base64_is_hidden(line):
+    encoded = b64encode(("q" * 30 + KEY).encode()).decode()
+    wrapped = [encoded[at : at + 76] for at in range(0, len(encoded), 76)]
+    line.workspace.joinpath("wrapped.txt").write_text("\n".join(wrapped))
+    edit = {"old": f"{wrapped[1][:-1]}!", "new": "y"}
+    call = {"call": "edit_file", "input": {"path": "wrapped.txt", "edits": [edit]}}
+    line.script([call], [{"say": "done"}])
+    events = line.events("-p", "go", "--mode", "auto")
+    [failed] = [each for each in events if each["type"] == "tool.failed"]
+    assert "nearest lines" in failed["error_message"]
+    assert wrapped[1][8:20] not in failed["error_message"]
+
+
 def test_short_and_plain_values_are_no_secrets(home):
     environ = {
         "DB_PASSWORD": "postgres",

@@ -9,6 +9,7 @@ from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.errors import ConfigError, ToolError, ToolFailure
 from yourtool.events import ToolConfirmationRequested, ToolConfirmationResolved
 from yourtool.interrupt import Interrupted
+from yourtool.masking import Mask
 from yourtool.messages import canonical_json
 
 _SUMMARY = 200
@@ -26,7 +27,8 @@ async def ask(
         ToolError: the user did not allow it, or nobody answered.
         Interrupted: the turn was stopped while the question stood.
     """
-    requested = await turn.record(_requested(question, tool_use_id), parent=parent)
+    mask = await asyncio.to_thread(turn.around.mask)
+    requested = await turn.record(_requested(question, tool_use_id, mask), parent=parent)
     yield requested
     try:
         decision = await _answer(question, turn)
@@ -69,17 +71,19 @@ def _obey(decision: Decision, name: str) -> None:
         )
 
 
-def _requested(question: Confirmation, tool_use_id: str) -> ToolConfirmationRequested:
-    preview = question.preview
+def _requested(question: Confirmation, tool_use_id: str, mask: Mask) -> ToolConfirmationRequested:
+    preview, rule = question.preview, question.rule
+    command = preview.body if preview and preview.kind == "command" else None
+    arguments = canonical_json(question.input).decode()
     return ToolConfirmationRequested(
         tool_use_id=tool_use_id,
         tool_name=question.title,
         side_effects=question.side_effects,
         confirmation_request_id=question.id,
-        input_summary=canonical_json(question.input).decode()[:_SUMMARY],
-        projected_modifications=preview.paths if preview else (),
-        command_summary=preview.body if preview and preview.kind == "command" else None,
-        rule=question.rule,
+        input_summary=mask.part(arguments, 0, _SUMMARY),
+        projected_modifications=tuple(map(mask.text, preview.paths)) if preview else (),
+        command_summary=None if command is None else mask.text(command),
+        rule=None if rule is None else mask.text(rule),
         expires_at=question.expires_at,
     )
 

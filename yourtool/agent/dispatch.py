@@ -145,7 +145,9 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
                 ToolInputInvalid(
                     tool_use_id=block.id,
                     tool_name=block.name,
-                    validation_errors=tuple(str(error).splitlines()),
+                    validation_errors=tuple(
+                        (await _mask(call, turn)).text(str(error)).splitlines()
+                    ),
                 ),
                 parent=call.parent,
             )
@@ -247,7 +249,9 @@ async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event,
         async for event in _finished_meanwhile(happenings, running, turn):
             yield event
         for call in running.values():
-            printed = "".join(call.printed)[-_PARTIAL_KEPT:]
+            whole = "".join(call.printed)
+            mask = await _mask(call, turn)
+            printed = mask.part(whole, max(0, len(whole) - _PARTIAL_KEPT), len(whole))
             words = "Stopped by the user." + (f" It had printed:\n{printed}" if printed else "")
             yield await _fail(call, turn, ToolFailure.CANCELLED, words)
         running.clear()

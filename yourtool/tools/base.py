@@ -193,7 +193,7 @@ class Tool:
                 TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
                 for block in output.content
             ),
-            details=_capped(output.details),
+            details=_capped(output.details, context.mask),
             files_modified=tuple(map(storable, output.files_modified)),
             command_executed=None if command is None else storable(command),
         )
@@ -260,7 +260,7 @@ class Toolbox:
         self._tools[name] = item
 
 
-def _capped(details: dict[str, Any] | None) -> dict[str, Any] | None:
+def _capped(details: dict[str, Any] | None, mask: Mask) -> dict[str, Any] | None:
     """Return details as they can be stored; what is too long is cut, and says so."""
     if details is None:
         return None
@@ -270,17 +270,18 @@ def _capped(details: dict[str, Any] | None) -> dict[str, Any] | None:
             return kept
     except (ValueError, TypeError) as error:  # nested too deeply, or not JSON
         return {"omitted": str(error)}
-    kept = {name: _shortened(value) for name, value in kept.items()}
+    kept = {name: _shortened(value, mask) for name, value in kept.items()}
     if (size := len(msgspec.json.encode(kept))) <= DETAILS_LIMIT:
         return kept
     return {"omitted": f"{size:,} bytes"}
 
 
-def _shortened(value: Any) -> Any:
+def _shortened(value: Any, mask: Mask) -> Any:
     if not isinstance(value, str) or len(value) <= _LONGEST_DETAIL:
         return value
-    lines = value[:_LONGEST_DETAIL].rpartition("\n")[0] or value[:_LONGEST_DETAIL]
-    return f"{lines}\n… {len(value) - len(lines):,} more characters"
+    end = value.rfind("\n", 1, _LONGEST_DETAIL)
+    size = end if end > 0 else _LONGEST_DETAIL
+    return f"{mask.part(value, 0, size)}\n… {len(value) - size:,} more characters"
 
 
 def _paths(value: object) -> Iterator[str]:

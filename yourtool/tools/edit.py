@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
+from yourtool.masking import Mask
 from yourtool.messages import TextBlock
 from yourtool.permissions.protected import is_protected
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
@@ -27,6 +28,8 @@ LARGEST_EDITABLE = 16 * 2**20
 
 _NEAR_LINES = 5_000
 _NEAR_CHARACTERS = 200
+_LONGEST_SHOWN = 2_000
+"""Characters of a line in an error."""
 _MOST_PLACES = 100
 """Places of a text that is not unique that are counted."""
 
@@ -182,7 +185,7 @@ def _edited(args: EditFile, context: ToolContext) -> _Change:
     text = encoding.decode(before)
     for number, edit in enumerate(args.edits, 1):
         name = f"edit {number} of {len(args.edits)}" if len(args.edits) > 1 else "the edit"
-        text = _replaced(args.path, name, text, edit, encoding)
+        text = _replaced(args.path, name, text, edit, encoding, context.mask)
     after = _encoded(args.path, encoding, text)
     if after == before:
         raise ToolError(f"the edits would leave `{args.path}` as it is; `old` and `new` are equal")
@@ -232,12 +235,12 @@ def _encoded(path: str, encoding: Encoding, text: str) -> bytes:
         ) from error
 
 
-def _replaced(path: str, name: str, text: str, edit: Edit, encoding: Encoding) -> str:
+def _replaced(path: str, name: str, text: str, edit: Edit, encoding: Encoding, mask: Mask) -> str:
     wanted = edit.old.replace("\r\n", "\n")
     plain = text.replace("\r\n", "\n")
     starts = _starts(plain, wanted)
     if not starts:
-        raise ToolError(_not_found(path, name, text, wanted))
+        raise ToolError(_not_found(path, name, text, wanted, mask))
     if len(starts) > 1 and not edit.replace_all:
         times = f"at least {_MOST_PLACES:,}" if len(starts) == _MOST_PLACES else len(starts)
         shown = ", ".join(str(plain.count("\n", 0, start) + 1) for start in starts[:5])
@@ -279,9 +282,9 @@ def _replaceable(text: str, wanted: str) -> Iterator[int]:
         at += len(wanted)
 
 
-def _not_found(path: str, name: str, text: str, wanted: str) -> str:
+def _not_found(path: str, name: str, text: str, wanted: str, mask: Mask) -> str:
     said = f"`old` of {name} does not occur in `{path}`, so nothing was changed"
-    lines = text.splitlines()[:_NEAR_LINES]
+    lines = text.splitlines(keepends=True)[:_NEAR_LINES]
     first = next((line.strip() for line in wanted.split("\n") if line.strip()), "")
     first = first[:_NEAR_CHARACTERS]
     stripped = [line.strip()[:_NEAR_CHARACTERS] for line in lines]
@@ -289,10 +292,18 @@ def _not_found(path: str, name: str, text: str, wanted: str) -> str:
     if not near:
         return f"{said}; read the file again with `read_file` and copy the text from there"
     shown = "\n".join(
-        f"{number:>6}\t{lines[number - 1]}"
-        for number in sorted(stripped.index(line) + 1 for line in near)
+        f"{at + 1:>6}\t{_shown_line(text, lines, at, mask)}"
+        for at in sorted(map(stripped.index, near))
     )
     return f"{said}. Copy the text exactly, with its indentation. The nearest lines are:\n{shown}"
+
+
+def _shown_line(text: str, lines: list[str], at: int, mask: Mask) -> str:
+    """Return a line of the text; a key may begin before it or end behind it, as in base64."""
+    start = sum(map(len, lines[:at]))
+    length = len(lines[at].splitlines()[0])
+    more = f"… [{length - _LONGEST_SHOWN:,} more characters]" if length > _LONGEST_SHOWN else ""
+    return mask.part(text, start, start + min(length, _LONGEST_SHOWN)) + more
 
 
 def _lines(data: bytes) -> list[str]:

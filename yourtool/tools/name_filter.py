@@ -27,7 +27,9 @@ class NameFilter:
                 ToolFailure.PERMISSION_DENIED,
             )
         if len(pattern) > _LONGEST_GLOB:
-            raise ToolError(f"the pattern `{pattern[:60]}…` is longer than {_LONGEST_GLOB:,}")
+            raise ToolError(
+                f"the pattern has {len(pattern):,} characters; {_LONGEST_GLOB:,} is the most"
+            )
         parsed = [
             parse_wildcard(re.sub(r"^!", r"\!", line))
             for line in _alternatives(pattern.removeprefix("./"))

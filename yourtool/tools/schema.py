@@ -120,7 +120,7 @@ def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
         return
     allowed = [schema["const"]] if "const" in schema else schema.get("enum")
     if allowed is not None and not any(_same(value, option) for option in allowed):
-        yield f"{path}: must be one of {_shown(allowed)}, not {_shown(value)}"
+        yield f"{path}: must be one of {_shown(allowed)}, not {_given(value)}"
     if isinstance(value, dict):
         yield from _object_problems(schema, cast("dict[str, Any]", value), path)
     elif isinstance(value, list | tuple):
@@ -134,9 +134,9 @@ def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
             yield f"{path}: must match `{pattern}`"
     elif _is_number(value):
         if (low := schema.get("minimum")) is not None and value < low:
-            yield f"{path}: must be at least {low}, not {_shown(value)}"
+            yield f"{path}: must be at least {low}, not {_given(value)}"
         if (high := schema.get("maximum")) is not None and value > high:
-            yield f"{path}: must be at most {high}, not {_shown(value)}"
+            yield f"{path}: must be at most {high}, not {_given(value)}"
 
 
 def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
@@ -175,6 +175,12 @@ def _same(left: Any, right: Any) -> bool:
         mine, yours = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
         return mine.keys() == yours.keys() and all(_same(mine[key], yours[key]) for key in mine)
     return left == right
+
+
+def _given(value: object) -> str:
+    """Return a value from outside, whole or not at all: half a key would not be recognised."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 100 else f"this {_kind_of(value)} of {len(text):,} characters"
 
 
 def _shown(value: object) -> str:

@@ -157,9 +157,7 @@ def _enter(path: str, roots: tuple[Root, ...]) -> tuple[Root, list[str]]:
     except UnicodeEncodeError:
         raise ToolError(f"the path {path!r} is not text that a file system can store") from None
     if length > _LONGEST_PATH:
-        raise ToolError(
-            f"the path `{path[:60]}…` has {length:,} bytes; {_LONGEST_PATH:,} is the most"
-        )
+        raise ToolError(f"the path has {length:,} bytes; {_LONGEST_PATH:,} is the most")
     wanted = os.path.expanduser(path)  # noqa: PTH111 - a Path would drop `.` and `//`
     if not wanted.startswith("/"):
         return roots[0], wanted.split("/")

@@ -261,10 +261,12 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
 
 def _shown(page: _Page, context: ToolContext) -> str:
     text, is_converted = decoded(page.data, page.charset), True
+    if page.cut:
+        text = context.mask.without_half(text)
     if page.media_type in ("text/html", "application/xhtml+xml"):
         text, is_converted = converted(text, MOST_TEXT + 1, context.cancelled)
     is_cut = len(text) > MOST_TEXT
-    text = context.mask.text(text[:MOST_TEXT])
+    text = context.mask.part(text, 0, MOST_TEXT)
     header = f"`{page.url}` ({page.media_type}, {len(page.data):,} bytes)"
     if page.cut:
         header += f"; only the first {MOST_BYTES:,} bytes were read"
