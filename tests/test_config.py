@@ -17,7 +17,7 @@ from yourtool.config import (
     load_config,
 )
 from yourtool.errors import ConfigError
-from yourtool.paths import Paths, resolve_paths, shipped
+from yourtool.paths import Paths, require_data_directory, resolve_paths, shipped
 from yourtool.tables import Fault, flat, leaves, line_of, nested
 
 TEMPLATE = shipped("config") / "config.toml"
@@ -124,6 +124,8 @@ def test_the_first_run_copies_the_template_privately_and_changes_nothing_later(p
     assert config_file(paths).read_text() == TEMPLATE.read_text()
     files = [path for path in paths.home.iterdir() if path.is_file()]
     assert {each.name for each in files} == {each.name for each in shipped("config").glob("*.toml")}
+    require_data_directory(paths)
+    assert list(paths.data.iterdir()) == []
     for directory in (paths.data, paths.state, paths.cache):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     for path in files:

@@ -249,6 +249,7 @@ def config_file(paths: Paths) -> Path:
 def install_defaults(paths: Paths) -> None:
     """Make the user's directories and fill them on the first run; nothing is ever overwritten.
 
+    That of the sessions is left to `paths.require_data_directory`, which has its own way out.
     Of each template the comments at its head are copied, which explain it, and never its values: a
     copy of today's prices would hide tomorrow's.
 
@@ -258,7 +259,7 @@ def install_defaults(paths: Paths) -> None:
     if config_file(paths).exists():
         return
     try:
-        for directory in (paths.home, paths.data, paths.state, paths.cache):
+        for directory in (paths.home, paths.state, paths.cache):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for template in sorted(shipped("config").glob("*.toml")):
             _create(paths.home / template.name, _comments_of(template))

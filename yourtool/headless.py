@@ -31,7 +31,7 @@ from yourtool.events import Event
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.outcome import Exit, Failure, NoModelError, Outcome, Result, failed_before
-from yourtool.paths import Paths
+from yourtool.paths import Paths, require_data_directory
 from yourtool.providers.requests.output_schema import closed
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
@@ -171,6 +171,7 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
 
 
 async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
+    await asyncio.to_thread(require_data_directory, paths)
     if task.schema is not None:
         schema = await asyncio.to_thread(read_schema, task.schema)
         options = replace(options, output_schema=schema)

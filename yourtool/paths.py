@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from platformdirs import PlatformDirs
 
+from yourtool.errors import UsageError
+
 
 class Paths(Struct, frozen=True):
     """Directories of one run; none of them need exist."""
@@ -47,7 +49,11 @@ def own_directories(paths: Paths) -> tuple[Path, ...]:
 
 
 def resolve_paths(session_dir: str | None = None) -> Paths:
-    """Return the directories of this run; `session_dir` (an option) moves the data alone."""
+    """Return the directories of this run; `session_dir` (an option) moves the data alone.
+
+    Raises:
+        UsageError: `session_dir` begins with the home directory of nobody.
+    """
     if override := os.environ.get("YOURTOOL_HOME"):
         root = Path(override).expanduser().absolute()
         paths = Paths(root, root / "data", root / "state", root / "cache")
@@ -55,8 +61,29 @@ def resolve_paths(session_dir: str | None = None) -> Paths:
         paths = _standard()
     if session_dir is None:
         return paths
-    data = Path(session_dir).expanduser().absolute()
+    try:
+        data = Path(session_dir).expanduser().absolute()
+    except RuntimeError as error:  # no user of this name
+        raise UsageError(f"`--session-dir {session_dir}` is no directory: {error}") from error
     return Paths(paths.home, data, paths.state, paths.cache)
+
+
+def require_data_directory(paths: Paths) -> None:
+    """Make the directory of the sessions, and make sure that files can be created in it.
+
+    Raises:
+        UsageError: they cannot be; the text names the directory.
+    """
+    probe = paths.data / f".probe-{os.getpid()}"
+    try:
+        paths.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"sessions cannot be stored in `{paths.data}`: {error.strerror or error}; name a"
+            " directory that you can write with `--session-dir DIR`, or set `YOURTOOL_HOME` to one"
+        ) from error
 
 
 def _standard() -> Paths:

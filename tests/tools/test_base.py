@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from tests.tools.contexts import answer, call
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
+from yourtool.masking import Mask
 from yourtool.messages import TextBlock
 from yourtool.tools.base import Args, Toolbox, ToolContext, ToolOutput, tool
 from yourtool.tools.builtin import default_toolbox
@@ -21,6 +22,22 @@ class Sample(Args, frozen=True):
     path: str
     parts: Annotated[tuple[Part, ...], Meta(max_length=2)] = ()
     count: Annotated[int, Meta(ge=1)] = 1
+
+
+KEY = "sk-ant-api03-" + "Zq7" * 30
+
+
+@tool(SideEffects.READ)
+async def lengthy(args: Args, context: ToolContext) -> ToolOutput:
+    """Return details that are too long."""
+    return ToolOutput((), details={"text": f"{'x' * 39_990}{KEY}{'y' * 300_000}"})
+
+
+async def test_details_that_are_cut_hold_no_half_of_a_key(contexts):
+    output = await call(lengthy, contexts(mask=Mask([KEY])))
+    assert output.details is not None
+    assert "sk-ant" not in output.details["text"]
+    assert "more characters" in output.details["text"]
 
 
 @tool(SideEffects.READ)

@@ -20,7 +20,7 @@ from yourtool.config import install_defaults, load_config
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.outcome import Exit, exit_of
-from yourtool.paths import Paths, resolve_paths
+from yourtool.paths import Paths, require_data_directory, resolve_paths
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
@@ -118,6 +118,7 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
             " set `TERM` to what it is, such as `xterm-256color`,"
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
+    require_data_directory(paths)
     with import_module("yourtool.tui.typeahead").type_ahead() as typed_ahead:
         config = load_config(paths)
         app = _interface().YourtoolApp(

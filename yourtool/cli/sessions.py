@@ -31,7 +31,7 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.outcome import Exit
-from yourtool.paths import Paths
+from yourtool.paths import Paths, require_data_directory
 from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
 from yourtool.store.exports import export_lines, form_of, from_jsonl, lines_of, write_export
@@ -45,6 +45,7 @@ _ULID_LENGTH = 26
 
 def run(paths: Paths, arguments: Arguments) -> int:
     """Obey `sessions` and one of its verbs."""
+    require_data_directory(paths)
     asyncio.run(_run(paths, arguments))
     return Exit.ANSWERED
 
