@@ -182,13 +182,18 @@ async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printe
     content = said if attached else task.prompt
     runtime = await Runtime.open(paths, options)
     async with _closing(runtime, printer):
-        for warning in runtime.warnings:
-            printer.say(warning)
+        _warn(runtime, printer)
         session = await _open(runtime, task)
         async with _closing(session, printer):
+            _warn(runtime, printer)
             mask = await asyncio.to_thread(known_mask, paths, os.environ)
             result = await turn(session, content, printer, paths.log_file, mask)
             return held_to(options.output_schema, result)
+
+
+def _warn(runtime: Runtime, printer: Printer) -> None:
+    for warning in runtime.take_warnings():
+        printer.say(warning)
 
 
 async def turn(

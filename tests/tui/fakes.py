@@ -373,10 +373,12 @@ class FakeRuntime:
         self.registry = FakeRegistry(self.credentials)
         self.availability = SimpleNamespace(reset=lambda provider: None)
         self.sessions = FakeSessions()
-        self.warnings: list[str] = []
         self.closed = False
         self.resumed: list[str] = []
         self._prepared = list(sessions)
+
+    def take_warnings(self) -> list[str]:
+        return []
 
     async def find_local_servers(self) -> tuple[()]:
         return ()

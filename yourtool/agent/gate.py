@@ -1,15 +1,18 @@
 """Which calls need no question, which may not happen, and what the user has granted."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
 
 from yourtool.config import Mode
 from yourtool.effects import Preview, SideEffects
+from yourtool.errors import UsageError
 from yourtool.permissions import rules
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet, Subject
-from yourtool.tools.base import Args, Tool
+from yourtool.tables import nearest
+from yourtool.tools.base import Args, Tool, Toolbox
 from yourtool.tools.workspace import Workspace
 
 
@@ -90,6 +93,29 @@ class Gate:
         if self.mode is Mode.AUTO:
             return True
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+
+
+def rules_of(option: str, texts: Iterable[str], toolbox: Toolbox) -> tuple[Rule, ...]:
+    """Read the rules of an option.
+
+    Raises:
+        UsageError: one is no rule, or names a tool that does not exist.
+    """
+    found = tuple(map(Rule.parse, texts))
+    for rule in found:
+        if (problem := unknown_tool(rule, toolbox)) is not None:
+            raise UsageError(f"`{option}`: {problem}")
+    return found
+
+
+def unknown_tool(rule: Rule, toolbox: Toolbox) -> str | None:
+    """Return what is wrong with the tool that a rule names; None: there is such a tool."""
+    if toolbox.get(rule.tool) is not None:
+        return None
+    names = [each.name for each in toolbox.definitions]
+    close = nearest(rule.tool, names)
+    hint = f"did you mean `{close}`?" if close else f"the tools are {', '.join(names)}"
+    return f"`{rule}` has no effect: there is no tool `{rule.tool}`; {hint}"
 
 
 def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> Subjects:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from yourtool.agent.addressing import address
 from yourtool.agent.attachments import Attachment, attach, from_bytes
 from yourtool.agent.clipboard import clipboard_picture
-from yourtool.agent.gate import Gate
+from yourtool.agent.gate import Gate, rules_of, unknown_tool
 from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
@@ -42,7 +42,7 @@ from yourtool.models import Effort, Model
 from yourtool.outcome import NoModelError
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue import probed
 from yourtool.providers.catalogue.local_servers import LocalServer, discover
 from yourtool.providers.catalogue.models import Catalogue
@@ -99,14 +99,14 @@ class Runtime:
         self.log = Log(self.database)
         self.sessions = Sessions(self.database, paths.data / "locks")
         self._rules = RuleSet(
-            tuple(map(Rule.parse, options.allow)), tuple(map(Rule.parse, options.deny))
+            rules_of("--allow", options.allow, self.toolbox),
+            rules_of("--deny", options.deny, self.toolbox),
         )
-        self.warnings: list[str] = []
-        """What the user should know that did not stop the program."""
+        self._warnings: list[str] = []
         try:
             probed.learn(probed.recall(self._probed), self.registry, self.catalogue)
         except ValueError as error:
-            self.warnings.append(str(error))
+            self._warnings.append(str(error))
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
@@ -114,7 +114,7 @@ class Runtime:
 
         Raises:
             ConfigError: a file of the user cannot be used.
-            UsageError: `--allow` or `--deny` has no rule.
+            UsageError: `--allow` or `--deny` has no rule, or one for a tool that does not exist.
             StoreError: the database cannot be opened.
         """
         return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths)))
@@ -123,6 +123,14 @@ class Runtime:
         """Let go of connections and of the store; idempotent."""
         await self.registry.close()
         await self.database.close()
+
+    def take_warnings(self) -> list[str]:
+        """Return, once each, what the user should know that did not stop the program.
+
+        Opening the runtime and opening a session can both have some.
+        """
+        taken, self._warnings = list(dict.fromkeys(self._warnings)), []
+        return taken
 
     async def new_session(self, confirm: Confirm, model: str | None = None) -> Session:
         """Begin a session in the run's workspace, or for the demo in a scratch copy of it.
@@ -301,9 +309,15 @@ class Runtime:
         grants = Grants(self.paths.home / "permissions.toml", workspace)
         rule_set = self._rules
         try:
-            rule_set |= grants.load()
+            granted = grants.load()
         except ConfigError as error:
-            self.warnings.append(str(error))
+            self._warnings.append(str(error))
+        else:
+            rule_set |= granted
+            problems = (
+                unknown_tool(rule, self.toolbox) for rule in (*granted.allow, *granted.deny)
+            )
+            self._warnings += [f"`{grants.file}`: {each}" for each in problems if each]
         return Gate(rule_set, self.options.mode or self.config.mode, grants)
 
     def _explicit_model(self, name: str | None = None) -> Model | None:

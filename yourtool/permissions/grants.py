@@ -43,7 +43,7 @@ class Grants:
     """The permissions of one workspace."""
 
     def __init__(self, file: Path, workspace: Path) -> None:
-        self._file = file
+        self.file = file
         self._workspace = str(workspace.resolve())
 
     def load(self) -> RuleSet:
@@ -71,16 +71,16 @@ class Grants:
         if rule not in self._parse(text).allow:
             raise self._unusable(f"`{rule}` could not be stored in it")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self._file, text.encode())
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(self.file, text.encode())
         except OSError as error:
             raise ConfigError(
-                f"the permission could not be stored in `{self._file}`: {error.strerror}"
+                f"the permission could not be stored in `{self.file}`: {error.strerror}"
             ) from error
 
     def _text(self) -> str:
         try:
-            return self._file.read_text("utf-8-sig")
+            return self.file.read_text("utf-8-sig")
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as error:
@@ -101,7 +101,7 @@ class Grants:
 
     def _unusable(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"`{self._file}` grants nothing, because it cannot be used: {reason}."
+            f"`{self.file}` grants nothing, because it cannot be used: {reason}."
             " Correct it or delete it."
         )
 

@@ -212,8 +212,7 @@ class YourtoolApp(App[None]):
             self.chat.note("error", f"The program could not be opened: {reason}. Ctrl+D quits.")
 
     async def _first_session(self, runtime: "Runtime") -> None:
-        for warning in runtime.warnings:
-            self.chat.note("warning", warning)
+        self._warn(runtime)
         session, refused = await self._earlier_session(runtime)
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
@@ -223,11 +222,16 @@ class YourtoolApp(App[None]):
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
         await attach_files(self.chat, runtime)
         self.chat.attach(runtime, session)
+        self._warn(runtime)
         tell_demo(self.chat)
         await asyncio.to_thread(runtime.registry.prepare, session.model)
         await offer_local_servers(self.chat)
         if refused is not None and refused.media:
             await offer_ways_out(self.chat, refused)
+
+    def _warn(self, runtime: "Runtime") -> None:
+        for warning in runtime.take_warnings():
+            self.chat.note("warning", warning)
 
     async def _earlier_session(
         self, runtime: "Runtime"
