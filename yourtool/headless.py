@@ -337,7 +337,7 @@ async def _stored(runtime: Runtime, prefix: str) -> str:
     if prefix:
         return await runtime.sessions.find(prefix)
     workspace = runtime.options.workspace
-    if (last := await runtime.sessions.last(str(workspace))) is None:
+    if (last := await runtime.last_session()) is None:
         raise UsageError(f"There is no session in `{workspace}` to continue yet.")
     return last
 

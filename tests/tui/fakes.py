@@ -354,9 +354,6 @@ class FakeSessions:
                 return str(each.id)
         raise UsageError(f"There is no session `{prefix}`.")
 
-    async def last(self, workspace: str) -> str | None:
-        return self.summaries[0].id if self.summaries else None
-
 
 class FakeRuntime:
     """Hands out the sessions a test prepared, in order."""
@@ -376,6 +373,9 @@ class FakeRuntime:
         self.closed = False
         self.resumed: list[str] = []
         self._prepared = list(sessions)
+
+    async def last_session(self) -> str | None:
+        return self.sessions.summaries[0].id if self.sessions.summaries else None
 
     def take_warnings(self) -> list[str]:
         return []

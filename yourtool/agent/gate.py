@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from yourtool.config import Mode
 from yourtool.effects import Preview, SideEffects
-from yourtool.errors import UsageError
+from yourtool.errors import ConfigError, UsageError
 from yourtool.permissions import rules
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet, Subject
@@ -106,6 +106,16 @@ def rules_of(option: str, texts: Iterable[str], toolbox: Toolbox) -> tuple[Rule,
         if (problem := unknown_tool(rule, toolbox)) is not None:
             raise UsageError(f"`{option}`: {problem}")
     return found
+
+
+def stored_rules(grants: Grants, toolbox: Toolbox) -> tuple[RuleSet, list[str]]:
+    """Return the permissions that a person gave, and what is wrong with them."""
+    try:
+        found = grants.load()
+    except ConfigError as error:
+        return RuleSet(), [str(error)]
+    problems = (unknown_tool(rule, toolbox) for rule in (*found.allow, *found.deny))
+    return found, [f"`{grants.file}`: {each}" for each in problems if each]
 
 
 def unknown_tool(rule: Rule, toolbox: Toolbox) -> str | None:

@@ -14,12 +14,12 @@ from msgspec import Struct
 from yourtool.agent.addressing import address
 from yourtool.agent.attachments import Attachment, attach, from_bytes
 from yourtool.agent.clipboard import clipboard_picture
-from yourtool.agent.gate import Gate, rules_of, unknown_tool
+from yourtool.agent.gate import Gate, rules_of, stored_rules
 from yourtool.agent.prompt import system_messages
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
-from yourtool.agent.scratch import make_scratch_copy
+from yourtool.agent.scratch import make_scratch_copy, scratch_copies
 from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
@@ -27,7 +27,7 @@ from yourtool.agent.surroundings import Budget, Surroundings, Wishes
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
-from yourtool.errors import ConfigError, SessionNotFoundError, UsageError
+from yourtool.errors import SessionNotFoundError, UsageError
 from yourtool.events import (
     RouteDecided,
     SessionCreated,
@@ -145,9 +145,8 @@ class Runtime:
         chosen = self._explicit_model(model)
         workspace = self.options.workspace
         if self._first_model(chosen).provider == DEMO:
-            scratch = self.paths.cache / "scratch"
             own = own_directories(self.paths)
-            workspace = await asyncio.to_thread(make_scratch_copy, workspace, scratch, own)
+            workspace = await asyncio.to_thread(make_scratch_copy, workspace, self._scratch, own)
         lease = self.sessions.lease(session_id)
         state = State()
         record = Recorder(self.log, session_id, state)
@@ -211,6 +210,12 @@ class Runtime:
         known = ToolIdMap(await self.log.tool_ids(session_id))
         around = await self._surroundings(session_id, workspace, confirm, known, state.parents)
         return Session(session_id, state, record, lease, around)
+
+    async def last_session(self) -> str | None:
+        """Return the last session of the workspace; the demo's work in copies of it."""
+        workspace = self.options.workspace
+        copies = await asyncio.to_thread(scratch_copies, workspace, self._scratch)
+        return await self.sessions.last(*map(str, (workspace, *copies)))
 
     async def fork(self, session_id: str, at: str | None = None) -> str:
         """Copy a stored session, or what stood before the prompt `at`; return the new id."""
@@ -302,23 +307,18 @@ class Runtime:
         return await self.sessions.cost_since(midnight)
 
     @property
+    def _scratch(self) -> Path:
+        return self.paths.cache / "scratch"
+
+    @property
     def _probed(self) -> Path:
         return self.paths.cache / probed.FILE_NAME
 
     def _gate(self, workspace: Path) -> Gate:
         grants = Grants(self.paths.home / "permissions.toml", workspace)
-        rule_set = self._rules
-        try:
-            granted = grants.load()
-        except ConfigError as error:
-            self._warnings.append(str(error))
-        else:
-            rule_set |= granted
-            problems = (
-                unknown_tool(rule, self.toolbox) for rule in (*granted.allow, *granted.deny)
-            )
-            self._warnings += [f"`{grants.file}`: {each}" for each in problems if each]
-        return Gate(rule_set, self.options.mode or self.config.mode, grants)
+        granted, problems = stored_rules(grants, self.toolbox)
+        self._warnings += problems
+        return Gate(self._rules | granted, self.options.mode or self.config.mode, grants)
 
     def _explicit_model(self, name: str | None = None) -> Model | None:
         """Return the model of this name, else that of `--model`.

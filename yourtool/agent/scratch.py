@@ -1,5 +1,6 @@
 """A copy of a project in which the demo may do whatever it likes."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ from yourtool.tools.workspace import Workspace
 MAX_FILES = 2_000
 MAX_BYTES = 50_000_000
 KEEP_SECONDS = 7 * 24 * 3600
+_LONGEST_NAME = 50
+"""Characters; a file name has 255 bytes at most."""
 
 
 def make_scratch_copy(workspace: Path, parent: Path, own: tuple[Path, ...] = ()) -> Path:
@@ -43,10 +46,23 @@ def make_scratch_copy(workspace: Path, parent: Path, own: tuple[Path, ...] = ())
         ) from error
 
 
+def scratch_copies(workspace: Path, parent: Path) -> list[Path]:
+    """Return the copies of a workspace that there are under `parent`; blocks."""
+    try:
+        return [each for each in parent.iterdir() if each.name.startswith(_prefix(workspace))]
+    except OSError:
+        return []
+
+
+def _prefix(workspace: Path) -> str:
+    digest = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:12]
+    return f"{workspace.name[:_LONGEST_NAME]}-{digest}-"
+
+
 def _copied(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _sweep(parent)
-    scratch = Path(tempfile.mkdtemp(prefix=f"{workspace.name}-", dir=parent))
+    scratch = Path(tempfile.mkdtemp(prefix=_prefix(workspace), dir=parent))
     room = MAX_BYTES
     visible = tree.files(Workspace(workspace, own=own), ".", threading.Event())
     for name in islice(visible, MAX_FILES):

@@ -1,5 +1,6 @@
 """The stored sessions: which there are, what they cost, where words stand, and who holds one."""
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -129,9 +130,9 @@ class Sessions:
             lambda connection: _search(connection, terms, wanted) if terms else ()
         )
 
-    async def last(self, workspace: str) -> str | None:
-        """Return the session that `list` shows first for a workspace."""
-        latest = await self._database.read(lambda connection: _used(connection, workspace, 1))
+    async def last(self, *workspaces: str) -> str | None:
+        """Return the session of these workspaces that was used last."""
+        latest = await self._database.read(lambda connection: _used(connection, workspaces, 1))
         return latest[0][0] if latest else None
 
     async def find(self, prefix: str) -> str:
@@ -231,20 +232,23 @@ def _plus(cost: ModelCost, used: _Used) -> ModelCost:
 
 
 def _used(
-    connection: Connection, workspace: str | None, limit: int
+    connection: Connection, workspaces: tuple[str, ...], limit: int
 ) -> list[tuple[str, str, str | None, int, int]]:
+    """Return the sessions in which something was said; no workspaces: those of all."""
     return connection.execute(
         "SELECT id, workspace_path, active_model, created_at, updated_at FROM sessions"
-        " WHERE (:workspace IS NULL OR workspace_path = :workspace)"
+        " WHERE (NOT :count OR workspace_path IN (SELECT value FROM json_each(:workspaces)))"
         " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
         " ORDER BY updated_at DESC, id DESC LIMIT :limit",
-        {"workspace": workspace, "limit": limit},
+        {"count": len(workspaces), "workspaces": json.dumps(workspaces), "limit": limit},
     ).fetchall()
 
 
 def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
     found = list[SessionSummary]()
-    for session_id, path, model, created, updated in _used(connection, workspace, limit):
+    for session_id, path, model, created, updated in _used(
+        connection, (workspace,) if workspace else (), limit
+    ):
         report = _report(connection, "call.session_id = ?", session_id)
         found.append(
             SessionSummary(

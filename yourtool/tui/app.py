@@ -240,7 +240,7 @@ class YourtoolApp(App[None]):
             if self._resume is not None:
                 session_id = await runtime.sessions.find(self._resume)
             elif self._continue_last:
-                session_id = await runtime.sessions.last(str(runtime.options.workspace))
+                session_id = await runtime.last_session()
                 if session_id is None:
                     self.chat.note("info", "There is no earlier session here; this is a new one.")
             elif self._pick_session:
