@@ -361,7 +361,7 @@ def _require_model(runtime: Runtime) -> None:
         names = [row.key_env[0] for row in runtime.registry.providers() if row.key_env]
         raise NoModelError(
             f"no provider has a key; set {', '.join(f'`{name}`' for name in names)},"
-            " or run `yourtool` and enter one with `/key`; `-m demo:tour` shows a script"
+            f" or put one into `{runtime.credentials.path}`; `-m demo:tour` shows a script"
         )
 
 

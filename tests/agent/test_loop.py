@@ -178,6 +178,18 @@ async def test_a_reply_cut_by_the_token_limit_never_runs_its_last_call(bench):
     await session.close()
 
 
+@pytest.mark.parametrize(("interactive", "way"), [(True, "/continue"), (False, "`--continue`")])
+async def test_a_reply_at_the_token_limit_names_the_way_on_of_the_front_end(
+    bench, interactive, way
+):
+    script = [says("half a") + stops(StopReason.MAX_TOKENS)]
+    session = await bench.session(Checked(Scripted(script)), interactive=interactive)
+    events = await play(session.send("write"))
+    [notice] = [each for each in events if isinstance(each, Notice)]
+    assert f" {way} goes on." in notice.text
+    await session.close()
+
+
 async def test_a_text_reply_at_the_token_limit_is_kept_and_the_user_told(bench):
     """R-LOOP-04."""
     script = [says("half a") + stops(StopReason.MAX_TOKENS), says("sentence.")]

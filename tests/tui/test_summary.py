@@ -33,7 +33,7 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
             ErrorClass.AUTH,
             1,
             "All models of `acme` are left out of automatic choices for now:"
-            " it refused the key (enter another with `/key`)",
+            " it refused the key (it needs another one)",
         ),
         (
             ErrorClass.NETWORK,

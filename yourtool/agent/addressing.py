@@ -53,7 +53,7 @@ def address(
             f" Write `\\@{name}` to send it as it is."
         ) from error
     if not rest.strip() and len(blocks) == 1:
-        raise UsageError(f"`@{name}` needs a message after it; `/model {name}` swaps for good.")
+        raise UsageError(f"`@{name}` needs a message after it, which that model answers.")
     return Addressed((TextBlock(rest), *blocks[1:]), model)
 
 

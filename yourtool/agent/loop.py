@@ -82,7 +82,8 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
         )
         return
     if stop is StopReason.MAX_TOKENS:
-        yield Notice(level="warning", text="The reply hit its length limit; /continue goes on.")
+        way = "/continue" if turn.around.interactive else "a further prompt with `--continue`"
+        yield Notice(level="warning", text=f"The reply hit its length limit; {way} goes on.")
     yield await turn.record(
         TurnCompleted(
             stop_reason=stop,

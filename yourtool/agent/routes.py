@@ -72,6 +72,8 @@ class Routes:
         self._defaults = defaults
         self.structured_output = False
         """Whether replies are to be held to a schema."""
+        self.interactive = True
+        """Whether errors may name commands of the interface."""
         self._in_vain: set[str] = set()  # models that their servers were asked for and told not
 
     def estimate(self, state: State, model_id: str, said: Sequence[Message] = ()) -> int:
@@ -230,9 +232,13 @@ class Routes:
         usable = [row.name for row in self._registry.providers() if self._usable(row)]
         if usable:
             named = ", ".join(usable)
-            lines.append(f"Configured: {named}. Choose one with /model; /retry sends this again.")
-        else:
+            way = "/model; /retry sends this again" if self.interactive else "`--model`"
+            lines.append(f"Configured: {named}. Choose one with {way}.")
+        elif self.interactive:
             lines.append("No provider is configured: /key enters an API key.")
+        else:
+            names = [f"`{each.key_env[0]}`" for each in self._registry.providers() if each.key_env]
+            lines.append(f"No provider is configured: set {', '.join(names)}.")
         if is_too_much(route):
             lines.append("The next prompt goes without this one.")
         return lines

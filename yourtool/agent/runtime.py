@@ -92,7 +92,7 @@ class Runtime:
         self.config = config
         self.credentials = Credentials(paths)
         self.catalogue = Catalogue.load(paths)
-        self.registry = Registry(config, self.credentials)
+        self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.toolbox = default_toolbox()
         self.availability = Availability()
         self.database = Database(paths.database)
@@ -273,6 +273,7 @@ class Runtime:
                 self._global_default(),
             ),
         )
+        routes.interactive = self.options.interactive
         routes.structured_output = self.options.output_schema is not None
         return routes
 

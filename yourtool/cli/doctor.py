@@ -84,7 +84,7 @@ def _providers(paths: Paths, config: Config) -> Iterator[Check]:
     credentials = Credentials(paths)
     if credentials.path.exists():
         yield _private("keys", credentials.path)
-    registry = Registry(config, credentials)
+    registry = Registry(config, credentials, interactive=False)
     rows = {row.name: row for row in registry.providers()}
     found = {server.row.name: server for server in asyncio.run(discover(rows["ollama"].base_url))}
     for row in rows.values():

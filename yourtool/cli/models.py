@@ -28,7 +28,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     """List the models; without JSON, those that can be used first."""
     config = load_config(paths)
     catalogue = Catalogue.load(paths)
-    registry = Registry(config, Credentials(paths))
+    registry = Registry(config, Credentials(paths), interactive=False)
     file = paths.cache / probed.FILE_NAME
     notes = _recall(file, registry, catalogue)
     if arguments.probe:

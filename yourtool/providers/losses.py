@@ -43,7 +43,7 @@ class Losses:
         if block.critical is True or message.metadata.critical:
             raise InvalidRequestError(
                 f"`{model.id}` cannot take the {kind} block of message `{message.id}`, which is"
-                f" marked critical: {reason}. Nothing was sent; choose another model with /model."
+                f" marked critical: {reason}. Nothing was sent; choose another model."
             )
         key = (model.id, message.id, hash(block))
         if key in self._logged:

@@ -39,7 +39,11 @@ class Registry:
         config: Config,
         credentials: Credentials,
         environ: Mapping[str, str] = os.environ,
+        *,
+        interactive: bool = True,
     ) -> None:
+        """`interactive`: whether errors may name commands of the interface."""
+        self._interactive = interactive
         self._config = config
         self._credentials = credentials
         self._environ = environ
@@ -74,11 +78,10 @@ class Registry:
             return None
         problem = self._credentials.problem(provider, row.key_env, origin=origin_of(row.base_url))
         reason = f" ({problem})" if problem else ""
-        named = f"set `{row.key_env[0]}`, " if row.key_env else ""
-        return (
-            f"`{provider}` has no key{reason}: {named}enter one with `/key {provider}`, or put it"
-            f" into `{self._credentials.path}`."
-        )
+        ways = [f"set `{row.key_env[0]}`"] if row.key_env else []
+        ways += [f"enter one with `/key {provider}`"] if self._interactive else []
+        named = "".join(f"{way}, " for way in ways) + ("or " if ways else "")
+        return f"`{provider}` has no key{reason}: {named}put it into `{self._credentials.path}`."
 
     def adapter(self, model: Model) -> Adapter:
         """Return the adapter that speaks to a model's provider; one per provider and key.

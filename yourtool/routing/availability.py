@@ -35,7 +35,7 @@ Trigger = Literal["5_consecutive_failures", "auth_error", "dns_error", "multi_mo
 
 TRIGGERS: Mapping[Trigger, str] = {
     "5_consecutive_failures": f"failed {STRIKES} times in a row",
-    "auth_error": "refused the key (enter another with `/key`)",
+    "auth_error": "refused the key (it needs another one)",
     "dns_error": f"could not be reached, or broke off, {NETWORK_ERRORS} times"
     f" within {NETWORK_WINDOW:.0f} seconds",
     "multi_model_failures": f"failed with {MODELS_DOWN} of its models",

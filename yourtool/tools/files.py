@@ -196,7 +196,7 @@ def _image(path: str, data: bytes, media_type: str, context: ToolContext) -> Too
     if not context.image_limit:
         raise ToolError(
             f"`{path}` is an image ({media_type}), and this model takes no images;"
-            " the user can choose one that does with `/model`"
+            " ask the user to choose one that does"
         )
     if len(data) > context.image_limit:
         raise ToolError(

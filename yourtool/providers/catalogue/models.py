@@ -197,7 +197,7 @@ class Catalogue:
         close = nearest(name, (*self._aliases, *self._models))
         hint = f"; did you mean `{close}`?" if close else "."
         raise UnknownModelError(
-            f"No model is called `{name}`{hint} `/model` and `yourtool models` list them; any"
+            f"No model is called `{name}`{hint} `yourtool models` lists them; any"
             " other is named `<provider>:<name>`.",
             (close,) if close else (),
         )

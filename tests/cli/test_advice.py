@@ -1,0 +1,28 @@
+"""Errors without the interface name options of the command line, never its commands."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+COMMAND = re.compile(r"(?<![\w./~-])/(?:model|models|key|retry|continue|effort|attach|new|help)\b")
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (("-p", "hi"), "credentials.toml"),
+        (("-p", "hi", "-m", "no-such-model"), "yourtool models"),
+        (("-p", "hi", "-m", "sonnet"), "set `ANTHROPIC_API_KEY`"),
+        (("-p", "@sonnet", "-m", "demo:tour"), "needs a message"),
+        (("-p", "@sonnet hi", "-m", "demo:tour"), "Choose one with `--model`"),
+        (("route", "-m", "no-such-model", "hi"), "yourtool models"),
+        (("route", "-m", "sonnet", "hi"), "ANTHROPIC_API_KEY"),
+        (("models",), "ANTHROPIC_API_KEY"),
+        (("doctor",), ""),
+    ],
+)
+def test_an_error_without_the_interface_names_no_command_of_it(line, argv, named):
+    _, out, err = line(*argv)
+    assert COMMAND.search(out + err) is None
+    assert named in out + err
