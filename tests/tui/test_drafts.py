@@ -1,7 +1,15 @@
 import hypothesis.strategies as st
 from hypothesis import given
 
-from yourtool.tui.drafts import Draft, chip, chip_before, folds, line_feeds
+from yourtool.tui.drafts import (
+    FOLD_CHARACTERS,
+    Draft,
+    chip,
+    chip_before,
+    folded,
+    folds,
+    line_feeds,
+)
 
 
 def test_r_tui_01_a_folded_paste_is_sent_in_full():
@@ -42,3 +50,9 @@ def test_the_chip_before_the_cursor_is_found():
     shown = chip(1, "a\nb")
     assert chip_before(f"see {shown}") == len(shown)
     assert chip_before(f"{shown} x") == 0
+
+
+@given(st.text(max_size=50), st.sampled_from([1, 100]))
+def test_a_long_text_is_folded_and_comes_back_whole(text, times):
+    draft = folded(text * times)
+    assert draft.full == text * times and len(draft.text) <= FOLD_CHARACTERS

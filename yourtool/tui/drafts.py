@@ -48,6 +48,11 @@ def chip(number: int, paste: str) -> str:
     return f"[Pasted text #{number}: {lines:,} {'line' if lines == 1 else 'lines'}]"
 
 
+def folded(text: str) -> Draft:
+    """Return a draft of a text, behind a chip where it is long."""
+    return Draft(chip(1, text), (text,)) if folds(text) else Draft(text)
+
+
 def chip_before(text: str) -> int:
     """Return the length of the chip that `text` ends with; 0 if it does not."""
     found = _LAST_CHIP.search(text)

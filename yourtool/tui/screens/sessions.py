@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages import Message, Role, TextBlock, now
-from yourtool.tui.drafts import Draft
+from yourtool.tui.drafts import folded
 from yourtool.tui.screens.choices import fork_choices, hit_choices, session_choices
 from yourtool.tui.screens.picker import Choice, Picker
 from yourtool.tui.screens.turns import TurnScreen
@@ -166,7 +166,7 @@ def _offer_again(chat: TurnScreen, prompt: Message) -> None:
     texts = [block.text for block in prompt.content if isinstance(block, TextBlock)]
     if len(prompt.content) > 1:
         chat.note("info", "What was attached to the prompt is not; attach it again if need be.")
-    chat.prompt.load(Draft(texts[0] if texts else ""))
+    chat.prompt.load(folded(texts[0] if texts else ""))
 
 
 def _target(where: Path, argument: str, title: str) -> tuple[Path, bool]:
