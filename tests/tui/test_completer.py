@@ -104,3 +104,9 @@ def test_a_query_of_repeated_letters_takes_time_in_proportion_to_the_names():
     assert best("a" * 30 + "b", ["a" * 60]) == []
     assert growth(lambda name: best("aaaaaaaaab", [name]), lambda size: "a" * size) < LINEAR
     assert best("a" * 1_000_000, ["a" * 60]) == []
+
+
+def test_no_more_names_are_looked_at_than_take_little_time():
+    names = [f"{'a' * 100}{number}" for number in range(100_000)]
+    found = best("a", names, len(names))
+    assert 40_000 < len(found) < 60_000 and set(found) <= set(names)

@@ -94,3 +94,15 @@ def test_a_state_directory_that_cannot_be_written_costs_nothing_but_memory(tmp_p
     history.add(Draft("a"))
     history.keep_draft(Draft("b"))
     assert history.entries == [Draft("a")]
+
+
+def test_only_the_last_megabytes_of_a_history_are_read(tmp_path):
+    history = History(tmp_path, tmp_path)
+    for number in range(25):
+        history.add(Draft(f"{number}: " + "x" * 900_000))
+    again = History(tmp_path, tmp_path)
+    assert [entry.text.partition(":")[0] for entry in again.entries] == [
+        str(number) for number in range(17, 25)
+    ]
+    assert History(tmp_path, tmp_path).entries == again.entries
+    assert sum(file.stat().st_size for file in (tmp_path / "prompts").iterdir()) < 8_000_000

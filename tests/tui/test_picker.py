@@ -1,6 +1,7 @@
 """Lists to choose from: where the cursor is, what comes first, and how it is seen."""
 
 import pytest
+from textual.app import App
 from textual.widgets import OptionList
 
 from tests.tui.driving import press, say, settle, until
@@ -8,6 +9,8 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from yourtool.config import Mode
 from yourtool.paths import shipped
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import Draft
+from yourtool.tui.screens.choices import history_choices
 from yourtool.tui.screens.picker import Choice, Picker
 from yourtool.tui.themes import load_themes
 
@@ -105,3 +108,16 @@ def test_nothing_is_written_in_the_colour_it_is_written_on(ink):
     drawn = colours.generate()
     assert drawn[f"{ink}-muted"] == "ansi_default"
     assert drawn[f"text-{ink}"] != drawn[f"{ink}-muted"]
+
+
+async def test_titles_of_any_length_do_not_block_the_loop():
+    wide = Draft("字" * 300_000)
+    entries = [Draft(f"{number} {wide.text}") for number in range(300)]
+    app = App[None]()
+    async with app.run_test(size=(100, 30)) as pilot:
+        picker = Picker("Prompts", [*history_choices(entries), Choice("a", "", wide.text)])
+        app.push_screen(picker)
+        await pilot.pause()
+        await pilot.press("2", "9", "9")
+        await pilot.pause()
+        assert [choice.value for choice in picker._shown] == ["299"]

@@ -14,6 +14,8 @@ _IN_ORDER = ("effort", "mode")
 """Kinds whose values have an order of their own."""
 _LONGEST_QUERY = 4096
 """Characters of the longest path that an operating system takes."""
+SEARCHED = 5_000_000
+"""Characters of names that are looked at for one query."""
 
 
 class Candidate(Struct, frozen=True):
@@ -108,8 +110,9 @@ def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]
     if len(wanted) > _LONGEST_QUERY:
         return []
     letters = re.compile(subsequence(wanted), re.MULTILINE)
-    listed = list(names)
-    text = "\n".join(listed)
+    text = "\n".join(names)
+    if len(text) > SEARCHED:
+        text = text[:SEARCHED].rpartition("\n")[0]
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters change length in lower case
         lowered = text

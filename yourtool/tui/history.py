@@ -18,6 +18,8 @@ from yourtool.tui.drafts import Draft
 MAX_ENTRIES = 1_000
 MAX_ENTRY_BYTES = 1_000_000
 """A longer prompt can be recalled in the same run only."""
+MAX_BYTES = 8_000_000
+"""Of the last entries that are read together."""
 _SLOTS = 16
 
 _log = logging.getLogger(__name__)
@@ -106,16 +108,21 @@ class History:
 
     def _read(self) -> list[Draft]:
         try:
-            lines = self._file.read_bytes().splitlines()
+            with self._file.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - MAX_BYTES))
+                lines = file.read().splitlines()
         except OSError:
             return []
+        if size > MAX_BYTES:
+            del lines[0]  # the end of one
         entries: list[Draft] = []
         for line in lines[-MAX_ENTRIES:]:
             try:
                 entries.append(msgspec.json.decode(line, type=Draft))
             except msgspec.DecodeError:
                 _log.warning("skipped an unreadable line of %s", self._file)
-        if len(lines) > 2 * MAX_ENTRIES:
+        if len(lines) > 2 * MAX_ENTRIES or size > 2 * MAX_BYTES:
             self._rewrite(entries)
         return entries
 

@@ -13,6 +13,7 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import price_words, spent, tokens_words
 from yourtool.tui.screens.picker import Choice
 
+_LONGEST_TITLE = 1_000
 IN_WORDS, FORK, CANCEL = "in words", "fork", "cancel"
 LEGEND = "⚒ tools  ▣ images  ♪ recordings  ▤ documents  ✻ thinking"
 
@@ -113,7 +114,7 @@ def fork_choices(prompts: Sequence[Message], now: datetime) -> list[Choice]:
     rows = [Choice("", "Everything so far", "the copy goes on where this session is")]
     for number, each in reversed(list(enumerate(prompts, 1))):
         age = age_words((now - each.created_at).total_seconds())
-        words = " ".join(each.text.split()) or "(no words)"
+        words = " ".join(each.text[:_LONGEST_TITLE].split()) or "(no words)"
         rows.append(Choice(each.id, words, f"before prompt {number} · {age} ago"))
     return rows
 
@@ -148,7 +149,7 @@ def history_choices(entries: Sequence[Draft]) -> list[Choice]:
     seen: dict[str, Choice] = {}
     for at in range(len(entries) - 1, -1, -1):
         first, _, rest = entries[at].text.strip().partition("\n")
-        title = f"{first} …" if rest else first
+        title = f"{first[:_LONGEST_TITLE]} …" if rest else first[:_LONGEST_TITLE]
         seen.setdefault(entries[at].text, Choice(str(at), title))
     return list(seen.values())
 

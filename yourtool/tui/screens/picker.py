@@ -14,6 +14,9 @@ from textual.widgets.option_list import Option
 from yourtool.text import printable
 from yourtool.tui.completer import best
 
+_SEARCHED = 1_000
+"""Characters of a title that the filter looks at; a prompt has any number of them."""
+
 
 class Choice(Struct, frozen=True):
     """A row of two lines; what is disabled says why in the second."""
@@ -83,7 +86,8 @@ class Picker(ModalScreen[str | None]):
         self._title = title
         self._current = current
         self._choices = {
-            " ".join(f"{choice.title} {choice.about}".split()): choice for choice in choices
+            " ".join(f"{choice.title[:_SEARCHED]} {choice.about[:_SEARCHED]}".split()): choice
+            for choice in choices
         }
         self._shown: list[Choice] = []
         self._hint = hint
@@ -152,7 +156,7 @@ class Picker(ModalScreen[str | None]):
         """Return what holds the query, those that hold it in their title first."""
         if not query:
             return list(self._choices.values())
-        titles = {each.title: each for each in self._choices.values()}
+        titles = {each.title[:_SEARCHED]: each for each in self._choices.values()}
         found = [titles[title] for title in best(query, titles, len(titles))]
         others = best(query, self._choices, len(self._choices))
         seen = {each.value for each in found}
@@ -160,8 +164,13 @@ class Picker(ModalScreen[str | None]):
 
 
 def _row(choice: Choice, width: int) -> Content:
-    title = Content(printable(choice.title)).truncate(width, ellipsis=True)
+    title = Content(_beginning(choice.title, width)).truncate(width, ellipsis=True)
     if not choice.about:
         return title
-    about = Content.styled(printable(choice.about), "dim").truncate(width, ellipsis=True)
+    about = Content.styled(_beginning(choice.about, width), "dim").truncate(width, ellipsis=True)
     return Content.assemble(title, "\n  ", about)
+
+
+def _beginning(text: str, width: int) -> str:
+    """Return more of a text than fits, unless most of its characters have no width."""
+    return printable(text[: 2 * width])

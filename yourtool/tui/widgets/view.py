@@ -241,9 +241,10 @@ class ItemView(ScrollView, can_focus=True):
         """Everything has another width or look: estimate all, lay out what is in view."""
         if not self.size:
             return
+        known = len(self._heights)
         self._enlist()
         top = self._heights.at(self._view_top) if len(self._heights) else 0
-        for index, item in enumerate(self._items):
+        for index, item in enumerate(self._items[:known]):
             if item.laid_out != self._room:
                 self._heights[index] = self._gap(index) + item.estimate(self._room)
         self._painter = None  # it paints rows of one width
