@@ -11,6 +11,7 @@ from tests.tui.test_transcript import Stage
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.lines import wrap
 from yourtool.tui.verbatim import VerbatimStream, plain_lines
+from yourtool.tui.widgets.items import Failure, Footer, Remark
 from yourtool.tui.widgets.texts import Reply, Thinking, UserMessage
 
 TEXTS = {
@@ -158,3 +159,16 @@ def test_a_long_line_has_the_same_rows_as_if_it_was_cut_at_once(words):
     assert shown == ["".join(text for text, _ in row) for row in wrap([(words, "")], 33)]
     joints = [row.joint + row.text for row in plain_lines(words, "", 33)]
     assert "".join(joints)[1:].split() == words.split()
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_only_the_beginning_of_a_very_long_message_is_laid_out(kind):
+    text = TEXTS[kind]
+    failure = Failure(text, text, text)
+    failure.lay_out(80)
+    settled = Failure(text, text, text)
+    settled.settle()
+    for item in (Remark("error", text), Footer(["model"], text), failure, settled):
+        item.lay_out(80)
+        assert sum(len(row.text) + 1 for row in item.rows) < 150_000
+    assert failure.source.count(text) == 3

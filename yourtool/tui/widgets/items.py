@@ -14,6 +14,9 @@ from yourtool.text import printable
 from yourtool.tui.lines import Line, Span
 from yourtool.tui.verbatim import plain_lines
 
+_LONGEST = 10_000
+"""Characters of a message that are laid out; the whole can be copied."""
+
 
 class Item(ABC):
     """One entry of the transcript."""
@@ -111,7 +114,7 @@ class Remark(Item):
 
     def build(self, width: int) -> list[Line]:
         """Wrap the words."""
-        return plain_lines(self._text, self._ink, width)
+        return _message(self._text, self._ink, width)
 
 
 class Failure(Item):
@@ -160,11 +163,11 @@ class Failure(Item):
         """Head, cause and advice; a failure that was overcome is one line."""
         if self.settled and not self.expanded:
             words = f"{self._head}: {self._cause}".partition("\n")[0]
-            return plain_lines(words, "muted", width)
+            return _message(words, "muted", width)
         return [
-            *plain_lines(self._head, "warning" if self.waiting else "error", width),
-            *plain_lines(self._cause, "", width),
-            *plain_lines(self._way_out, "muted", width),
+            *_message(self._head, "warning" if self.waiting else "error", width),
+            *_message(self._cause, "", width),
+            *_message(self._way_out, "muted", width),
         ]
 
     @property
@@ -198,13 +201,18 @@ class Footer(Item):
         row = ""
         for part in map(printable, self._parts):
             if row and len(row) + 3 + len(part) > width:
-                lines += plain_lines(row, "muted", width)
+                lines += _message(row, "muted", width)
                 row = part
             else:
                 row = f"{row} · {part}" if row else part
         if row:
-            lines += plain_lines(row, "muted", width)
-        return lines + (plain_lines(self._warning, "warning", width) if self._warning else [])
+            lines += _message(row, "muted", width)
+        return lines + (_message(self._warning, "warning", width) if self._warning else [])
+
+
+def _message(text: str, ink: str, width: int) -> list[Line]:
+    """Return the rows of a message, which is short unless a server or an import made it long."""
+    return plain_lines(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…", ink, width)
 
 
 def first_difference(before: Sequence[Line], after: Sequence[Line]) -> int:
