@@ -91,10 +91,10 @@ class ItemView(ScrollView, can_focus=True):
 
     def _enlist(self) -> None:
         """Give new items their place, with an estimated height."""
-        items = self._items
+        items, room = self._items, self._room
         for index in range(len(self._heights), len(items)):
             self._index[items[index]] = index
-            self._heights.append(self._gap(index) + items[index].estimate(self._room))
+            self._heights.append(self._gap(index) + items[index].estimate(room))
 
     def _measure(self, index: int, item: Item) -> int:
         """Lay out an item again that was seen before; return its first row that changed."""
@@ -241,12 +241,12 @@ class ItemView(ScrollView, can_focus=True):
         """Everything has another width or look: estimate all, lay out what is in view."""
         if not self.size:
             return
-        known = len(self._heights)
+        known, room = len(self._heights), self._room  # of many items, so looked up once
         self._enlist()
         top = self._heights.at(self._view_top) if len(self._heights) else 0
         for index, item in enumerate(self._items[:known]):
-            if item.laid_out != self._room:
-                self._heights[index] = self._gap(index) + item.estimate(self._room)
+            if item.laid_out != room:
+                self._heights[index] = self._gap(index) + item.estimate(room)
         self._painter = None  # it paints rows of one width
         if not self._following and len(self._heights):
             self._see(top)
