@@ -11,6 +11,9 @@ from yourtool.text import DEEPEST, storable_json
 DONE = b"[DONE]"
 """The last event of Chat Completions, which proxies put at the end of other streams too."""
 
+MOST_VALUES = 2**18
+"""In one document; no other thread runs while it is decoded."""
+
 _decoder = msgspec.json.Decoder()
 
 
@@ -23,8 +26,10 @@ def decode(data: bytes, *, halves: bool = False) -> Any:
     counters and arguments refuse them. A whole number too long to read becomes Infinity.
 
     Raises:
-        ValueError: it is not JSON, or nested deeper than `DEEPEST`.
+        ValueError: it is not JSON, nested deeper than `DEEPEST`, or holds too many values.
     """
+    if data.count(b",") > MOST_VALUES:
+        raise ValueError(f"more than {MOST_VALUES:,} values")
     try:
         value = _decoder.decode(data)
     except RecursionError:
@@ -67,7 +72,7 @@ def decode_frame(data: bytes) -> dict[str, Any]:
     try:
         return mapping(decode(data, halves=True))
     except ValueError as error:
-        raise NetworkError("the stream holds an event that is not JSON") from error
+        raise NetworkError(f"the stream holds an event that is not JSON: {error}") from error
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -50,6 +50,8 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
+_LARGE = 2**16
+"""An event with more bytes is read in a thread, and so are those of calls with larger arguments."""
 _BROKEN = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
 """What a transport may raise by mistake instead of a `NetworkError`."""
 
@@ -146,14 +148,14 @@ class WireAdapter:
                 if reply.error is not None:
                     raise reply.error
                 request.interrupt.check()
-                for event in reply.finish():
+                for event in await _read(reply.finish()):
                     yield event
         except Interrupted:
-            for event in reply.cancelled():
+            for event in await _read(reply.cancelled()):
                 yield event
         except AdapterError as error:
             with _faults_as(unreadable):
-                for event in reply.broken(error):
+                for event in await _read(reply.broken(error)):
                     yield event
             raise
 
@@ -191,15 +193,15 @@ class WireAdapter:
             framing = wire_request.framing()
             while (chunk := await self._chunk(chunks, reply, wait)) is not None:
                 for frame in framing.feed(chunk):
-                    yield self._events(frame, reply, wait)
+                    yield await self._frame(frame, reply, wait)
                     request.interrupt.check()
                 if framing.is_document and chunk.strip():
                     wait.heard(is_content=True)
             for frame in framing.end():
-                yield self._events(frame, reply, wait)
+                yield await self._frame(frame, reply, wait)
                 request.interrupt.check()
             if framing.is_document:
-                yield self._dialect.whole(framing.document, reply)
+                yield await _read(self._dialect.whole(framing.document, reply))
             if framing.page:
                 raise self._no_reply(framing.page)
             if not (reply.done or reply.error or self._dialect.may_end(reply)):
@@ -221,6 +223,11 @@ class WireAdapter:
         return OtherAdapterError(
             f"{told}; that is a web page, so look at its `base_url`", status=200
         )
+
+    async def _frame(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> Iterable[StreamEvent]:
+        events = self._events(frame, reply, wait)
+        is_large = len(frame.data) > _LARGE or reply.argument_size > _LARGE
+        return await _read(events) if is_large else events
 
     def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> Iterator[StreamEvent]:
         if reply.done:
@@ -259,6 +266,24 @@ def _faults_as(typed: AdapterError) -> Generator[None, None, None]:
     except Exception as fault:
         _log.exception("%s", typed.message)
         raise typed from fault
+
+
+async def _read(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
+    """Read events in a thread, up to a fault among them, which is raised behind them.
+
+    Nobody else touches the reply meanwhile, so this is not cut short when the turn is stopped.
+    """
+    read = list[StreamEvent]()
+    try:
+        await asyncio.to_thread(read.extend, events)
+    except Exception as fault:  # noqa: BLE001 - raised again where it happened among the events
+        return _followed(read, fault)
+    return read
+
+
+def _followed(events: Iterable[StreamEvent], fault: Exception) -> Iterator[StreamEvent]:
+    yield from events
+    raise fault
 
 
 async def _let_go(chunks: object) -> None:

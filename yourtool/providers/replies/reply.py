@@ -77,6 +77,8 @@ class Reply:
         """Whether the provider has said everything."""
         self.cut_off = False
         """Whether it stopped without saying why, so that a call still open may not be whole."""
+        self.argument_size = 0
+        """Characters of all calls' arguments so far."""
         self.activity = 0
         """Grows with every piece of content; pings and counters are none."""
         self.scratch: dict[Any, Any] = {}
@@ -131,6 +133,7 @@ class Reply:
         if block.ended:
             _log.warning("arguments of `%s` came after their end and were ignored", block.name)
             return []
+        self.argument_size += len(fragment)
         return self._grow(block, fragment)
 
     def whole(self, key: Hashable, text: str) -> list[StreamEvent]:

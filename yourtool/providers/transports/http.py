@@ -101,7 +101,7 @@ class HttpxTransport:
             raise self._network_error(error) from error
         except TimeoutError as error:
             raise too_slow(self._host, patience) from error
-        return listing(self._host, response.status_code, body)
+        return await asyncio.to_thread(listing, self._host, response.status_code, body)
 
     async def close(self) -> None:
         """Let go of connections; idempotent."""

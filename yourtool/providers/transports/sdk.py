@@ -93,7 +93,7 @@ class SdkTransport:
                     await response.aclose()
         except TimeoutError as error:
             raise too_slow(self._host, patience) from error
-        return listing(self._host, response.status_code, body)
+        return await asyncio.to_thread(listing, self._host, response.status_code, body)
 
     async def close(self) -> None:
         """Let go of connections; idempotent."""

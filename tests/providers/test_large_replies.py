@@ -1,0 +1,88 @@
+"""Replies of any size and shape leave the event loop free (the watchdog looks)."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.providers.exchanges import Playback
+from tests.providers.fakes import events_of, request
+from yourtool.deltas import MessageComplete, TextDelta
+from yourtool.errors import OtherAdapterError
+from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.shapes import MOST_VALUES, decode
+from yourtool.providers.wire import WireAdapter
+
+PIECE = 2**17
+DONE = b"data: [DONE]\n\n"
+
+
+def data(value):
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+def delta(finish=None, **fields):
+    return data({"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]})
+
+
+def arguments(text):
+    return delta(tool_calls=[{"index": 0, "id": "a", "function": {"name": "x", "arguments": text}}])
+
+
+def many_names():
+    return json.dumps({str(number): number for number in range(200_000)})
+
+
+def in_pieces(text):
+    return b"".join(arguments(text[at : at + 4_000]) for at in range(0, len(text), 4_000))
+
+
+REPLIES = {
+    "halves of characters": lambda: data(
+        {"choices": [{"delta": {"content": "\ud83d" * 1_000_000}}]}
+    ),
+    "unknown objects": lambda: data({"x": [{"a": 1}] * 250_000}),
+    "many arguments in one event": lambda: arguments(many_names()),
+    "many arguments in many events": lambda: in_pieces(many_names()),
+    "one document": lambda: json.dumps(
+        {
+            "x": [{"a": 1}] * 250_000,
+            "choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}],
+        }
+    ).encode(),
+}
+
+
+async def played(body, dialect=None):
+    pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
+    adapter = WireAdapter(dialect or OpenAIChat(), Playback(pieces), "acme")
+    return await events_of(adapter, request())
+
+
+@pytest.mark.parametrize("name", REPLIES)
+async def test_a_large_reply_does_not_block_the_loop(name):
+    body = await asyncio.to_thread(REPLIES[name])
+    if not body.startswith(b"{"):
+        body += delta(finish="stop", content=" End.") + DONE
+    events, error = await played(body)
+    assert error is None
+    assert isinstance(events[-1], MessageComplete)
+
+
+class Faulty(OpenAIChat):
+    """Has a bug behind the first words of a large event."""
+
+    def translate(self, frame, reply):
+        yield from super().translate(frame, reply)
+        raise LookupError("a bug")
+
+
+async def test_what_a_large_event_holds_before_a_fault_in_it_is_passed_on():
+    events, error = await played(delta(content="word " * 20_000), Faulty())
+    assert isinstance(error, OtherAdapterError)
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["word " * 20_000]
+
+
+def test_json_of_more_values_than_any_server_sends_is_refused():
+    with pytest.raises(ValueError, match="more than 262,144 values"):
+        decode(b"[" + b"1," * (MOST_VALUES + 1) + b"1]")
