@@ -55,12 +55,15 @@ def _instructions(workspace: Path) -> Iterator[str]:
     """
     top = next((each for each in (workspace, *workspace.parents) if _is_root(each)), workspace)
     between = [each for each in workspace.parents if each.is_relative_to(top)]
+    found = (
+        next(filter(Path.is_file, map(directory.joinpath, INSTRUCTION_FILES)), None)
+        for directory in (*reversed(between), workspace)
+    )
+    if not (paths := [each for each in found if each is not None]):
+        return
     opened = Workspace(top, (workspace,), own_directories(resolve_paths()))
-    for directory in (*reversed(between), workspace):
-        path = next(
-            (each for each in map(directory.joinpath, INSTRUCTION_FILES) if each.is_file()), None
-        )
-        if path is not None and (data := _read_unasked(opened, str(path.relative_to(top)))):
+    for path in paths:
+        if data := _read_unasked(opened, str(path.relative_to(top))):
             text = data[:INSTRUCTION_CAP].decode("utf-8-sig", "replace")
             cut = "" if len(data) <= INSTRUCTION_CAP else f"\n[cut at {INSTRUCTION_CAP} bytes]"
             name = os.path.relpath(path, workspace)
