@@ -1,28 +1,56 @@
 """Recognises that the system has no more memory for this process, whatever the error is called."""
 
 import errno
+import resource
+from collections.abc import Iterator
 
-SHORTAGE = (
-    "there is not enough memory; close other programs, or raise the limit that `ulimit -v` shows"
-)
 _PHRASES = (
     "failed to map segment",  # the dynamic loader, as an ImportError
     "cannot allocate memory",
     "can't start new thread",
+    "cannot join thread before it is started",  # what is left of a thread that could not start
     "out of memory",
 )
-_MOST_CAUSES = 10
+_MOST_ERRORS = 100
+
+
+def memory_limit() -> str:
+    """Return the limit of this process that `ulimit -v` shows; empty: there is none."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return "" if most == resource.RLIM_INFINITY else f"{most // 1024:,} KB"
+
+
+def _shortage() -> str:
+    if limit := memory_limit():
+        return f"there is not enough memory; raise the limit of {limit} (`ulimit -v`)"
+    return "there is not enough memory; close other programs"
+
+
+SHORTAGE = _shortage()
+"""Written ahead: there is no room for a sentence when it is needed."""
 
 
 def is_shortage(error: BaseException | None) -> bool:
     """Return whether an exception, or one that led to it, is about a lack of memory."""
-    for _ in range(_MOST_CAUSES):
-        if error is None:
-            return False
-        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-            return True
-        text = str(error).lower()
-        if any(phrase in text for phrase in _PHRASES):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(_is_about_memory(each) for each in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, those that led to it, and those that it groups."""
+    pending, seen = [error], list[BaseException]()
+    while pending and len(seen) < _MOST_ERRORS:
+        each = pending.pop(0)
+        if each is None or any(each is other for other in seen):
+            continue
+        seen.append(each)
+        yield each
+        pending += (each.__cause__, each.__context__)
+        if isinstance(each, BaseExceptionGroup):
+            pending += each.exceptions
+
+
+def _is_about_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    text = str(error).lower()
+    return any(phrase in text for phrase in _PHRASES)

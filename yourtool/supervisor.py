@@ -28,6 +28,7 @@ from yourtool.guardian import (
     stop,
     wait,
 )
+from yourtool.memory import memory_limit
 
 RESET = (
     b"\x1b[?2026l"  # a frame that was never finished
@@ -122,6 +123,8 @@ def _set(settings: list[Any], when: int) -> None:
 
 def _explain(code: int) -> None:
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if limit := memory_limit():
+        how += f"; its memory is limited to {limit} by `ulimit -v`"
     message = f"yourtool ended unexpectedly ({how}). The session is kept: `yourtool -c` goes on.\n"
     try:
         os.write(2, message.encode())

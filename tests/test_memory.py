@@ -1,0 +1,48 @@
+import errno
+
+import pytest
+
+from yourtool.memory import is_shortage
+
+
+def raised(error, *, cause=None, context=None):
+    error.__cause__, error.__context__ = cause, context
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+        RuntimeError("cannot join thread before it is started"),
+        ImportError("libssl.so.3: failed to map segment from shared object"),
+        raised(ValueError("x"), cause=KeyError("y"), context=MemoryError()),
+        raised(ValueError("x"), cause=raised(KeyError("y"), context=MemoryError())),
+        BaseExceptionGroup("two", [ValueError("x"), BaseExceptionGroup("one", [MemoryError()])]),
+        ExceptionGroup("one", [raised(ValueError("x"), cause=MemoryError())]),
+    ],
+)
+def test_a_lack_of_memory_is_recognised_wherever_it_is_in_the_error_d16(error):
+    assert is_shortage(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        ValueError("x"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        raised(ValueError("x"), context=KeyError("y")),
+        ExceptionGroup("one", [ValueError("x")]),
+    ],
+)
+def test_other_errors_are_not_taken_for_a_lack_of_memory(error):
+    assert not is_shortage(error)
+
+
+def test_causes_that_form_a_circle_are_looked_at_once():
+    first, second = ValueError("x"), KeyError("y")
+    first.__cause__, second.__cause__ = second, first
+    assert not is_shortage(first)
