@@ -17,6 +17,20 @@ from yourtool.errors import UsageError
 from yourtool.models import EFFORTS, Effort
 
 COMMANDS = ("sessions", "models", "route", "config", "doctor")
+_NOT_YET = {
+    "yourtool sessions delete": "",
+    "yourtool sessions check": "",
+    "yourtool sessions rename": "",
+    "yourtool permissions": "; `--allow` and `--deny` take rules for a run",
+    "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
+    "yourtool completion": "",
+    "yourtool acp": "; `yourtool -p` answers a prompt without the interface",
+    "yourtool auth": "; `/key` in the interface stores a key",
+    "yourtool mcp": "",
+    "yourtool trust": "",
+    "yourtool import": "; `yourtool sessions import` takes an exported session",
+}
+"""Commands that people may look for, and what there is instead."""
 FORMATS = ("text", "json", "stream-json")
 
 
@@ -139,8 +153,13 @@ class _Parser(argparse.ArgumentParser):
         Raises:
             UsageError: always.
         """
-        if wrong := re.match(r"argument COMMAND: invalid choice: '(.*)' \(", message, re.DOTALL):
-            message = _no_command(wrong[1])
+        if wrong := re.match(r"argument (\S+): invalid choice: '(.*)' \(", message, re.DOTALL):
+            place, word = wrong.groups()
+            command = f"{self.prog} {word}"
+            if command in _NOT_YET:
+                raise UsageError(f"`{command}` does not exist yet{_NOT_YET[command]}")
+            if place == "COMMAND":
+                message = _no_command(word)
         raise UsageError(f"{message}\n`{self.prog} --help` shows what there is.")
 
 
