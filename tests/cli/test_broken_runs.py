@@ -54,3 +54,27 @@ def test_a_store_that_fails_after_the_answer_takes_nothing_from_it(line, output)
     assert "the disk is on fire" in err
     last = out.splitlines()[-1]
     assert last == "Two cats." if output == "text" else json.loads(last)["result"] == "Two cats."
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("room", [0, 8, 24])
+def test_a_full_disk_is_named_and_is_exit_code_1(line, monkeypatch, output, room):
+    line.script([{"say": "fine"}])
+    assert line("-p", "hi")[0] == 0
+    line.script([{"say": "x" * 100_000}])
+    connect = sqlite3.connect
+
+    def full(path, **options):
+        connection = connect(path, **options)
+        [pages] = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + room}")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", full)
+    code, out, err = line("-p", "how many?", "--output-format", output)
+    assert code == 1
+    assert "the disk is full; free some space and try again" in err
+    assert "internal" not in err
+    if output != "text":
+        result = json.loads(out.splitlines()[-1])
+        assert (result["exit_code"], result["error"]["class"]) == (1, "other")

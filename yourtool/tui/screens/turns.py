@@ -15,10 +15,10 @@ from textual.worker import Worker
 
 from yourtool.agent.commands import Invocation, Mistake, Typed, parse
 from yourtool.config import Mode
-from yourtool.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
+from yourtool.deltas import Notice, ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
-from yourtool.events import Event, Fact
+from yourtool.events import Event, Fact, TurnStarted
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.tui.attached import Attached
 from yourtool.tui.completer import Completer
@@ -45,6 +45,7 @@ HINT_BUSY = "Esc stops · Enter queues"
 HINT_ASKED = "Enter queues"
 UNSEEN = "↓ new output · Ctrl+End"
 _TOLD = (Fact, Notice)  # events that the status line shows something of
+_BEGINNINGS = (TurnStarted, ShellStarted)  # the draft is stored, or its command runs
 _ARRIVING = (TextDelta, ThinkingDelta, ToolUseStart)  # which of them comes, it says as well
 
 _log = logging.getLogger(__name__)
@@ -267,7 +268,8 @@ class TurnScreen(Screen[None]):
             async with aclosing(events):
                 paused = self.clock()
                 async for event in events:
-                    started = True
+                    if isinstance(event, _BEGINNINGS):  # before it, an earlier turn is ended
+                        started, held = True, ""
                     held = stopped(event) or held
                     show(event)
                     kind = type(event)
