@@ -91,13 +91,34 @@ async def test_nothing_is_asked_of_a_server_before_the_first_message_r_qlt_01(
         await runtime.close()
 
 
+async def test_servers_of_one_s_own_on_this_machine_are_found_and_no_others_are_asked(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    monkeypatch.setenv("MINE_KEY", "sk-mine-0000000000000000")
+    with serve({"/v1/models": {"data": [{"id": "qwen"}]}}) as server:
+        (resolve_paths().home / "config.toml").write_text(
+            f'[providers.mine]\nbase_url = "{server.url}/v1"\n'
+            '[providers.gone]\nbase_url = "http://127.0.0.1:9/v1"\n'
+            '[providers.far]\nbase_url = "http://far.invalid/v1"\nkey_env = "MINE_KEY"\n'
+        )
+        runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+        found = await runtime.find_servers(elsewhere=False)
+        assert "mine" in [each.row.name for each in found]
+        assert runtime.catalogue.resolve("qwen").id == "mine:qwen"
+        await runtime.close()
+        again = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+        assert "mine:qwen" in [model.id for model in again.catalogue.all()]
+        await again.close()
+
+
 async def test_r_ease_02_servers_on_this_machine_are_found_and_their_models_can_be_taken(
     tmp_path, monkeypatch
 ):
     with serve(PAGES) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
-        found = await runtime.find_local_servers()
+        found = await runtime.find_servers(elsewhere=False)
         assert "ollama" in [each.row.name for each in found]
         assert runtime.catalogue.resolve("qwen3:8b").id == "ollama:qwen3:8b"
         await runtime.close()

@@ -380,7 +380,7 @@ class FakeRuntime:
     def take_warnings(self) -> list[str]:
         return []
 
-    async def find_local_servers(self) -> tuple[()]:
+    async def find_servers(self, *, elsewhere: bool) -> tuple[()]:
         return ()
 
     async def new_session(

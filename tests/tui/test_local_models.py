@@ -1,8 +1,14 @@
+import asyncio
+
 from msgspec.structs import replace
 
-from tests.tui.driving import say, screen_text, settle, until
+from tests.providers.local_server import serve
+from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import GPT, SONNET, FakeRuntime, FakeSession
+from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.picker import Picker
 
 LOCAL = replace(GPT, id="llama-cpp:qwen", aliases=())
 
@@ -10,7 +16,7 @@ LOCAL = replace(GPT, id="llama-cpp:qwen", aliases=())
 class StartedLater(FakeRuntime):
     """A machine on which a model server answers as soon as somebody looks for one."""
 
-    async def find_local_servers(self) -> tuple[()]:
+    async def find_servers(self, *, elsewhere: bool) -> tuple[()]:
         self.catalogue.all = lambda: (GPT, SONNET, LOCAL)
         self.registry.why_not = lambda provider: None
         return ()
@@ -33,3 +39,53 @@ async def test_a_server_that_was_started_since_is_offered_in_the_list_r_ease_02(
         await say(pilot, "/models")
         await until(pilot, lambda: LOCAL.id in screen_text(app))
         assert LOCAL.id in dict(app.chat.completer.values["model"])
+
+
+async def test_models_of_a_server_of_one_s_own_are_in_the_list_r_ease_02(tmp_path, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    with serve({"/v1/models": {"data": [{"id": "qwen3-coder"}]}}) as server:
+        (resolve_paths().home / "config.toml").write_text(
+            f'model = "mine:other"\n[providers.mine]\nbase_url = "{server.url}/v1"\n'
+        )
+        app = YourtoolApp(lambda: Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path)))
+        async with app.run_test() as pilot:
+            await until(pilot, lambda: app.chat.session is not None)
+            assert server.requests == []
+            await say(pilot, "/models")
+            await until(pilot, lambda: "mine:qwen3-coder" in screen_text(app))
+            await press(pilot, *"qwen3-coder", "enter")
+            await until(pilot, lambda: app.chat.session.model.id == "mine:qwen3-coder")
+
+
+class Slow(FakeRuntime):
+    """A server that answers when the list is open already."""
+
+    answer: asyncio.Event
+
+    async def find_servers(self, *, elsewhere: bool) -> tuple[()]:
+        if elsewhere:
+            self.answer = asyncio.Event()
+            await self.answer.wait()
+            self.catalogue.all = lambda: (LOCAL, GPT, SONNET)
+        return ()
+
+
+async def test_a_late_answer_is_added_to_the_list_and_the_cursor_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    runtime = Slow(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
+    runtime.registry.why_not = lambda provider: None
+
+    async def opens():
+        return runtime
+
+    app = YourtoolApp(opens)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/models")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await press(pilot, "down")
+        chosen = app.screen._shown[app.screen.options.highlighted].value
+        runtime.answer.set()
+        await until(pilot, lambda: LOCAL.id in screen_text(app))
+        assert app.screen._shown[app.screen.options.highlighted].value == chosen

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -44,7 +44,8 @@ from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue import probed
-from yourtool.providers.catalogue.local_servers import LocalServer, discover
+from yourtool.providers.catalogue.inquiry import find_servers
+from yourtool.providers.catalogue.local_servers import LocalServer
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
@@ -289,18 +290,21 @@ class Runtime:
         """
         return from_bytes(clipboard_picture(), "clipboard")
 
-    async def find_local_servers(self) -> tuple[LocalServer, ...]:
-        """Look for model servers on this machine, and make their models known."""
-        ollama = self.registry.row("ollama")
-        assert ollama is not None, "it is built in"
-        found = await discover(ollama.base_url)
-        for server in found:
-            self.registry.attach(server.row)
-            self.catalogue.learn(server.row.name, server.models)
+    async def find_servers(self, *, elsewhere: bool) -> tuple[LocalServer, ...]:
+        """Look for model servers, and make the models of each known as soon as it answers.
+
+        They are on this machine; `elsewhere`: or wherever the settings say.
+        """
+        found = list[LocalServer]()
+        async with aclosing(find_servers(self.registry, elsewhere=elsewhere)) as servers:
+            async for server in servers:
+                self.registry.attach(server.row)
+                self.catalogue.learn(server.row.name, server.models)
+                found.append(server)
         answers = [probed.answer_of(server.row, server.models) for server in found]
         with suppress(OSError):  # only a cache
             await asyncio.to_thread(probed.remember, self._probed, answers)
-        return found
+        return tuple(found)
 
     async def cost_today(self) -> Decimal:
         """Return what all sessions have cost since midnight UTC, in US dollars."""

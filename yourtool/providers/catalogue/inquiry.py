@@ -1,14 +1,59 @@
-"""Asking a provider, wherever it is, for its own list of its models."""
+"""Asking providers, wherever they are, for their own lists of their models."""
 
-from yourtool.errors import OtherAdapterError
+import asyncio
+from collections.abc import AsyncGenerator
+
+from yourtool.errors import AdapterError, OtherAdapterError
 from yourtool.models import Model
 from yourtool.providers.base import Transport
 from yourtool.providers.catalogue.listings import hosted
-from yourtool.providers.catalogue.local_servers import ask_ollama
+from yourtool.providers.catalogue.local_servers import (
+    LocalServer,
+    ask_ollama,
+    discover,
+    usual_places,
+)
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import BUILT_IN, ProviderRow
 
 _LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
+_PATIENCE = 5
+"""Seconds for all that one server is asked."""
+
+
+async def find_servers(registry: Registry, *, elsewhere: bool) -> AsyncGenerator[LocalServer, None]:
+    """Ask the servers on usual ports of this machine and those at addresses of the user's own.
+
+    Yields each that answers, as soon as it does. `elsewhere`: also those on other machines.
+    """
+    ollama = registry.row("ollama")
+    assert ollama is not None, "it is built in"
+    usual = [place for place in usual_places(ollama.base_url) if place.is_local]
+    known = {(row.name, row.base_url) for row in (*BUILT_IN, *usual)}
+    own = [
+        row
+        for row in registry.providers()
+        if (row.name, row.base_url) not in known and (elsewhere or row.is_local)
+    ]
+    asked = [asyncio.ensure_future(_answer(registry, row)) for row in own]
+    asked.append(asyncio.ensure_future(discover(places=usual)))
+    try:
+        for answer in asyncio.as_completed(asked):
+            for server in await answer:
+                yield server
+    finally:
+        for each in asked:
+            each.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def _answer(registry: Registry, row: ProviderRow) -> tuple[LocalServer, ...]:
+    """Return a server with its models; nothing if it does not answer."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return (LocalServer(row, await own_models(registry, row.name)),)
+    except (AdapterError, TimeoutError):
+        return ()
 
 
 async def own_models(registry: Registry, provider: str) -> tuple[Model, ...]:

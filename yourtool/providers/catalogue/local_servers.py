@@ -46,7 +46,7 @@ _PATIENCE = 5
 
 
 class LocalServer(Struct, frozen=True):
-    """A server that answered, and its models."""
+    """A server that answered, on this machine or at an address of the user's own."""
 
     row: ProviderRow
     """What a registry needs to speak to it."""

@@ -85,12 +85,16 @@ class Picker(ModalScreen[str | None]):
         super().__init__()
         self._title = title
         self._current = current
-        self._choices = {
-            " ".join(f"{choice.title[:_SEARCHED]} {choice.about[:_SEARCHED]}".split()): choice
-            for choice in choices
-        }
+        self._choices = _by_text(choices)
         self._shown: list[Choice] = []
         self._hint = hint
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """Show other choices; the cursor stays on its own."""
+        self._choices = _by_text(choices)
+        if self.is_attached:
+            at = self.options.highlighted
+            self._fill(keep=None if at is None else self._shown[at].value)
 
     def compose(self) -> ComposeResult:
         """Lay out the filter above the list."""
@@ -138,7 +142,8 @@ class Picker(ModalScreen[str | None]):
         place = enabled.index(now) if now in enabled else -1
         self.options.highlighted = enabled[max(0, min(place + step, len(enabled) - 1))]
 
-    def _fill(self) -> None:
+    def _fill(self, keep: str | None = None) -> None:
+        """Show what matches; `keep` is the value that the cursor stays on."""
         query = self.filter.value.strip()
         self._shown = sorted(self._matching(query), key=lambda choice: not choice.enabled)
         width = max(10, self.options.scrollable_content_region.width - 3)
@@ -149,8 +154,8 @@ class Picker(ModalScreen[str | None]):
         self.set_class(not self._shown, "-empty")
         if self._shown and self._shown[0].enabled:
             values = [choice.value for choice in self._shown if choice.enabled]
-            known = not query and self._current in values
-            self.options.highlighted = values.index(self._current) if known else 0
+            first = keep if keep is not None or query else self._current
+            self.options.highlighted = values.index(first) if first in values else 0
 
     def _matching(self, query: str) -> list[Choice]:
         """Return what holds the query, those that hold it in their title first."""
@@ -174,3 +179,11 @@ def _row(choice: Choice, width: int) -> Content:
 def _beginning(text: str, width: int) -> str:
     """Return more of a text than fits, unless most of its characters have no width."""
     return printable(text[: 2 * width])
+
+
+def _by_text(choices: Sequence[Choice]) -> dict[str, Choice]:
+    """Return choices by what can be typed to find them."""
+    return {
+        " ".join(f"{choice.title[:_SEARCHED]} {choice.about[:_SEARCHED]}".split()): choice
+        for choice in choices
+    }

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import TypeAlias
 
 from yourtool.config import Mode
@@ -36,7 +35,7 @@ from yourtool.tui.screens.turns import TurnScreen
 Verb: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
 
 _LOOK_AROUND = 1
-"""Seconds that the list of models waits for servers of this machine."""
+"""Seconds that the list of models waits for servers; later answers are added to it."""
 GO_ON = "Go on exactly where you stopped, without repeating anything."
 
 
@@ -60,22 +59,31 @@ async def choose_model(chat: TurnScreen, argument: str) -> None:
 
 
 async def pick_model(chat: TurnScreen, _argument: str) -> None:
-    """`/models`; servers of this machine that have been started since are in the list."""
+    """`/models`; what servers serve now is in the list, as soon as they answer."""
     runtime, session = opened(chat)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LOOK_AROUND):
-            await runtime.find_local_servers()
-    chat.offer_models()
     catalogue = runtime.catalogue
-    choices = model_choices(
-        catalogue.all(),
-        runtime.registry.why_not,
-        session.model.id,
-        lambda model_id: told_words(catalogue.told_at(model_id), now()),
-    )
-    picked = await chat.app.push_screen_wait(
-        Picker("Model for this session", choices, LEGEND, current=session.model.id)
-    )
+
+    def choices() -> list[Choice]:
+        chat.offer_models()
+        return model_choices(
+            catalogue.all(),
+            runtime.registry.why_not,
+            session.model.id,
+            lambda model_id: told_words(catalogue.told_at(model_id), now()),
+        )
+
+    looking = asyncio.ensure_future(runtime.find_servers(elsewhere=True))
+    try:
+        await asyncio.wait((looking,), timeout=_LOOK_AROUND)
+        title, current = "Model for this session", session.model.id
+        picker = Picker(title, choices(), LEGEND, current=current)
+        if looking.done():
+            await looking
+        else:
+            looking.add_done_callback(lambda _: picker.offer(choices()))
+        picked = await chat.app.push_screen_wait(picker)
+    finally:
+        looking.cancel()
     if picked is not None:
         await swap(chat, picked)
 
@@ -226,7 +234,7 @@ async def offer_local_servers(chat: TurnScreen) -> None:
     runtime, session = opened(chat)
     if session.model.provider != DEMO:
         return
-    for server in await runtime.find_local_servers():
+    for server in await runtime.find_servers(elsewhere=False):
         if server.models:
             name = server.models[0].id
             chat.note("info", f"{server.row.label} runs on this machine: /model {name} takes it.")
