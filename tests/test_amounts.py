@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from yourtool.amounts import money
+from yourtool.amounts import duration, money
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,16 @@ from yourtool.amounts import money
 )  # fmt: skip
 def test_money_is_written_with_enough_places_to_tell_it_from_nothing(amount, written):
     assert money(Decimal(amount)) == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (-3, "0 s"), (0, "0 s"), (0.04, "0 s"), (0.25, "0.2 s"), (4, "4 s"), (9.96, "10 s"),
+        (12.3, "12 s"), (59.7, "1 min"), (61, "1 min 1 s"), (120, "2 min"), (3_600, "1 h"),
+        (3_601, "1 h"), (7_380.9, "2 h 3 min"), (86_400, "1 d"), (90_061, "1 d 1 h"),
+        (366 * 86_400, "366 d"),
+    ],
+)  # fmt: skip
+def test_a_time_is_written_in_its_two_largest_units(seconds, written):
+    assert duration(seconds) == written

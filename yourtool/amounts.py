@@ -2,6 +2,17 @@
 
 from decimal import Decimal
 
+from msgspec import Struct
+
+
+class Spending(Struct, frozen=True, kw_only=True):
+    """What some requests cost."""
+
+    cost_usd: Decimal = Decimal(0)
+    """Of the requests whose price is known."""
+    requests: int = 0
+    unpriced_requests: int = 0
+
 
 def money(amount: Decimal) -> str:
     """Return US dollars: cents, and below one dollar enough places to tell them from nothing."""
@@ -9,3 +20,18 @@ def money(amount: Decimal) -> str:
         return "$0.00"
     places = 2 if round(amount, 4) >= 1 else max(4, -amount.adjusted())
     return f"${amount:.{places}f}"
+
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def duration(seconds: float) -> str:
+    """Return a time in its two largest units: tenths below ten seconds, whole seconds above."""
+    if (tenths := round(max(0.0, seconds), 1)) < 10:
+        return f"{tenths:g} s"
+    left, parts = round(seconds), list[str]()
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if parts or count:
+            parts.append(f"{count} {unit}" if count else "")
+    return " ".join(filter(None, parts[:2]))

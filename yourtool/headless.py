@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeAlias
 
@@ -24,6 +25,7 @@ from yourtool.agent.attachments import attach
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
 from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
+from yourtool.amounts import duration
 from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
@@ -111,7 +113,7 @@ class Printer:
                 self.say(text)
             case RetryScheduled():
                 self.say(
-                    f"{event.message}; trying again in {event.delay_seconds:.0f} s"
+                    f"{event.message}; trying again in {duration(ceil(event.delay_seconds))}"
                     f" ({event.attempt} of {event.max_attempts})."
                 )
             case _:

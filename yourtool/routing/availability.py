@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from yourtool.amounts import duration
 from yourtool.errors import ErrorClass
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.models import ModelId
@@ -37,7 +38,7 @@ TRIGGERS: Mapping[Trigger, str] = {
     "5_consecutive_failures": f"failed {STRIKES} times in a row",
     "auth_error": "refused the key (it needs another one)",
     "dns_error": f"could not be reached, or broke off, {NETWORK_ERRORS} times"
-    f" within {NETWORK_WINDOW:.0f} seconds",
+    f" within {duration(NETWORK_WINDOW)}",
     "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
 }
 """What a model or provider did to be left out; each continues a sentence that names it."""
@@ -121,10 +122,10 @@ class Availability:
         at, provider = self._clock(), ModelId.parse(model_id).provider
         whole, state = self._providers.get(provider), self._models.get(model_id)
         if whole and whole.down_since is not None and at - whole.last_attempt < QUIET_AFTER:
-            wait = _minutes(QUIET_AFTER - (at - whole.last_attempt))
+            wait = duration(round(QUIET_AFTER - (at - whole.last_attempt)))
             return f"`{provider}` {TRIGGERS[whole.trigger]} ({_LEFT_OUT} {wait})"
         if state and state.down_since is not None and at - state.last_attempt < QUIET_AFTER:
-            wait = _minutes(QUIET_AFTER - (at - state.last_attempt))
+            wait = duration(round(QUIET_AFTER - (at - state.last_attempt)))
             return f"`{model_id}` {TRIGGERS[state.trigger]} ({_LEFT_OUT} {wait})"
         return None
 
@@ -177,7 +178,3 @@ def _recovered(
         models_recovered=models,
         downtime_seconds=downtime,
     )
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

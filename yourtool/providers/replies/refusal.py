@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from yourtool.amounts import duration
 from yourtool.errors import (
     AdapterError,
     AuthError,
@@ -169,7 +170,7 @@ def refusal(
     wait = wait if wait is None else min(wait, _LONGEST_WAIT)
     plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
     if kind is RateLimitError and code is None and wait is not None and wait > _LONG:
-        plea = f"asks to wait {_span(wait)}"
+        plea = f"asks to wait {duration(ceil(wait))}"
     shown = f" ({number})" if number else ""
     error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status, code=code)
     if code is ErrorCode.BILLING or report.is_daily:
@@ -210,11 +211,6 @@ def _wait_of(value: str, per_second: int = 1) -> float | None:
     except ValueError:
         return None
     return None if isnan(number) else min(max(0.0, number) / per_second, _LONGEST_WAIT)
-
-
-def _span(seconds: float) -> str:
-    minutes = ceil(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"
 
 
 def _classify(number: int, report: _Report) -> type[AdapterError]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
+from yourtool.amounts import duration
 from yourtool.errors import SwapRefusedError
 from yourtool.messages import Message, Role
 from yourtool.models import Model
@@ -98,7 +99,7 @@ def session_choices(summaries: Iterable[Summary], workspace: Path, now: datetime
         age = (now - each.updated_at).total_seconds()
         turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
         facts = (
-            f"{age_words(age)} ago",
+            _ago(age),
             turns,
             spent(each.cost_usd, unpriced=each.unpriced),
             each.active_model or "default model",
@@ -113,9 +114,9 @@ def fork_choices(prompts: Sequence[Message], now: datetime) -> list[Choice]:
     """Return everything, then the prompts to fork before, the latest first, by message id."""
     rows = [Choice("", "Everything so far", "the copy goes on where this session is")]
     for number, each in reversed(list(enumerate(prompts, 1))):
-        age = age_words((now - each.created_at).total_seconds())
+        age = _ago((now - each.created_at).total_seconds())
         words = " ".join(each.text[:_LONGEST_TITLE].split()) or "(no words)"
-        rows.append(Choice(each.id, words, f"before prompt {number} · {age} ago"))
+        rows.append(Choice(each.id, words, f"before prompt {number} · {age}"))
     return rows
 
 
@@ -136,10 +137,10 @@ def hit_choices(hits: Sequence[Found], workspace: Path, now: datetime) -> list[C
     """Return what a search found; the value is the index."""
     rows: list[Choice] = []
     for at, hit in enumerate(hits):
-        age = age_words((now - hit.created_at).total_seconds())
+        age = _ago((now - hit.created_at).total_seconds())
         here = "here" if hit.workspace_path == str(workspace) else hit.workspace_path
         who = "you" if hit.role is Role.USER else hit.role.value
-        about = f"{who} · {age} ago · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
+        about = f"{who} · {age} · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
         rows.append(Choice(str(at), hit.snippet, about))
     return rows
 
@@ -156,12 +157,8 @@ def history_choices(entries: Sequence[Draft]) -> list[Choice]:
 
 def told_words(told: datetime | None, now: datetime) -> str:
     """Write how old a server's description of its model is."""
-    return f"  as told {age_words((now - told).total_seconds())} ago" if told else ""
+    return f"  as told {_ago((now - told).total_seconds())}" if told else ""
 
 
-def age_words(seconds: float) -> str:
-    """Write an age in its largest unit."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{max(0, int(seconds))} s"
+def _ago(seconds: float) -> str:
+    return f"{duration(int(seconds))} ago"

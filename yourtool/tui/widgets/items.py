@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
+from yourtool.amounts import duration
 from yourtool.text import printable
 from yourtool.tui.lines import Line, Span
 from yourtool.tui.verbatim import plain_lines
@@ -176,8 +177,8 @@ class Failure(Item):
             return self._advice
         if self.under_way:
             return f"Trying again ({self._attempts}); Esc stops."
-        left = math.ceil(self._until - self._clock())
-        return f"Trying again in {left} s ({self._attempts}); Esc stops."
+        left = duration(math.ceil(self._until - self._clock()))
+        return f"Trying again in {left} ({self._attempts}); Esc stops."
 
 
 class Footer(Item):

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from yourtool.amounts import duration
 from yourtool.events import (
     AnyFact,
     LlmCallCompleted,
@@ -154,12 +155,6 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
     if arriving is not None:
         return "thinking" if isinstance(arriving, Thinking) else "writing"
     return "working"
-
-
-def duration(seconds: int) -> str:
-    """Write a time as a person would."""
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes}m {rest:02}s" if minutes else f"{rest}s"
 
 
 def branch(workspace: Path) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from yourtool.amounts import money
+from yourtool.amounts import duration, money
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events import (
     LlmCallCompleted,
@@ -145,7 +145,7 @@ class TurnSummary:
             parts.append(reason)
         parts += self._used(event)
         if event.wall_time_seconds >= 0.05:
-            parts.append(_duration(event.wall_time_seconds))
+            parts.append(duration(event.wall_time_seconds))
         return Footer(parts, _STOPS.get(event.stop_reason, "") or self._oddity())
 
     def _oddity(self) -> str:
@@ -179,10 +179,3 @@ class TurnSummary:
         if winner is not None and self._model_before and self._model_before != self.model:
             return f"changed: {winner.reason}"
         return ""
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
