@@ -12,6 +12,7 @@ from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
 from tests.provider_server import Reply as Answer
 from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.amounts import Spending
 from yourtool.deltas import Notice, TextDelta, TokenUsage
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events import LlmCallCompleted, LlmCallFailed, TurnCancelled, TurnCompleted
@@ -96,7 +97,7 @@ async def sums(bench: Bench, session, events, outcomes):
         "turns": sum((end.total_cost_usd for end in ends), Decimal(0)),
         "run": session.budget.cost,
         "session": session.state.cost_usd,
-        "day": await bench.sessions.cost_since(EPOCH),
+        "day": (await bench.sessions.spent_since(EPOCH)).cost_usd,
         "/cost": stored,
         "-p": sum((result.cost_usd for result in results), Decimal(0)),
     }
@@ -167,7 +168,7 @@ async def test_a_reply_that_broke_off_is_booked(bench):
     assert failed.cost_usd > 0
     assert failed.message.metadata.usage.cost_usd == failed.cost_usd
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
-    [totals, *_] = cost_report(session.state.facts, Decimal(0))
+    [totals, *_] = cost_report(session.state.facts, Spending())
     assert totals.rows[0][1].startswith("$0.0")
     assert "for 1 request" in totals.rows[0][1]
     await session.close()
@@ -337,7 +338,8 @@ async def test_a_reply_that_is_stopped_over_http_is_booked(tmp_path, monkeypatch
         assert failed.input_tokens > 0
         assert failed.output_tokens > 0
         assert failed.cost_usd > 0
-        assert await runtime.cost_today() == session.state.cost_usd == failed.cost_usd
+        today = await runtime.spent_today()
+        assert today.cost_usd == session.state.cost_usd == failed.cost_usd
         await session.close()
         await runtime.close()
 

@@ -7,6 +7,7 @@ from operator import add
 import pytest
 
 from tests.store.turns import MODEL, Story, changed, reply_metadata
+from yourtool.amounts import Spending
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 from yourtool.events import LlmCallFailed, SessionModelSelected
 from yourtool.messages import ImageBlock, ImageSource, MessageStatus, Role, TextBlock
@@ -102,7 +103,9 @@ async def test_r_per_05_ten_thousand_random_costs_sum_to_the_last_digit(log, ses
     await log.append(story.created(), story.asked())
     await log.append(*(story.answered(TextBlock("a"), cost=str(cost)) for cost in costs))
     assert (await sessions.list())[0].cost_usd == sum(costs)
-    assert await sessions.cost_since(datetime(2000, 1, 1, tzinfo=UTC)) == sum(costs)
+    assert await sessions.spent_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
+        cost_usd=sum(costs), requests=len(costs)
+    )
 
 
 async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
@@ -111,8 +114,10 @@ async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
     await log.append(first.created(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2)))
     await log.append(first.answered(TextBlock("b"), cost="0.1"))
     await log.append(second.created(), second.answered(TextBlock("c"), cost="0.2"))
-    assert await sessions.cost_since(datetime.now(UTC) - timedelta(days=1)) == Decimal("0.3")
-    assert await sessions.cost_since(datetime.now(UTC) + timedelta(days=1)) == 0
+    assert await sessions.spent_since(datetime.now(UTC) - timedelta(days=1)) == Spending(
+        cost_usd=Decimal("0.3"), requests=2
+    )
+    assert await sessions.spent_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
 
 
 async def test_r_cst_02_a_report_counts_the_answered_requests_of_each_model(log, sessions):
@@ -155,6 +160,9 @@ async def test_r_cst_02_a_report_counts_the_answered_requests_of_each_model(log,
             output_tokens=10,
             unpriced_calls=1,
         ),
+    )
+    assert await sessions.spent_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
+        cost_usd=Decimal("2.52"), requests=4, unpriced_requests=1
     )
     [listed] = await sessions.list()
     assert (listed.cost_usd, listed.unpriced) == (Decimal("2.52"), True)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import TypeAlias
 
 from yourtool.agent.state import State
+from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.deltas import MessageStart, Notice, TextDelta
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects
@@ -398,8 +399,8 @@ class FakeRuntime:
         session.id = session_id
         return session
 
-    async def cost_today(self) -> Decimal:
-        return Decimal("1.5")
+    async def spent_today(self) -> Spending:
+        return Spending(cost_usd=Decimal("1.5"), requests=3)
 
     async def close(self) -> None:
         self.closed = True

@@ -39,7 +39,7 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
             ErrorClass.NETWORK,
             2,
             "All models of `acme` are left out of automatic choices for now:"
-            " it could not be reached, or broke off, 2 times within 30 seconds",
+            " it could not be reached, or broke off, 2 times within 30 s",
         ),
     ],
 )

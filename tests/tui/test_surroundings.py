@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from tests.tui.fakes import GPT, SONNET, WHEN, failed, message, replied, started
 from yourtool.agent.commands import COMMANDS
+from yourtool.amounts import Spending
 from yourtool.effects import SideEffects
 from yourtool.events import (
     LlmCallStarted,
@@ -28,7 +29,6 @@ from yourtool.tui.keys import KEYS
 from yourtool.tui.reports import context_report, cost_report, help_report, price_words
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.choices import (
-    age_words,
     history_choices,
     model_choices,
     session_choices,
@@ -37,7 +37,7 @@ from yourtool.tui.screens.verbs import VERBS
 from yourtool.tui.widgets.consent import Consent
 from yourtool.tui.widgets.items import Failure
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.tui.widgets.status import Status, branch, doing, duration, fitting, parts
+from yourtool.tui.widgets.status import Status, branch, doing, fitting, parts
 from yourtool.tui.widgets.texts import Reply, Thinking
 
 FULL = Status(
@@ -90,7 +90,7 @@ def words(status, width):
 
 def test_r_tui_18_a_wide_line_says_everything():
     assert words(FULL, 120) == [
-        "working 1m 15s",
+        "working 1 min 15 s",
         "anthropic:claude-sonnet-4-6 → gpt-5.2",
         "ask",
         "41% ctx",
@@ -101,7 +101,7 @@ def test_r_tui_18_a_wide_line_says_everything():
 
 
 def test_r_tui_18_a_narrow_line_keeps_what_matters_most():
-    assert words(FULL, 44)[:2] == ["working 1m 15s", "claude-sonnet-4-6 → gpt-5.2"]
+    assert words(FULL, 47)[:2] == ["working 1 min 15 s", "claude-sonnet-4-6 → gpt-5.2"]
     assert "git:main" not in words(FULL, 50)
 
 
@@ -157,7 +157,7 @@ ALLOWED = ToolConfirmationResolved(
 
 def test_a_reply_that_does_not_go_on_is_said_to_be_silent_r_tui_18():
     status = Status(activity="writing", seconds=75, silent=32)
-    assert parts(status, narrow=False)[0].text == "writing 1m 15s, silent for 32s"
+    assert parts(status, narrow=False)[0].text == "writing 1 min 15 s, silent for 32 s"
 
 
 def waits(seconds):
@@ -186,11 +186,6 @@ def waits(seconds):
 )
 def test_r_tui_18_the_line_says_what_a_turn_waits_for(facts, arriving, words):
     assert doing(facts, arriving) == words
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(5, "5s"), (75, "1m 15s"), (3_600, "60m 00s")])
-def test_durations(seconds, text):
-    assert duration(seconds) == text
 
 
 def test_the_branch_is_read_without_a_process(tmp_path):
@@ -276,13 +271,6 @@ def test_earlier_prompts_are_listed_once_the_latest_first():
     assert [(row.value, row.title) for row in rows] == [("2", "a"), ("1", "b …")]
 
 
-@pytest.mark.parametrize(
-    ("age", "text"), [(-3, "0 s"), (59, "59 s"), (61, "1 min"), (90_000, "1 d")]
-)
-def test_ages(age, text):
-    assert age_words(age) == text
-
-
 # Reports
 
 
@@ -294,10 +282,10 @@ def test_r_cst_02_cost_is_the_sum_of_the_completed_requests():
         replied("b", cost="0.50"),
         replied("c", cost="1", model=GPT.id),
     ]
-    totals, models, roles = cost_report(facts, Decimal(3))
+    totals, models, roles = cost_report(facts, Spending(cost_usd=Decimal(3), requests=4))
     assert dict(totals.rows)["session"].startswith("$1.75 for 3 requests")
     assert dict(totals.rows)["last turn"].startswith("$1.50 for 2 requests")
-    assert dict(totals.rows)["today, all sessions"] == "$3.00"
+    assert dict(totals.rows)["today, all sessions"] == "$3.00 for 4 requests"
     assert dict(totals.rows)["read from cache"].startswith("75%")
     assert [name for name, _ in models.rows] == [SONNET.id, GPT.id]
     assert [(name, words[:5]) for name, words in roles.rows] == [("agent", "$1.75")]
@@ -309,7 +297,7 @@ def test_r_cst_02_what_providers_report_stands_beside_what_was_computed():
         replied("a", cost="0.25", extra=UsageExtra(reported_cost_usd=Decimal("0.31"))),
         replied("b", cost="0.50"),
     ]
-    totals, *_ = cost_report(facts, Decimal(1))
+    totals, *_ = cost_report(facts, Spending())
     rows = dict(totals.rows)
     assert rows["session"].startswith("$0.7500 for 2 requests")
     assert rows["reported by providers"] == "$0.3100 for 1 of 2 requests"
@@ -318,15 +306,30 @@ def test_r_cst_02_what_providers_report_stands_beside_what_was_computed():
 def test_r_cst_01_a_session_without_any_price_is_unpriced_and_not_free():
     unknown = UsageExtra(unpriced=True, estimated=True)
     facts = [started("one"), replied("a", cost="0", extra=unknown)]
-    totals, *_ = cost_report(facts, Decimal(0))
+    totals, *_ = cost_report(facts, Spending())
     words = dict(totals.rows)["session"]
     assert words.startswith("unpriced for 1 request, 1 with estimated tokens; tokens")
-    mixed, *_ = cost_report([*facts, replied("b", cost="0.5")], Decimal(0))
+    mixed, *_ = cost_report([*facts, replied("b", cost="0.5")], Spending())
     assert dict(mixed.rows)["session"].startswith("$0.5000 for 2 requests, 1 unpriced")
 
 
+@pytest.mark.parametrize(
+    ("requests", "unpriced", "words"),
+    [(2, 0, "$0.5000 for 2 requests"), (3, 1, "$0.5000 for 3 requests, 1 unpriced")],
+)
+def test_r_cst_01_the_day_says_how_many_requests_have_no_price(requests, unpriced, words):
+    today = Spending(cost_usd=Decimal("0.5"), requests=requests, unpriced_requests=unpriced)
+    [totals] = cost_report([], today)
+    assert dict(totals.rows)["today, all sessions"] == words
+
+
+def test_r_cst_01_a_day_without_any_price_is_unpriced_and_not_free():
+    [totals] = cost_report([], Spending(requests=1, unpriced_requests=1))
+    assert dict(totals.rows)["today, all sessions"] == "unpriced for 1 request"
+
+
 def test_a_session_without_requests_has_cost_nothing():
-    [totals] = cost_report([], Decimal(0))
+    [totals] = cost_report([], Spending())
     assert dict(totals.rows)["session"].startswith("$0.00 for 0 requests")
 
 

@@ -335,7 +335,7 @@ def test_r_tui_11_a_card_unfolds_to_all_its_input_and_output(session):
     card.ends("failed", output, 1.0, {"exit_code": 2})
     card.lay_out(60)
     folded = [line.text for line in card.rows]
-    assert folded[0] == "shell make … · failed · exit 2 · 1.0 s"
+    assert folded[0] == "shell make … · failed · exit 2 · 1 s"
     assert "line 39" in folded[-1] and "32 more rows" in folded[1]
     card.toggle()
     card.lay_out(60)

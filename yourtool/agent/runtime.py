@@ -24,6 +24,7 @@ from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
 from yourtool.agent.surroundings import Budget, Surroundings, Wishes
+from yourtool.amounts import Spending
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
@@ -306,10 +307,10 @@ class Runtime:
             await asyncio.to_thread(probed.remember, self._probed, answers)
         return tuple(found)
 
-    async def cost_today(self) -> Decimal:
-        """Return what all sessions have cost since midnight UTC, in US dollars."""
+    async def spent_today(self) -> Spending:
+        """Return what all sessions have cost since midnight UTC."""
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return await self.sessions.cost_since(midnight)
+        return await self.sessions.spent_since(midnight)
 
     @property
     def _scratch(self) -> Path:

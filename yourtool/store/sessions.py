@@ -11,6 +11,7 @@ from sqlite3 import Connection
 import msgspec
 from msgspec import Struct
 
+from yourtool.amounts import Spending
 from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.messages import ContentBlock, Role
 from yourtool.notation import decode_content, require_shallow
@@ -159,12 +160,16 @@ class Sessions:
             raise StoreError(f"`{prefix}` begins {len(ids)} session ids, such as {some}; add more.")
         return ids[0]
 
-    async def cost_since(self, start: datetime) -> Decimal:
-        """Return what all requests since `start` cost, exactly, in US dollars."""
+    async def spent_since(self, start: datetime) -> Spending:
+        """Return what all requests since `start` cost, exactly."""
         report = await self._database.read(
             lambda connection: _report(connection, "call.timestamp_us >= ?", microseconds(start))
         )
-        return _total(report)
+        return Spending(
+            cost_usd=_total(report),
+            requests=sum(cost.calls for cost in report),
+            unpriced_requests=sum(cost.unpriced_calls for cost in report),
+        )
 
     async def cost_report(self, session_id: str) -> tuple[ModelCost, ...]:
         """Return what each model of a session used, the dearest first."""

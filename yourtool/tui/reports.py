@@ -9,7 +9,7 @@ from msgspec import Struct
 from textual.binding import Binding
 
 from yourtool.agent.commands import COMMANDS
-from yourtool.amounts import money
+from yourtool.amounts import Spending, money
 from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, Place
@@ -69,7 +69,7 @@ def transcript_keys() -> tuple[tuple[str, str], ...]:
     )
 
 
-def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]:
+def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:
     """Return what a session has cost, from the same facts that are stored.
 
     What providers report of their own accord stands beside what was computed, never in its place.
@@ -93,7 +93,7 @@ def cost_report(facts: Iterable[AnyFact], today: Decimal) -> tuple[Section, ...]
         ("session", _spent(calls)),
         *_reported(calls),
         ("last turn", _spent(last_turn)),
-        ("today, all sessions", money(today)),
+        ("today, all sessions", _price_of(today)),
         ("read from cache", f"{share}% of {prompt:,} prompt tokens"),
     )
     groups = (("By model", by_model), ("By role", by_role))
@@ -150,18 +150,31 @@ def tokens_words(tokens: int) -> str:
 
 
 def _spent(calls: Sequence[Call]) -> str:
-    total = money(sum((call.cost_usd for call in calls), Decimal(0)))
-    words = "request" if len(calls) == 1 else "requests"
     output = sum(call.output_tokens for call in calls)
     tokens = f"{sum(call.prompt_tokens for call in calls):,} in, {output:,} out"
     extras = [extra for call in calls if (extra := call.usage_extra)]
-    unpriced = sum(extra.unpriced for extra in extras)
     guessed = sum(extra.estimated for extra in extras)
-    if unpriced and unpriced == len(calls):
-        total, unpriced = "unpriced", 0
+    total = Spending(
+        cost_usd=sum((call.cost_usd for call in calls), Decimal(0)),
+        requests=len(calls),
+        unpriced_requests=sum(_is_unpriced(call) for call in calls),
+    )
+    note = f", {guessed} with estimated tokens" if guessed else ""
+    return f"{_price_of(total)}{note}; tokens {tokens}"
+
+
+def _is_unpriced(call: Call) -> bool:
+    return not call.pricing_version or bool(call.usage_extra and call.usage_extra.unpriced)
+
+
+def _price_of(total: Spending) -> str:
+    """Write what requests cost, and how many of them nobody has a price for."""
+    words = "request" if total.requests == 1 else "requests"
+    unpriced = total.unpriced_requests
+    if unpriced and unpriced == total.requests:
+        return f"unpriced for {unpriced} {words}"
     note = f", {unpriced} unpriced" if unpriced else ""
-    note += f", {guessed} with estimated tokens" if guessed else ""
-    return f"{total} for {len(calls)} {words}{note}; tokens {tokens}"
+    return f"{money(total.cost_usd)} for {total.requests} {words}{note}"
 
 
 def _reported(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:

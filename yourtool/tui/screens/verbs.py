@@ -110,7 +110,7 @@ async def show_cost(chat: TurnScreen, _argument: str) -> None:
     """`/cost`"""
     runtime, session = opened(chat)
     own = session.state.facts[session.state.copied :]
-    sections = cost_report(own, await runtime.cost_today())
+    sections = cost_report(own, await runtime.spent_today())
     await chat.app.push_screen(ReportScreen("Cost", sections))
 
 
