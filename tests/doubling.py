@@ -1,8 +1,10 @@
 """How the cost of some work grows with its input, in CPU time, which the load does not change."""
 
 import gc
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 FACTOR = 8
@@ -56,3 +58,21 @@ def ratio(capped: Callable[[], object], whole: Callable[[], object], *, limit: f
     while len(ratios) < 3 and (not ratios or min(ratios) > limit):
         ratios.append(cpu_seconds(whole) / max(_ENOUGH, cpu_seconds(capped)))
     return min(ratios)
+
+
+def steps(function: Callable[[], object]) -> int:
+    """Return how many lines of Python one call runs; what the interpreter does at once is one."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count

@@ -1,10 +1,11 @@
 import re
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.doubling import LINEAR, growth
+from tests.doubling import steps
 from yourtool.permissions.globs import matches_glob
 
 
@@ -24,7 +25,16 @@ def test_a_path_glob_decides_as_its_regular_expression(glob, path):
     assert matches_glob(glob, path) == reference(glob, path)
 
 
-@pytest.mark.parametrize("glob", ["*a" * 30 + "b", "**a" * 30 + "b", "**/" * 30 + "b", "**" * 30])
-def test_matching_a_path_glob_is_linear(glob):
-    assert growth(lambda path: matches_glob(glob, path), lambda size: "a/" * size, 20) < LINEAR
-    assert growth(lambda path: matches_glob(glob, path), lambda size: "a" * size, 20) < LINEAR
+@pytest.mark.parametrize(
+    "glob", ["*a_" * 8, "*a" * 8 + "b", "**a" * 8 + "b", "**a_" * 8, "**/" * 8 + "b", "**" * 8]
+)
+@pytest.mark.parametrize("unit", ["a", "a/", "a_", "a_/"])
+def test_every_further_piece_of_a_path_takes_the_same_steps_to_match(glob, unit):
+    first, second, third = (steps(partial(matches_glob, glob, unit * n)) for n in (40, 80, 120))
+    assert third - second <= 1.02 * (second - first)
+
+
+@pytest.mark.parametrize("part", ["*a_", "**a_", "**/", "?"])
+def test_twice_as_long_a_glob_takes_at_most_twice_the_steps_to_match(part):
+    short, long = (steps(partial(matches_glob, part * n, "a_/a" * 20)) for n in (8, 16))
+    assert long < 2.5 * short
