@@ -18,6 +18,8 @@ def raised(error, *, cause=None, context=None):
         RuntimeError("can't start new thread"),
         RuntimeError("cannot join thread before it is started"),
         ImportError("libssl.so.3: failed to map segment from shared object"),
+        SystemError("error return without exception set"),
+        SystemError("<function f at 0x7f> returned NULL without setting an exception"),
         raised(ValueError("x"), cause=KeyError("y"), context=MemoryError()),
         raised(ValueError("x"), cause=raised(KeyError("y"), context=MemoryError())),
         BaseExceptionGroup("two", [ValueError("x"), BaseExceptionGroup("one", [MemoryError()])]),

@@ -10,6 +10,8 @@ _PHRASES = (
     "can't start new thread",
     "cannot join thread before it is started",  # what is left of a thread that could not start
     "out of memory",
+    "error return without exception set",  # the interpreter, whose own error found no room
+    "returned null without setting an exception",
 )
 _MOST_ERRORS = 100
 
