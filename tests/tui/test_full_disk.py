@@ -10,12 +10,15 @@ from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
 
 
-async def limit_pages(runtime, more):
-    """Let the database grow by so many pages, as on a disk with so much room."""
+async def refuse(runtime, event):
+    """Let the database refuse one kind of event for want of room; empty: none."""
 
     def change(database):
-        [pages] = database.execute("PRAGMA page_count").fetchone()
-        database.execute(f"PRAGMA max_page_count = {pages + more}")
+        database.execute("DROP TRIGGER IF EXISTS full")
+        database.execute(
+            f"CREATE TRIGGER full BEFORE INSERT ON events WHEN NEW.type = '{event}'"
+            " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        )
 
     await runtime.database.write(change)
 
@@ -34,34 +37,38 @@ def asked(app):
     return [message.text for message in app.chat.session.state.prompts]
 
 
-@pytest.mark.parametrize("room", [0, 1, 2])
+@pytest.mark.parametrize("refused", ["turn.cancelled", "turn.started"])
 async def test_queued_prompts_are_held_on_a_full_disk_and_sent_when_there_is_room_r_per_02(
-    tmp_path, room
+    tmp_path, refused
 ):
-    big = "first " + "x" * 20_000
-    replies = [[{"say": "y" * 60_000}, {"pause": 60}], *[[{"say": "Fine."}]] * 4]
+    """`turn.started`: there was room for the end of the first turn, but not for the next one."""
+    replies = [[{"say": "Hm."}, {"pause": 60}], *[[{"say": "Fine."}]] * 3]
     app = opened(tmp_path, replies)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         chat = app.chat
+
+        def waiting():
+            return [draft.full for draft in chat.queue.drafts]
+
         await say(pilot, "begin")
         await until(pilot, lambda: asked(app) == ["begin"] and chat.playing)
-        for text in (big, "second", "third"):
+        for text in ("first", "second", "third"):
             await say(pilot, text)
-        assert [draft.full for draft in chat.queue.drafts] == [big, "second", "third"]
-        await limit_pages(app.runtime, room)
-        await press(pilot, "escape")  # the end of the turn cannot be stored
+        assert waiting() == ["first", "second", "third"]
+        await refuse(app.runtime, "turn.cancelled")
+        await press(pilot, "escape")
         await until(pilot, lambda: not chat.playing)
-        assert "the disk is full" in screen_text(app)
+        await until(pilot, lambda: "disk is full" in screen_text(app))
         assert chat.queue.held
-        assert [draft.full for draft in chat.queue.drafts] == [big, "second", "third"]
+        assert waiting() == ["first", "second", "third"]
+        await refuse(app.runtime, refused)
         await press(pilot, "enter")  # still no room: the prompt comes back, the others wait
-        await until(pilot, lambda: not chat.playing)
-        assert chat.prompt.draft.full == big
+        await until(pilot, lambda: chat.prompt.draft.full == "first")
         assert chat.queue.held
-        assert [draft.full for draft in chat.queue.drafts] == ["second", "third"]
-        await limit_pages(app.runtime, 1_000_000)
+        assert waiting() == ["second", "third"]
+        await refuse(app.runtime, "")
         await press(pilot, "enter")
-        await until(pilot, lambda: asked(app)[1:] == [big, "second", "third"])
+        await until(pilot, lambda: asked(app) == ["begin", "first", "second", "third"])
         await until(pilot, lambda: not chat.playing)
-        assert not chat.queue.drafts
+        assert not waiting()
