@@ -1,6 +1,7 @@
 """Calls on their way to results: the order of the steps, and what ends where (R-TOOL-01)."""
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -173,6 +174,14 @@ async def test_many_deny_rules_on_a_long_command_do_not_block_the_loop(bench):
     rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
     line = calls("shell", command="rm b;" * (LONGEST_COMMAND // 5))
     await outcome(bench, line, rules=rules, confirm=User(DENY))  # the watchdog looks
+
+
+async def test_very_many_wrong_arguments_do_not_block_the_loop_and_are_not_all_listed(bench):
+    line = calls("update_plan", steps=[{"what": "a"}] * 60_000)
+    _, [failed] = await outcome(bench, line)  # the watchdog looks
+    assert failed.error_class == "validation_error"
+    assert len(failed.error_message) < 10_000
+    assert re.search(r"- and [\d,]+ more\n", failed.error_message)
 
 
 async def test_an_allow_rule_needs_no_question(bench):

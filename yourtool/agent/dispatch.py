@@ -161,7 +161,8 @@ async def _prepare(call: Call, tool: Tool, turn: Turn) -> Subjects:
         ToolError: the arguments are not valid, or the tool has a bug.
     """
     try:
-        call.args = args = tool.parse(call.block.input)
+        parsed = asyncio.to_thread(tool.parse, call.block.input)
+        call.args = args = await turn.interrupt.guard(parsed)
         subjects = await turn.interrupt.guard(
             asyncio.to_thread(subjects_of, tool, args, turn.around.workspace)
         )
@@ -326,7 +327,7 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
         failure = finished.failure or ToolFailure.EXECUTION_ERROR
         yield await _fail(call, turn, failure, finished.words)
         return
-    output = without_keys(output, await _mask(call, turn))
+    output = await asyncio.to_thread(without_keys, output, await _mask(call, turn))
     content = output.content + texts(*call.notes)
     if has_bytes(content):
         content = await asyncio.to_thread(by_hash, turn.around.blobs, content)

@@ -28,6 +28,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SLOW = (SideEffects.EXECUTE, SideEffects.NETWORK)
+MOST_PROBLEMS = 50
+"""Of the arguments of one call, that are listed."""
 DETAILS_LIMIT = 256_000
 """Bytes of JSON that a result may bring along for the screen."""
 _LONGEST_DETAIL = 40_000
@@ -134,14 +136,17 @@ class Tool:
         """Turn the model's arguments into the tool's own.
 
         Raises:
-            ToolError: they do not fit the schema; the text lists every `path: problem`.
+            ToolError: they do not fit the schema; the text lists `path: problem`, the first ones of
+            very many.
         """
         if not (problems := schema.validate(self.definition.input_schema, arguments)):
             try:
                 return msgspec.convert(arguments, self._arguments)
             except msgspec.ValidationError as error:
                 problems = [str(error)]
-        listed = "\n".join(f"- {problem}" for problem in problems)
+        listed = "\n".join(f"- {problem}" for problem in problems[:MOST_PROBLEMS])
+        if (more := len(problems) - MOST_PROBLEMS) > 0:
+            listed += f"\n- and {more:,} more"
         raise ToolError(
             f"`{self.name}` was not run, because its arguments are not valid:\n{listed}\n"
             "Correct them and call it again.",
