@@ -234,7 +234,7 @@ class FakeSession:
         found = (path for path in self.workspace.rglob("*") if path.is_file())
         return sorted(str(path.relative_to(self.workspace)) for path in found)
 
-    def context(self) -> list[tuple[str, int]]:
+    async def context(self) -> list[tuple[str, int]]:
         return [("system prompt", 900), ("tools", 1_400), ("user messages", 12)]
 
     async def send(self, content: str) -> AsyncGenerator[Event, None]:
