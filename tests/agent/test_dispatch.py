@@ -176,9 +176,25 @@ async def test_many_deny_rules_on_a_long_command_do_not_block_the_loop(bench):
     await outcome(bench, line, rules=rules, confirm=User(DENY))  # the watchdog looks
 
 
-async def test_very_many_wrong_arguments_do_not_block_the_loop_and_are_not_all_listed(bench):
-    line = calls("update_plan", steps=[{"what": "a"}] * 60_000)
-    _, [failed] = await outcome(bench, line)  # the watchdog looks
+async def test_stopping_at_the_question_about_a_limit_answers_the_open_calls(bench):
+    async def stop(_confirmation):
+        session.cancel()
+        await asyncio.sleep(3600)
+
+    script = Scripted([calls("list_dir", path="."), says("never")])
+    limits = Limits(max_requests_per_turn=1)
+    session = await bench.session(script, confirm=stop, limits=limits)
+    facts = names(await play(session.send("go")))
+    assert facts[-2:] == ["tool.failed", "turn.cancelled"]
+    assert facts.count("llm.call_started") == 1
+    assert session.state.open_calls == {}
+    assert validate_session(session.state.messages) == []
+    await session.close()
+
+
+async def test_very_many_wrong_arguments_are_not_all_listed(bench):
+    line = calls("update_plan", steps=[{"what": "a"}] * 5_000)
+    _, [failed] = await outcome(bench, line)
     assert failed.error_class == "validation_error"
     assert len(failed.error_message) < 10_000
     assert re.search(r"- and [\d,]+ more\n", failed.error_message)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from msgspec.structs import replace
 
@@ -101,7 +101,10 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
 async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
     calls: Sequence[ToolUseBlock] = ()
     while True:
-        if (reached := await spend_allowance(turn)) is not None:
+        reached = None
+        with suppress(Interrupted):  # raised again behind the answers to the calls
+            reached = await spend_allowance(turn)
+        if reached is not None:
             yield Notice(level="warning", text=reached)
             async with aclosing(refuse_all(calls, turn, reached)) as refusals:
                 async for event in refusals:
