@@ -59,7 +59,7 @@ async def test_queued_prompts_are_held_on_a_full_disk_and_sent_when_there_is_roo
         await refuse(app.runtime, "turn.cancelled")
         await press(pilot, "escape")
         await until(pilot, lambda: not chat.playing)
-        await until(pilot, lambda: "disk is full" in screen_text(app))
+        await until(pilot, lambda: "disk is full" in " ".join(screen_text(app).split()))
         assert chat.queue.held
         assert waiting() == ["first", "second", "third"]
         await refuse(app.runtime, refused)

@@ -292,10 +292,7 @@ class Runtime:
         return from_bytes(clipboard_picture(), "clipboard")
 
     async def find_servers(self, *, elsewhere: bool) -> tuple[LocalServer, ...]:
-        """Look for model servers, and make the models of each known as soon as it answers.
-
-        They are on this machine; `elsewhere`: or wherever the settings say.
-        """
+        """Make the models of servers known: here, and `elsewhere` where the settings say."""
         found = list[LocalServer]()
         async with aclosing(find_servers(self.registry, elsewhere=elsewhere)) as servers:
             async for server in servers:
