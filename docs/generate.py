@@ -18,7 +18,7 @@ from yourtool.events import Event
 from yourtool.outcome import Result
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
-from yourtool.tables import Key, dotted
+from yourtool.tables import TableKey, dotted
 from yourtool.tui.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +28,7 @@ BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
 class Setting(Struct, frozen=True):
     """A key of `config.toml` as its documentation needs it."""
 
-    key: Key
+    key: TableKey
     kind: str
     default: Any
     """None: not set."""
@@ -36,7 +36,7 @@ class Setting(Struct, frozen=True):
     description: str
 
 
-def settings(kind: type[Struct], at: Key = ()) -> Iterator[Setting]:
+def settings(kind: type[Struct], at: TableKey = ()) -> Iterator[Setting]:
     """Yield every key below a Struct; of many by name, those of one example."""
     for field in msgspec.structs.fields(kind):
         bare, meta = _split(field.type)
@@ -60,7 +60,7 @@ def template() -> str:
         "# front of it and of the `[table]` above it. `yourtool config check` tells mistakes, and",
         "# `yourtool config show` what is in force and why.",
     ]
-    table: Key = ()
+    table: TableKey = ()
     for each in sorted(settings(Config), key=lambda each: len(each.key) > 1):
         if each.key[:-1] != table:
             table = each.key[:-1]

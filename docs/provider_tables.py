@@ -38,7 +38,7 @@ from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.media import in_mib
-from yourtool.providers.rows import BUILT_IN, ProviderRow
+from yourtool.providers.rows import BUILT_IN, ProviderSpec
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect
 
@@ -87,7 +87,7 @@ _AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "ollama": lambda message: {"message": message, "done": True},
 }
 """The text around it."""
-_ELSEWHERE = ProviderRow(name="others", api="chat", label="Servers like OpenAI's")
+_ELSEWHERE = ProviderSpec(name="others", api="chat", label="Servers like OpenAI's")
 
 
 def providers_table() -> str:
@@ -120,7 +120,7 @@ def _limits(model: Model | None) -> dict[str, str]:
     }
 
 
-def _carried(row: ProviderRow) -> dict[str, str]:
+def _carried(row: ProviderSpec) -> dict[str, str]:
     """Return which parts of a conversation are in the request built from it."""
     model, dialect = _sample_model(row), dialect_of(row)
     reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api]))
@@ -161,7 +161,7 @@ def _carried(row: ProviderRow) -> dict[str, str]:
     }
 
 
-def _sample_model(row: ProviderRow) -> Model:
+def _sample_model(row: ProviderSpec) -> Model:
     can = AdapterCapabilities(
         supports_thinking=True,
         supports_images=True,

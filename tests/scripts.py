@@ -1,13 +1,13 @@
 """Lines of a script that only tests play."""
 
-from yourtool.providers.scripted import Call, Line, Pause
+from yourtool.providers.scripted import Pause, ScriptedCall, ScriptLine
 
 
 def calls_badly(tool, raw):
     """Call a tool with arguments that may not be JSON."""
-    return Line((Call(tool, {}, raw),))
+    return ScriptLine((ScriptedCall(tool, {}, raw),))
 
 
 def pauses(seconds):
     """Say nothing for a while."""
-    return Line((Pause(seconds),))
+    return ScriptLine((Pause(seconds),))

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from tests.providers.fakes import paths_in
-from yourtool.credentials import Credentials, Found, Secret
+from yourtool.credentials import Credentials, FoundKey, Secret
 from yourtool.errors import ConfigError, UsageError
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
@@ -48,7 +48,7 @@ def test_each_source_alone_and_each_pair_give_the_first_in_order_r_crd_01(
     )
     place = {"explicit": "command line", "file": str(tmp_path / "credentials.toml")}
     source = place.get(first, first)
-    assert credentials.find("p", ENV) == Found(Secret(f"key-of-{first}"), source)
+    assert credentials.find("p", ENV) == FoundKey(Secret(f"key-of-{first}"), source)
     assert credentials.get("p", ENV) == Secret(f"key-of-{first}")
     assert credentials.source("p", ENV) == source
     if "P_API_KEY" not in present and "P_TOKEN" not in present:
@@ -146,7 +146,7 @@ def test_a_directory_that_cannot_be_written_is_named(open_credentials, tmp_path)
 def test_a_variable_that_is_empty_or_no_key_does_not_count(open_credentials):
     assert open_credentials({"P_API_KEY": " "}).get("p", ENV) is None
     odd = open_credentials({"P_API_KEY": "not a key", "P_TOKEN": f" {CANARY}\n"})
-    assert odd.find("p", ENV) == Found(Secret(CANARY), "P_TOKEN")
+    assert odd.find("p", ENV) == FoundKey(Secret(CANARY), "P_TOKEN")
     assert "`P_API_KEY` holds blanks" in (odd.problem("p", ENV) or "")
 
 

@@ -19,7 +19,7 @@ from yourtool.effects import Confirmation, Verdict
 from yourtool.events import Event, TurnCancelled, TurnCompleted
 from yourtool.headless import Printer, Task, deny, run, turn
 from yourtool.messages import ContentBlock, StopReason, now
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import resolve_paths
 
 ROOT = str(Path(__file__).parents[1])
@@ -92,7 +92,7 @@ class Closed(io.StringIO):
 async def test_a_signal_stops_the_turn_and_exits_130(number):
     printer = Printer("json", io.StringIO(), io.StringIO())
     result = await turn(Talk(lambda: os.kill(os.getpid(), number)), "go", printer)
-    assert result.exit_code is Exit.INTERRUPTED
+    assert result.exit_code is ExitCode.INTERRUPTED
     assert result.stop_reason == "cancelled"
     assert result.error is not None and result.error.error_class == "cancelled"
 
@@ -101,7 +101,7 @@ async def test_a_reader_who_leaves_stops_the_turn():
     printer = Printer("stream-json", Closed(), io.StringIO())
     result = await turn(Talk(delta("a"), lambda: None), "go", printer)
     assert printer.abandoned
-    assert result.exit_code is Exit.INTERRUPTED
+    assert result.exit_code is ExitCode.INTERRUPTED
     printer.finish(result)
 
 
@@ -112,7 +112,7 @@ async def test_a_limit_that_was_reached_is_told():
     printer = Printer("text", io.StringIO(), err)
     result = await turn(talk, "go", printer)
     printer.finish(result)
-    assert result.exit_code is Exit.LIMIT
+    assert result.exit_code is ExitCode.LIMIT
     assert err.getvalue() == "yourtool: The limit of 3 model requests is reached.\n"
 
 
@@ -157,7 +157,7 @@ async def test_a_bug_within_a_turn_leaves_a_whole_result_and_its_traceback_in_th
     log_file = Path("the.log")
     result = await turn(Talk(delta("a"), raising(fault)), "go", printer, log_file)
     printer.finish(result)
-    assert result.exit_code is Exit.FAILED
+    assert result.exit_code is ExitCode.FAILED
     assert result.session_id == "sess_1"
     assert result.error is not None and result.error.error_class == "internal"
     assert "Traceback" not in out.getvalue() + err.getvalue()

@@ -3,7 +3,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from tests.strategies import any_messages, few, histories
-from yourtool.invariants import validate, validate_session
+from yourtool.invariants import validate_message, validate_session
 from yourtool.messages import (
     ImageBlock,
     ImageSource,
@@ -71,29 +71,29 @@ def codes(problems):
 
 @pytest.mark.parametrize("role", [Role.USER, Role.ASSISTANT])
 def test_r_can_02_m1_a_message_says_something(role):
-    assert codes(validate(message(role))) == ["M1"]
-    assert validate(message(role, TEXT)) == []
+    assert codes(validate_message(message(role))) == ["M1"]
+    assert validate_message(message(role, TEXT)) == []
 
 
 def test_r_can_02_m1_a_tool_message_without_its_result_says_nothing():
-    assert codes(validate(message(Role.TOOL))) == ["M1", "M3"]
-    assert validate(message(Role.TOOL, RESULT)) == []
+    assert codes(validate_message(message(Role.TOOL))) == ["M1", "M3"]
+    assert validate_message(message(Role.TOOL, RESULT)) == []
 
 
 def test_r_can_02_m2_only_a_system_message_may_be_empty():
-    assert validate(message(Role.SYSTEM)) == []
-    assert validate(message(Role.SYSTEM, TEXT)) == []
+    assert validate_message(message(Role.SYSTEM)) == []
+    assert validate_message(message(Role.SYSTEM, TEXT)) == []
 
 
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_r_can_02_m3_each_role_has_its_blocks(role, kind):
     expected = [] if kind in PERMITTED[role] else ["M3"]
-    assert codes(validate(message(role, BLOCKS[kind]))) == expected
+    assert codes(validate_message(message(role, BLOCKS[kind]))) == expected
 
 
 def test_r_can_02_m3_a_tool_message_holds_exactly_one_result():
-    assert codes(validate(message(Role.TOOL, RESULT, RESULT))) == ["M3"]
+    assert codes(validate_message(message(Role.TOOL, RESULT, RESULT))) == ["M3"]
 
 
 def test_r_can_02_m4_order_is_part_of_a_message():
@@ -104,32 +104,32 @@ def test_r_can_02_m4_order_is_part_of_a_message():
     ("field", "code"), [("model", "D1"), ("provider", "D1"), ("routing", "D2"), ("usage", "D3")]
 )
 def test_r_can_02_d1_to_d3_a_complete_reply_says_where_it_came_from(field, code):
-    assert codes(validate(message(Role.ASSISTANT, TEXT, **{field: None}))) == [code]
-    assert validate(message(Role.ASSISTANT, TEXT)) == []
+    assert codes(validate_message(message(Role.ASSISTANT, TEXT, **{field: None}))) == [code]
+    assert validate_message(message(Role.ASSISTANT, TEXT)) == []
 
 
 @pytest.mark.parametrize("status", [MessageStatus.CANCELLED, MessageStatus.ERROR])
 def test_a_reply_that_broke_off_is_held_to_its_blocks_only(status):
     lacking = {"model": None, "routing": None, "usage": None, "status": status}
-    assert validate(message(Role.ASSISTANT, **lacking)) == []
-    assert codes(validate(message(Role.ASSISTANT, RESULT, **lacking))) == ["M3"]
+    assert validate_message(message(Role.ASSISTANT, **lacking)) == []
+    assert codes(validate_message(message(Role.ASSISTANT, RESULT, **lacking))) == ["M3"]
 
 
 @pytest.mark.parametrize("parent", [None, "tu_other"])
 def test_r_can_02_d4_a_tool_message_names_the_call_it_answers(parent):
-    assert codes(validate(message(Role.TOOL, RESULT, parent_tool_use_id=parent))) == ["D4"]
+    assert codes(validate_message(message(Role.TOOL, RESULT, parent_tool_use_id=parent))) == ["D4"]
 
 
 @few
 @given(any_messages)
 def test_r_can_02_m5_a_partial_message_has_no_problems(any_message):
     partial = replace(any_message.metadata, status=MessageStatus.PARTIAL)
-    assert validate(replace(any_message, metadata=partial)) == []
+    assert validate_message(replace(any_message, metadata=partial)) == []
 
 
 def test_r_can_02_every_problem_is_reported():
     broken = message(Role.ASSISTANT, RESULT, model=None, routing=None, usage=None)
-    assert codes(validate(broken)) == ["M3", "D1", "D2", "D3"]
+    assert codes(validate_message(broken)) == ["M3", "D1", "D2", "D3"]
 
 
 def test_r_can_03_a_call_with_its_result_is_in_order():
@@ -159,7 +159,7 @@ def test_r_can_03_a_call_without_a_result_is_reported():
 @few
 @given(histories())
 def test_r_can_03_legal_conversations_have_no_problems(history):
-    assert [validate(each) for each in history] == [[]] * len(history)
+    assert [validate_message(each) for each in history] == [[]] * len(history)
     assert validate_session(history) == []
 
 

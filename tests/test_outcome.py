@@ -15,22 +15,22 @@ from yourtool.errors import (
     UsageError,
 )
 from yourtool.messages import UsageExtra
-from yourtool.outcome import Exit, NoModelError, Outcome, exit_of, failed_before
+from yourtool.outcome import ExitCode, NoModelError, Outcome, exit_of, failed_before
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (UsageError("x"), Exit.USAGE),
-        (ConfigError("x"), Exit.USAGE),
-        (UnknownModelError("x"), Exit.USAGE),
-        (SessionNotFoundError("x"), Exit.USAGE),
-        (NoModelError("x"), Exit.NO_MODEL),
-        (RateLimitError("x"), Exit.RETRYABLE),
-        (NetworkError("x"), Exit.RETRYABLE),
-        (AuthError("x"), Exit.FAILED),
-        (SessionBusyError("x"), Exit.FAILED),
-        (StoreError("x"), Exit.FAILED),
+        (UsageError("x"), ExitCode.USAGE),
+        (ConfigError("x"), ExitCode.USAGE),
+        (UnknownModelError("x"), ExitCode.USAGE),
+        (SessionNotFoundError("x"), ExitCode.USAGE),
+        (NoModelError("x"), ExitCode.NO_MODEL),
+        (RateLimitError("x"), ExitCode.RETRYABLE),
+        (NetworkError("x"), ExitCode.RETRYABLE),
+        (AuthError("x"), ExitCode.FAILED),
+        (SessionBusyError("x"), ExitCode.FAILED),
+        (StoreError("x"), ExitCode.FAILED),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -40,12 +40,12 @@ def test_every_error_has_its_exit_code_r_cli_01(error, code):
     assert result.is_error
     assert result.exit_code is code
     assert result.error is not None
-    assert result.error.retryable == (code is Exit.RETRYABLE)
+    assert result.error.retryable == (code is ExitCode.RETRYABLE)
 
 
 def test_a_turn_that_never_ended_is_a_failure():
     result = Outcome().result("sess_1")
-    assert result.exit_code is Exit.FAILED
+    assert result.exit_code is ExitCode.FAILED
     assert result.error is not None
 
 

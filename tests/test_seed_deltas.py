@@ -53,17 +53,17 @@ from yourtool.messages import (
 )
 from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.summary import advice, headline
-from yourtool.tui.widgets.texts import Reply, UserMessage
+from yourtool.tui.widgets.texts import ReplyItem, UserMessage
 
 FEW = settings(max_examples=15, deadline=None)
 
@@ -113,7 +113,7 @@ def ending(dialect, word):
 async def read(dialect, stream, headers=None):
     speaks, provider, _ = DIALECTS[dialect]
     transport = Playback([stream], headers=headers)
-    adapter = WireAdapter(speaks, transport, provider, patience=Patience(linger=0.001))
+    adapter = WireAdapter(speaks, transport, provider, patience=StreamTimeouts(linger=0.001))
     events, error = await events_of(adapter, request(model(provider)))
     assert error is None
     return events
@@ -196,7 +196,7 @@ async def test_d1_calls_are_run_because_they_are_there_whatever_the_reason_says(
     ],
 )
 def test_d1_an_error_says_what_is_known_beyond_its_class(status, body, code):
-    error = refusal("acme", status, json.dumps(body).encode())
+    error = error_from_response("acme", status, json.dumps(body).encode())
     assert error.code == code
     if code in (ErrorCode.BILLING, ErrorCode.CONTENT_FILTER):
         assert not error.retryable
@@ -414,7 +414,7 @@ async def test_d7_what_is_known_about_a_request_is_stored_with_its_message(bench
     headers = {"request-id": "req_8"}
     stream = Playback([ending("anthropic", b"end_turn")], headers=headers)
     adapter = WireAdapter(
-        DIALECTS["anthropic"][0], stream, "anthropic", patience=Patience(linger=0.001)
+        DIALECTS["anthropic"][0], stream, "anthropic", patience=StreamTimeouts(linger=0.001)
     )
     session = await bench.session(adapter)
     await play(session.send("go"))
@@ -469,7 +469,7 @@ def test_d8_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
     for event in (started, answered):
         changed = replaced(event, audience)
         story.take(changed)
-    shown = [item.source for item in story.items if isinstance(item, UserMessage | Reply)]
+    shown = [item.source for item in story.items if isinstance(item, UserMessage | ReplyItem)]
     assert shown == ([] if audience is Audience.MODEL else ["to be seen?", "An aside."])
 
 

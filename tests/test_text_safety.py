@@ -47,7 +47,7 @@ from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.providers.shapes import decode
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST, storable, storable_json
 from yourtool.tools.base import Args, ToolOutput, tool
 from yourtool.tui.themes import load_theme
@@ -116,7 +116,9 @@ def body(dialect, words, arguments):
 
 async def read(dialect, stream):
     speaks, provider, _ = DIALECTS[dialect]
-    adapter = WireAdapter(speaks, Playback([stream]), provider, patience=Patience(linger=0.001))
+    adapter = WireAdapter(
+        speaks, Playback([stream]), provider, patience=StreamTimeouts(linger=0.001)
+    )
     return await events_of(adapter, request(model(provider)))
 
 

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped
-from yourtool.tables import Fault, Key, dotted, flat, leaves, line_of, nested, parsed
+from yourtool.tables import Fault, TableKey, dotted, flat, leaves, line_of, nested, parsed
 
 ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
 """What becomes of reasoning when another model goes on."""
@@ -150,7 +150,7 @@ class Config(Struct, frozen=True):
     ui: UiConfig = UiConfig()
 
 
-ENVIRONMENT: Mapping[str, Key] = {
+ENVIRONMENT: Mapping[str, TableKey] = {
     "YOURTOOL_MODEL": ("model",),
     "YOURTOOL_THEME": ("theme",),
     "YOURTOOL_MODE": ("mode",),
@@ -162,7 +162,7 @@ ENVIRONMENT: Mapping[str, Key] = {
 class Setting(Struct, frozen=True):
     """One value in force."""
 
-    key: Key
+    key: TableKey
     value: Any
     source: str
     """`default`, `option --model`, `environment YOURTOOL_MODEL` or the file."""
@@ -221,7 +221,7 @@ def examine(
     """Read every layer and return what holds, from where, and what is wrong."""
     file = config_file(paths)
     text, values, problems = _read(file)
-    found: dict[Key, tuple[Any, str]] = {}
+    found: dict[TableKey, tuple[Any, str]] = {}
     for key, outcome in leaves(values, Config):
         if isinstance(outcome, Fault):
             problems.append(_problem(outcome, str(file), line_of(text, key), key))
@@ -283,7 +283,7 @@ def _create(path: Path, content: str) -> None:
         file.write(content)
 
 
-def _problem(fault: Fault, where: str, line: int | None, key: Key) -> Problem:
+def _problem(fault: Fault, where: str, line: int | None, key: TableKey) -> Problem:
     return Problem(
         where=where, line=line, key=dotted(key), message=fault.message, nearest=fault.nearest
     )
@@ -311,7 +311,7 @@ def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
 
 def _overrides(
     environ: Mapping[str, str], options: Mapping[str, Any]
-) -> Iterator[tuple[Key, Any, str]]:
+) -> Iterator[tuple[TableKey, Any, str]]:
     for name, key in ENVIRONMENT.items():
         if environ.get(name):
             yield key, environ[name], f"environment {name}"

@@ -49,7 +49,7 @@ class Secret:
         return hash(self._value)
 
 
-class Found(NamedTuple):
+class FoundKey(NamedTuple):
     """A key and where it came from."""
 
     secret: Secret
@@ -98,21 +98,21 @@ class Credentials:
 
     def find(
         self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None
-    ) -> Found | None:
+    ) -> FoundKey | None:
         """Return the first usable key with its source.
 
         `origin` is where the key is about to be sent. A stored key that was entered for another
         origin is not returned.
         """
         if secret := self._explicit.get(provider):
-            return Found(secret, "command line")
+            return FoundKey(secret, "command line")
         for name in key_env:
             if (value := self._environ.get(name, "").strip()) and _sendable(value):
-                return Found(Secret(value), name)
+                return FoundKey(Secret(value), name)
         entry = self._entries().get(provider)
         if entry is None or (origin and entry.origin and entry.origin != origin):
             return None
-        return Found(Secret(entry.api_key), str(self.path))
+        return FoundKey(Secret(entry.api_key), str(self.path))
 
     def problem(
         self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None

@@ -76,7 +76,7 @@ def guarded(run: Callable[[], int], parent_alive: int) -> int:
     """
     signals = Signals((*FORWARDED, signal.SIGALRM, _PARENT_ENDED))
     guardian_alive, guardian_end = os.pipe()
-    program = fork()
+    program = fork_guardian()
     if program is None:
         signals.restore()
         return run()
@@ -99,7 +99,7 @@ def _guard(program: int, signals: Signals) -> NoReturn:
     end_as(code)
 
 
-def fork() -> int | None:
+def fork_guardian() -> int | None:
     """Fork; None: the system has no room for another process."""
     try:
         return os.fork()

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.attachments import attach
+from yourtool.agent.attachments import read_attachment
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
 from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
@@ -32,7 +32,7 @@ from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events import Event
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages import ContentBlock, TextBlock
-from yourtool.outcome import Exit, Failure, NoModelError, Outcome, Result, failed_before
+from yourtool.outcome import ExitCode, NoModelError, Outcome, Result, RunFailure, failed_before
 from yourtool.paths import Paths, require_data_directory
 from yourtool.providers.requests.output_schema import closed
 from yourtool.text import printable, storable, storable_json
@@ -59,7 +59,7 @@ class Task(Struct, frozen=True, kw_only=True):
     """The file of the JSON schema that the answer is held to."""
 
 
-class Budget(Protocol):
+class CostBudget(Protocol):
     """What headless reads of a session's limits."""
 
     reached: str | None
@@ -79,7 +79,7 @@ class Conversation(Protocol):
     id: str
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> CostBudget:
         """The limits of the run."""
         ...
 
@@ -137,7 +137,7 @@ class Printer:
         if result.error is None:
             if not result.result.strip():
                 self.say("the model said nothing")
-        elif result.exit_code is not Exit.DENIED and result.error.message != self._said:
+        elif result.exit_code is not ExitCode.DENIED and result.error.message != self._said:
             self.say(result.error.message)
 
     def say(self, text: str) -> None:
@@ -169,7 +169,7 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
         result = failed_before(error, paths.log_file)
     if not printer.abandoned:
         printer.finish(result)
-    return Exit.NO_READER if printer.abandoned else result.exit_code
+    return ExitCode.NO_READER if printer.abandoned else result.exit_code
 
 
 async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
@@ -177,7 +177,7 @@ async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printe
     if task.schema is not None:
         schema = await asyncio.to_thread(read_schema, task.schema)
         options = replace(options, output_schema=schema)
-    attached = await asyncio.to_thread(lambda: tuple(map(attach, options.attachments)))
+    attached = await asyncio.to_thread(lambda: tuple(map(read_attachment, options.attachments)))
     for remark in (each.remark for each in attached if each.remark):
         printer.say(remark)
     said = (TextBlock(task.prompt), *(each.block for each in attached))
@@ -259,19 +259,19 @@ def read_schema(path: Path) -> dict[str, Any]:
 
 def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:
     """Return the result, as a failure if its text is not what the schema wants."""
-    if schema is None or result.exit_code is not Exit.ANSWERED:
+    if schema is None or result.exit_code is not ExitCode.ANSWERED:
         return result
     try:
-        problems = json_schema.validate(schema, _decoded(result.result, Any))
+        problems = json_schema.validate_arguments(schema, _decoded(result.result, Any))
     except ValueError as error:
         problems = [f"it is not JSON: {error}"]
     if not problems:
         return result
-    failure = Failure(
+    failure = RunFailure(
         error_class="output_schema_validation_failed",
         message=f"the answer does not fit the schema: {'; '.join(problems[:3])}",
     )
-    return replace(result, is_error=True, error=failure, exit_code=Exit.FAILED)
+    return replace(result, is_error=True, error=failure, exit_code=ExitCode.FAILED)
 
 
 def _decoded(text: bytes | str, kind: Any) -> Any:

@@ -36,7 +36,7 @@ PERMITTED: dict[Role, tuple[type[ContentBlock], ...]] = {
 }
 
 
-def validate(message: Message) -> list[str]:
+def validate_message(message: Message) -> list[str]:
     """Return what is wrong with one message, each problem beginning with its code.
 
     A `partial` message has no problems, whatever it holds. One that was cancelled or failed is

@@ -17,10 +17,10 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider is to keep the beginning of a conversation: not, minutes, hours."""
 
 
-_MOST = 2**53
+MAX_SAFE_INTEGER = 2**53
 """What any JSON and any reckoning with fractions holds exactly."""
-Size: TypeAlias = Annotated[int, Meta(ge=1, le=_MOST)]
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST)]
+Size: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
 
 
 class ModelId(NamedTuple):

@@ -36,7 +36,7 @@ from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.messages import RoutingDecisionRecord, StopReason, ToolUseBlock, canonical_json
 
 
-class Exit(IntEnum):
+class ExitCode(IntEnum):
     """Exit codes; 75 is `EX_TEMPFAIL` of sysexits, 141 what shells show after SIGPIPE."""
 
     ANSWERED = 0
@@ -63,7 +63,7 @@ class TokenCounts(Struct, frozen=True, kw_only=True):
     cache_creation_input_tokens: int = 0
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class RunFailure(Struct, frozen=True, kw_only=True):
     """Why the exit code is not 0."""
 
     error_class: str = field(name="class")
@@ -105,9 +105,9 @@ class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
     num_requests: int = 0
     duration_ms: int = 0
     is_error: bool
-    error: Failure | None
+    error: RunFailure | None
     permission_denials: tuple[Denial, ...] = ()
-    exit_code: Exit
+    exit_code: ExitCode
 
 
 class Outcome:
@@ -135,7 +135,7 @@ class Outcome:
         self._unpriced = 0
         self._reported: Decimal | None = None
         self._requests = 0
-        self._ended: tuple[Exit, Failure] | None = None
+        self._ended: tuple[ExitCode, RunFailure] | None = None
 
     def take(self, event: Event) -> None:
         """Take one more event into account."""
@@ -190,7 +190,7 @@ class Outcome:
             pricing_version=self._pricing_version,
             num_requests=self._requests,
             duration_ms=round((time.monotonic() - self._began) * 1000),
-            is_error=code is not Exit.ANSWERED,
+            is_error=code is not ExitCode.ANSWERED,
             error=error,
             permission_denials=tuple(self._denials),
             exit_code=code,
@@ -216,18 +216,18 @@ class Outcome:
             }
         )
 
-    def _verdict(self, limit: str | None) -> tuple[Exit, Failure | None]:
+    def _verdict(self, limit: str | None) -> tuple[ExitCode, RunFailure | None]:
         if self._ended is not None:
             return self._ended
         if self._stop is StopReason.CANCELLED:
-            return Exit.INTERRUPTED, Failure(error_class="cancelled", message="Interrupted.")
+            return ExitCode.INTERRUPTED, RunFailure(error_class="cancelled", message="Interrupted.")
         if limit is not None:
-            return Exit.LIMIT, Failure(error_class="limit", message=limit)
+            return ExitCode.LIMIT, RunFailure(error_class="limit", message=limit)
         if self._unrouted:
             message = "\n".join(self._complaints) or "No model can take this turn."
-            return Exit.NO_MODEL, Failure(error_class="routing_failed", message=message)
+            return ExitCode.NO_MODEL, RunFailure(error_class="routing_failed", message=message)
         if self._failed is not None:
-            return _code_of_request(self._failed), Failure(
+            return _code_of_request(self._failed), RunFailure(
                 error_class=self._failed.error_class,
                 status=self._failed.provider_status,
                 message=self._failed.error_message_redacted,
@@ -235,13 +235,13 @@ class Outcome:
             )
         if self._stop is None or self._stop is StopReason.ERROR:
             message = "\n".join(self._complaints) or "The turn ended without an answer."
-            return Exit.FAILED, Failure(error_class="other", message=message)
+            return ExitCode.FAILED, RunFailure(error_class="other", message=message)
         if self._denials:
             denied = dict.fromkeys(f"`{denial.tool_name}`" for denial in self._denials)
             names = ", ".join(denied)
             message = f"{names} needed consent and had none"
-            return Exit.DENIED, Failure(error_class="permission_denied", message=message)
-        return Exit.ANSWERED, None
+            return ExitCode.DENIED, RunFailure(error_class="permission_denied", message=message)
+        return ExitCode.ANSWERED, None
 
 
 def failed_before(error: BaseException, log_file: Path | None = None) -> Result:
@@ -250,45 +250,45 @@ def failed_before(error: BaseException, log_file: Path | None = None) -> Result:
     return Result(is_error=True, error=failure, exit_code=code)
 
 
-def _ended_by(error: BaseException, log_file: Path | None) -> tuple[Exit, Failure]:
+def _ended_by(error: BaseException, log_file: Path | None) -> tuple[ExitCode, RunFailure]:
     if isinstance(error, KeyboardInterrupt):
-        return Exit.INTERRUPTED, Failure(error_class="cancelled", message="Interrupted.")
+        return ExitCode.INTERRUPTED, RunFailure(error_class="cancelled", message="Interrupted.")
     if is_shortage(error):
-        return Exit.FAILED, Failure(error_class="out_of_memory", message=SHORTAGE)
+        return ExitCode.FAILED, RunFailure(error_class="out_of_memory", message=SHORTAGE)
     if not isinstance(error, YourtoolError):
         where = f"; `{log_file}` has the details" if log_file else ""
-        return Exit.FAILED, Failure(error_class="internal", message=f"internal error{where}")
+        return ExitCode.FAILED, RunFailure(error_class="internal", message=f"internal error{where}")
     code = exit_of(error)
-    names = {Exit.USAGE: "usage", Exit.NO_MODEL: "routing_failed"}
-    return code, Failure(
+    names = {ExitCode.USAGE: "usage", ExitCode.NO_MODEL: "routing_failed"}
+    return code, RunFailure(
         error_class=error.error_class
         if isinstance(error, AdapterError)
         else names.get(code, "other"),
         status=error.status if isinstance(error, AdapterError) else None,
         message=str(error),
-        retryable=code is Exit.RETRYABLE,
+        retryable=code is ExitCode.RETRYABLE,
     )
 
 
-def exit_of(error: YourtoolError) -> Exit:
+def exit_of(error: YourtoolError) -> ExitCode:
     """Return the exit code of an error that ended a command."""
     match error:
         case NoModelError():
-            return Exit.NO_MODEL
+            return ExitCode.NO_MODEL
         case UsageError() | ConfigError() | UnknownModelError() | SessionNotFoundError():
-            return Exit.USAGE
+            return ExitCode.USAGE
         case AdapterError(retryable=True):
-            return Exit.RETRYABLE
+            return ExitCode.RETRYABLE
         case _:
-            return Exit.FAILED
+            return ExitCode.FAILED
 
 
 _PASSING = (ErrorClass.RATE_LIMIT, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
 
 
-def _code_of_request(failed: LlmCallFailed) -> Exit:
+def _code_of_request(failed: LlmCallFailed) -> ExitCode:
     passing = failed.retryable or failed.error_class in _PASSING
-    return Exit.RETRYABLE if passing else Exit.FAILED
+    return ExitCode.RETRYABLE if passing else ExitCode.FAILED
 
 
 _DENIED = (ToolFailure.USER_DENIED, ToolFailure.CONFIRMATION_TIMEOUT)

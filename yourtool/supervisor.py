@@ -23,7 +23,7 @@ from yourtool.guardian import (
     close_standard_streams,
     end_as,
     end_descendants,
-    fork,
+    fork_guardian,
     guarded,
     stop,
     wait,
@@ -55,7 +55,7 @@ def supervised(run: Callable[[], int]) -> int:
     farewell, say_farewell = os.pipe()
     parent_alive, parent_end = os.pipe()
     signals = Signals(FORWARDED)
-    child = fork()
+    child = fork_guardian()
     if child is None:
         signals.restore()
         return run()

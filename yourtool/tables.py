@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_
 import msgspec
 from msgspec import Struct
 
-Key: TypeAlias = tuple[str, ...]
+TableKey: TypeAlias = tuple[str, ...]
 """Where a value stands: the names of its tables, then its own."""
 
 
@@ -39,8 +39,8 @@ def parsed(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, An
 
 
 def leaves(
-    raw: Mapping[str, Any], kind: type[Struct], at: Key = ()
-) -> Iterator[tuple[Key, "Any | Fault"]]:
+    raw: Mapping[str, Any], kind: type[Struct], at: TableKey = ()
+) -> Iterator[tuple[TableKey, "Any | Fault"]]:
     """Yield every value of a table, converted to its field's type, or what is wrong with it."""
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
     for name, value in raw.items():
@@ -112,13 +112,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
-def line_of(text: str, key: Key) -> int | None:
+def line_of(text: str, key: TableKey) -> int | None:
     """Find the line where a key, or else the nearest table around it, is written.
 
     A line counts only where the file up to it is complete, so text inside a value is never taken
     for a key.
     """
-    lines, table, best = text.splitlines(keepends=True), Key(), (0, 0)
+    lines, table, best = text.splitlines(keepends=True), TableKey(), (0, 0)
     for number, line in enumerate(lines, 1):
         if not (statement := _STATEMENT.match(line)) or not _is_complete(lines[: number - 1]):
             continue
@@ -136,7 +136,7 @@ _NAMES = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _STATEMENT = re.compile(rf"\s*(?:\[\s*(?P<header>{_NAMES})\s*\]|(?P<key>{_NAMES})\s*=)")
 
 
-def _parse_key(written: str) -> Key:
+def _parse_key(written: str) -> TableKey:
     keys: list[str] = []
     content: Any = parsed(f"{written} = 0")
     while is_table(content):
@@ -153,7 +153,7 @@ def _is_complete(lines: list[str]) -> bool:
     return True
 
 
-def nested(flat: Mapping[Key, Any]) -> dict[str, Any]:
+def nested(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
     """Build the tables that hold these values."""
     root: dict[str, Any] = {}
     for key, value in flat.items():
@@ -164,7 +164,7 @@ def nested(flat: Mapping[Key, Any]) -> dict[str, Any]:
     return root
 
 
-def flat(struct: Struct, at: Key = ()) -> Iterator[tuple[Key, Any]]:
+def flat(struct: Struct, at: TableKey = ()) -> Iterator[tuple[TableKey, Any]]:
     """Yield every value of a Struct and of the Structs in it."""
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
@@ -179,7 +179,7 @@ def flat(struct: Struct, at: Key = ()) -> Iterator[tuple[Key, Any]]:
             yield (*at, name), value
 
 
-def dotted(key: Key) -> str:
+def dotted(key: TableKey) -> str:
     """Write a key as TOML does."""
     return ".".join(
         part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key

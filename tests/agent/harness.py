@@ -16,7 +16,7 @@ from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import Budget, Surroundings, Wishes
+from yourtool.agent.surroundings import RequestSettings, RunBudget, SessionEnvironment
 from yourtool.config import Limits, Mode
 from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
@@ -124,7 +124,7 @@ class User:
         return answer if isinstance(answer, Decision) else answer(confirmation)
 
 
-NO_RULES, LIMITS, NO_WISHES, NO_KEYS = RuleSet(), Limits(), Wishes(), Mask()
+NO_RULES, LIMITS, NO_WISHES, NO_KEYS = RuleSet(), Limits(), RequestSettings(), Mask()
 DEFAULTS = Defaults(None, MODEL.id)
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
@@ -155,7 +155,7 @@ class Bench:
         max_requests: int | None = None,
         max_cost: Decimal | None = None,
         interactive: bool = True,
-        wishes: Wishes = NO_WISHES,
+        wishes: RequestSettings = NO_WISHES,
         defaults: Defaults = DEFAULTS,
         mask: Mask = NO_KEYS,
     ) -> Session:
@@ -178,7 +178,7 @@ class Bench:
                 pass
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
-        around = Surroundings(
+        around = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(
@@ -192,13 +192,13 @@ class Bench:
             toolbox=toolbox,
             gate=Gate(rules, mode),
             confirm=confirm or User(),
-            budget=Budget(limits=limits, max_requests=max_requests, max_cost=max_cost),
+            budget=RunBudget(limits=limits, max_requests=max_requests, max_cost=max_cost),
             spill=spill,
             blobs=self.root / "blobs",
             pricing_version="2026-01-01",
             mask=lambda: mask,
             interactive=interactive,
-            wishes=wishes,
+            settings=wishes,
             tool_ids=tool_ids,
         )
         return Session(session_id, state, record, self.sessions.lease(session_id), around)

@@ -3,7 +3,7 @@ from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, names, play
 from tests.providers.histories import image
-from yourtool.agent.surroundings import Wishes
+from yourtool.agent.surroundings import RequestSettings
 from yourtool.deltas import Notice
 from yourtool.errors import ServerError, UsageError
 from yourtool.events import TurnStarted
@@ -35,7 +35,7 @@ def levels(session):
 
 
 async def test_how_a_reply_was_asked_for_is_kept_beside_it_d18(bench):
-    wishes = Wishes(effort="max", cache_retention="long")
+    wishes = RequestSettings(effort="max", cache_retention="long")
     session = await bench.session(Scripted([says("hello")]), wishes=wishes)
     await play(session.send("hi"))
     [reply] = replies(session)
@@ -51,7 +51,7 @@ async def test_how_a_reply_was_asked_for_is_kept_beside_it_d18(bench):
 
 
 async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too_d18(bench):
-    wishes = Wishes(effort="low", tool_choice=OneTool("read_file"))
+    wishes = RequestSettings(effort="low", tool_choice=OneTool("read_file"))
     half = says("half") + fails(ServerError("gone"))
     session = await bench.session(Scripted([half]), wishes=wishes)
     await play(session.send("hi"))
@@ -62,7 +62,7 @@ async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too_d18(bench):
 
 
 async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench):
-    wishes = Wishes(effort="max", output_schema=SCHEMA, tool_choice="any")
+    wishes = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
     (bench.workspace / "a.txt").write_text("a cat")
     script = Scripted([calls("read_file", path="a.txt"), says("{}")])
     session = await bench.session(script, wishes=wishes)
@@ -76,7 +76,7 @@ async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench
 
 async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session_r_adp_17(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
-    session = await bench.session(script, wishes=Wishes(effort="max"))
+    session = await bench.session(script, wishes=RequestSettings(effort="max"))
     [told] = warnings(await play(session.send("hi")))
     assert told.startswith("`anthropic:test` cannot think at `max`")
     assert warnings(await play(session.send("hi"))) == []

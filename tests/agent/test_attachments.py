@@ -11,7 +11,7 @@ from hypothesis import given as generated
 from hypothesis import strategies as st
 from PIL import Image
 
-from yourtool.agent.attachments import READ_LIMIT, attach, from_bytes
+from yourtool.agent.attachments import READ_LIMIT, from_bytes, read_attachment
 from yourtool.agent.clipboard import clipboard_picture
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
@@ -57,14 +57,14 @@ def content(attachment):
 )
 def test_a_recording_is_known_by_its_first_bytes_d14(tmp_path, magic, media_type):
     (tmp_path / "said").write_bytes(magic)
-    attached = attach(tmp_path / "said")
+    attached = read_attachment(tmp_path / "said")
     assert isinstance(attached.block, AudioBlock)
     assert (attached.block.media_type, content(attached)) == (media_type, magic)
 
 
 def test_a_pdf_keeps_its_name_d14(tmp_path):
     (tmp_path / "plan.pdf").write_bytes(PDF)
-    attached = attach(str(tmp_path / "plan.pdf"))
+    attached = read_attachment(str(tmp_path / "plan.pdf"))
     assert isinstance(attached.block, DocumentBlock)
     assert (attached.block.media_type, attached.block.name) == ("application/pdf", "plan.pdf")
 
@@ -213,31 +213,31 @@ def test_without_pillow_a_large_picture_goes_as_it_is_and_the_user_is_told():
 
 
 def test_an_address_is_passed_on_and_never_fetched():
-    attached = attach("https://example.org/cat.webp?size=2")
+    attached = read_attachment("https://example.org/cat.webp?size=2")
     assert isinstance(attached.block, ImageBlock)
     assert attached.block.source.kind == "url"
     assert attached.block.media_type == "image/webp"
-    assert isinstance(attach("https://example.org/a.pdf").block, DocumentBlock)
+    assert isinstance(read_attachment("https://example.org/a.pdf").block, DocumentBlock)
     with pytest.raises(UsageError, match="is a recording; fetch it"):
-        attach("https://example.org/a.mp3")
+        read_attachment("https://example.org/a.mp3")
 
 
 def test_a_data_url_is_taken_as_its_bytes():
     encoded = base64.b64encode(PDF).decode()
-    assert content(attach(f"data:application/pdf;base64,{encoded}")) == PDF
+    assert content(read_attachment(f"data:application/pdf;base64,{encoded}")) == PDF
     with pytest.raises(UsageError, match="does not hold base64"):
-        attach("data:image/png;base64,!")
+        read_attachment("data:image/png;base64,!")
 
 
 def test_hostile_names_do_no_harm(tmp_path):
     (tmp_path / "a\x1b[2J\n.txt").write_text("hi")
-    attached = attach(tmp_path / "a\x1b[2J\n.txt")
+    attached = read_attachment(tmp_path / "a\x1b[2J\n.txt")
     assert isinstance(attached.block, TextBlock)
     assert "\x1b" not in attached.name
     assert "\x1b" not in attached.block.text
     for name in ("a\0b", "~nobody-here/a", "x" * 5_000, "missing.png"):
         with pytest.raises(UsageError, match="cannot be attached"):
-            attach(name)
+            read_attachment(name)
 
 
 @pytest.fixture

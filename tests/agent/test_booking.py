@@ -18,7 +18,7 @@ from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events import LlmCallCompleted, LlmCallFailed, TurnCancelled, TurnCompleted
 from yourtool.ids import new_id
 from yourtool.messages import StopReason
-from yourtool.outcome import Exit, Outcome
+from yourtool.outcome import ExitCode, Outcome
 from yourtool.paths import resolve_paths
 from yourtool.providers.base import Request
 from yourtool.providers.catalogue.prices import cost
@@ -128,7 +128,7 @@ async def test_a_cancelled_reply_is_booked_with_its_output_as_it_was_shown(bench
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     result = outcome.result(session.id)
     assert result.usage.output_tokens == failed.output_tokens
-    assert (result.cost_usd, result.exit_code) == (failed.cost_usd, Exit.INTERRUPTED)
+    assert (result.cost_usd, result.exit_code) == (failed.cost_usd, ExitCode.INTERRUPTED)
     await session.close()
 
 
@@ -282,7 +282,7 @@ async def test_a_request_that_would_cost_too_much_is_not_sent_and_the_refusal_ha
     for part in ("would cost at least $0.1", "has cost $0.00", "$0.0200", "Raise `--max-cost`"):
         assert part in notice.text
     result = outcome.result(session.id, session.budget.reached)
-    assert (result.exit_code, result.error.message) == (Exit.LIMIT, notice.text)
+    assert (result.exit_code, result.error.message) == (ExitCode.LIMIT, notice.text)
     await session.close()
 
 
@@ -293,7 +293,7 @@ async def test_an_attempt_that_the_run_cannot_pay_for_is_not_made(bench):
     assert wire.sent == 1
     assert not any(isinstance(event, TextDelta) for event in events)
     assert "exceeds the limit of $2.00" in session.budget.reached
-    assert outcome.result(session.id, session.budget.reached).exit_code == Exit.LIMIT
+    assert outcome.result(session.id, session.budget.reached).exit_code == ExitCode.LIMIT
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()
 

@@ -12,7 +12,7 @@ from tests.agent.killed import ASKED
 from yourtool.blobs import fetch, is_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events import message_of
-from yourtool.invariants import validate, validate_session
+from yourtool.invariants import validate_message, validate_session
 from yourtool.messages import ImageBlock, Role, each_block
 from yourtool.providers.scripted import Scripted, calls, says
 
@@ -28,7 +28,9 @@ TERMINAL = {"turn.completed", "turn.cancelled"}
 
 def problems(session):
     messages = session.state.messages
-    return [p for message in messages for p in validate(message)] + validate_session(messages)
+    return [p for message in messages for p in validate_message(message)] + validate_session(
+        messages
+    )
 
 
 def turns_without_one_end(session):

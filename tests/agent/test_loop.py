@@ -23,7 +23,7 @@ from yourtool.events import (
     TurnStarted,
 )
 from yourtool.ids import new_id
-from yourtool.invariants import validate, validate_session
+from yourtool.invariants import validate_message, validate_session
 from yourtool.messages import (
     Audience,
     Message,
@@ -55,7 +55,7 @@ class Nothing(Args, frozen=True):
 
 def valid(session):
     """The stored history is legal, and nothing in it is unanswered (R-LOOP-02)."""
-    problems = [p for message in session.state.messages for p in validate(message)]
+    problems = [p for message in session.state.messages for p in validate_message(message)]
     return [*problems, *validate_session(session.state.messages)] == []
 
 

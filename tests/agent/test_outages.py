@@ -6,10 +6,10 @@ from tests.agent.harness import MODEL, play
 from yourtool.agent.routes import Defaults
 from yourtool.errors import AuthError, NetworkError
 from yourtool.events import ProviderRecovered
-from yourtool.providers.scripted import Fail, Line, Scripted, says
+from yourtool.providers.scripted import Fail, Scripted, ScriptLine, says
 
-REFUSED_KEY = (Line((Fail(AuthError("bad key", status=401)),)),)
-LOST = (Line((Fail(NetworkError("gone")),)),) * 2
+REFUSED_KEY = (ScriptLine((Fail(AuthError("bad key", status=401)),)),)
+LOST = (ScriptLine((Fail(NetworkError("gone")),)),) * 2
 OUTAGES = pytest.mark.parametrize("failures", [REFUSED_KEY, LOST], ids=["401", "lost"])
 
 

@@ -6,13 +6,13 @@ import subprocess
 import pytest
 
 from yourtool.agent.prompt import INSTRUCTION_CAP, system_messages
-from yourtool.invariants import validate
+from yourtool.invariants import validate_message
 
 
 def test_the_stable_part_is_the_same_bytes_for_every_turn(tmp_path):
     first, second = system_messages(tmp_path, "s"), system_messages(tmp_path, "s")
     assert first[0].content == second[0].content
-    assert not [problem for message in first for problem in validate(message)]
+    assert not [problem for message in first for problem in validate_message(message)]
 
 
 def test_instructions_of_the_project_are_included_nearest_last(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.agent.harness import MODEL, OTHER, Checked, play
 from tests.providers.histories import image
 from tests.strategies import Writer
-from yourtool.agent.window import LEFT_OUT, SHORT, lightened, next_cut
+from yourtool.agent.window import LEFT_OUT, SHORT, elide_tool_outputs, next_elision
 from yourtool.deltas import Notice
 from yourtool.errors import ContextOverflowError, ErrorClass, NetworkError
 from yourtool.events import LlmCallFailed, TurnCompleted
@@ -161,10 +161,10 @@ def test_cuts_go_on_until_all_is_left_out_and_touch_nothing_but_outputs(parts):
         length is None or (role, length) == (Role.TOOL, SHORT + 1) for role, length in parts
     )
     cut, left, rounds = None, heavy, 0
-    while (further := next_cut(messages, cut)) is not None:
+    while (further := next_elision(messages, cut)) is not None:
         assert cut is None or further > cut
         cut, rounds = further, rounds + 1
-        shown = lightened(messages, cut)
+        shown = elide_tool_outputs(messages, cut)
         out = sum(each != other for each, other in zip(messages, shown, strict=True))
         assert out > heavy - left
         left = heavy - out
@@ -173,6 +173,6 @@ def test_cuts_go_on_until_all_is_left_out_and_touch_nothing_but_outputs(parts):
             each == other or each.role is Role.TOOL
             for each, other in zip(messages, shown, strict=True)
         )
-        assert lightened(shown, cut) == shown
+        assert elide_tool_outputs(shown, cut) == shown
     assert left == 0
     assert rounds <= 3

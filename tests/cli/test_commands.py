@@ -20,7 +20,7 @@ from yourtool.cli.sessions import session_prefix
 from yourtool.config import Mode, config_file
 from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import resolve_paths
 from yourtool.store.database import Database
 
@@ -77,7 +77,7 @@ def test_every_option_of_a_run_is_read_r_cli_03(tmp_path):
 )
 def test_a_mistake_is_told_in_two_lines_and_exits_2(run, argv, words):
     code, out, err = run(*argv)
-    assert (code, out) == (Exit.USAGE, "")
+    assert (code, out) == (ExitCode.USAGE, "")
     assert words in err
     assert err.startswith("yourtool: ")
     assert err.count("\n") <= 2
@@ -99,13 +99,13 @@ def test_the_help_names_every_command_and_exit_code(capsys):
     text = capsys.readouterr().out
     assert left.value.code == 0
     assert all(re.search(rf"^ +{command} ", text, re.MULTILINE) for command in COMMANDS)
-    assert all(str(int(code)) in text for code in Exit)
+    assert all(str(int(code)) in text for code in ExitCode)
 
 
 def test_without_a_terminal_the_interface_is_refused_with_the_way_out(run, monkeypatch):
     monkeypatch.setattr(os, "isatty", lambda _: False)
     code, out, err = run()
-    assert (code, out) == (Exit.USAGE, "")
+    assert (code, out) == (ExitCode.USAGE, "")
     assert "-p" in err
 
 
@@ -113,7 +113,7 @@ def test_a_bug_is_told_in_one_line_and_in_full_in_the_log(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "yourtool.cli.models", object())
     code, _, err = run("models")
     log = resolve_paths().log_file
-    assert code == Exit.FAILED
+    assert code == ExitCode.FAILED
     assert err == f"yourtool: internal error; `{log}` says why\n"
     assert "Traceback" in log.read_text()
 
@@ -140,11 +140,11 @@ def test_config_check_lists_every_problem_with_its_place(run):
     assert run("config", "check")[0] == 0
     config_file(resolve_paths()).write_text('thme = "x"\n[limits]\nmax_retries = "2"\n')
     code, out, err = run("config", "check")
-    assert (code, out) == (Exit.USAGE, "")
+    assert (code, out) == (ExitCode.USAGE, "")
     assert ":1: `thme`" in err and "did you mean `theme`?" in err
     assert ":3: `limits.max_retries`" in err
     code, out, err = run("config", "check", "--json")
-    assert (code, err) == (Exit.USAGE, "")
+    assert (code, err) == (ExitCode.USAGE, "")
     first, second = json.loads(out)["problems"]
     assert (first["line"], first["key"], first["nearest"]) == (1, "thme", "theme")
     assert second["line"] == 3
@@ -200,7 +200,7 @@ def test_a_damaged_cache_of_models_is_told_and_left_alone_r_ease_03(run, home):
     (home / "cache").mkdir()
     (home / "cache" / "models.json").write_text('[{"provider": 1}]')
     code, out, _ = run("models")
-    assert code == Exit.ANSWERED
+    assert code == ExitCode.ANSWERED
     assert "What servers said of their models is not used" in out
     assert "`yourtool models --probe` writes it anew" in out
 
@@ -211,7 +211,7 @@ def test_a_cache_that_cannot_be_written_is_told_and_the_models_are_listed_r_ease
     (home / "cache").write_text("no directory")
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     code, out, _ = run("models", "--probe")
-    assert code == Exit.ANSWERED
+    assert code == ExitCode.ANSWERED
     assert f"`{home / 'cache' / 'models.json'}` cannot be written: " in out
     assert "anthropic:claude-sonnet-4-6" in out
 
@@ -251,14 +251,14 @@ def test_route_reads_json_lines(run, monkeypatch, tmp_path):
     with lines.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         code, _, err = run("route", "-")
-    assert code == Exit.USAGE
+    assert code == ExitCode.USAGE
     assert "line 1" in err
 
 
 def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypatch, tmp_path):
     code, out, _ = run("route", "--json", "@sonnet hello")
     decided = json.loads(out)
-    assert (code, decided["winner_index"], decided["chosen_model"]) == (Exit.NO_MODEL, -1, None)
+    assert (code, decided["winner_index"], decided["chosen_model"]) == (ExitCode.NO_MODEL, -1, None)
     assert decided["chain"][0]["policy"] == "per_message_override"
     assert decided["chain"][0]["validation_failure"] == "not_configured"
     code, out, _ = run("-m", "sonnet", "route", "--json", "hello")
@@ -271,7 +271,7 @@ def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypat
         monkeypatch.setattr("sys.stdin", stdin)
         code, out, _ = run("route", "-")
     first, second = map(json.loads, out.splitlines())
-    assert code == Exit.USAGE
+    assert code == ExitCode.USAGE
     assert "nobody" in first["error"]
     assert second["chosen_model"].startswith("anthropic:")
 
@@ -308,7 +308,7 @@ def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
     paths.database.chmod(0o644)
     config_file(paths).write_text("x = 1")
     code, out, _ = run("doctor")
-    assert code == Exit.FAILED
+    assert code == ExitCode.FAILED
     assert out.count("✗") == 3
     assert f"chmod 600 {paths.database}" in out
 
@@ -321,13 +321,13 @@ def test_sessions_list_says_when_there_are_none(run):
 @pytest.mark.parametrize("typed", ["sess_!", "hello world", "ZZZ", "I" * 26, "0" * 27])
 def test_what_cannot_be_a_session_id_is_refused(run, typed):
     code, _, err = run("sessions", "show", typed)
-    assert code == Exit.USAGE
+    assert code == ExitCode.USAGE
     assert typed in err
 
 
 def test_an_id_that_nothing_has_is_said(run):
     code, _, err = run("sessions", "show", new_session_id())
-    assert code == Exit.USAGE
+    assert code == ExitCode.USAGE
     assert "sessions list" in err
 
 

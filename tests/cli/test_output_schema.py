@@ -5,7 +5,7 @@ import pytest
 from tests.cli.line import Line
 from tests.provider_server import ProviderServer, Reply
 from yourtool.headless import held_to
-from yourtool.outcome import Exit, Result
+from yourtool.outcome import ExitCode, Result
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -110,7 +110,7 @@ def test_the_interface_is_held_to_no_schema(line, schema):
 
 
 def test_a_failure_is_not_judged_by_a_schema():
-    failed = Result(is_error=True, error=None, exit_code=Exit.LIMIT)
+    failed = Result(is_error=True, error=None, exit_code=ExitCode.LIMIT)
     assert held_to(SCHEMA, failed) is failed
 
 

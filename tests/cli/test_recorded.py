@@ -22,7 +22,7 @@ from tests.providers.exchanges import (
     responses,
     sets,
 )
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 
 CALLED_HERE = {"gemini": "google", "openai-compat": "compatible"}
 """Providers that have another name in the recordings."""
@@ -92,13 +92,13 @@ def told_by(name):
     calls = [*right["tool_calls"], *unfinished]
     error = error_class(name) or (None if right["complete"] else "network")
     stop = "error" if error else right["stop_class"]
-    ended, code = error, Exit.ANSWERED
+    ended, code = error, ExitCode.ANSWERED
     if error is not None:
-        code = Exit.RETRYABLE if error in MAY_PASS else Exit.FAILED
+        code = ExitCode.RETRYABLE if error in MAY_PASS else ExitCode.FAILED
     elif calls or stop == "pause_turn":
-        ended, code = "limit", Exit.LIMIT
+        ended, code = "limit", ExitCode.LIMIT
     elif stop == "error":
-        ended, code = "other", Exit.FAILED
+        ended, code = "other", ExitCode.FAILED
     told = {"ended": ended, "code": code, "status": (right["error"] or {}).get("status")}
     if error is None:
         told |= {"refused": len(calls), "ids": [call["id"] for call in calls if call["id"]]}

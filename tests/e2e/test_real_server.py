@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.scripted_model import write_model
 from tests.e2e.terminal import YOURTOOL
 from yourtool.providers.catalogue.local_servers import discover
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 
 LLAMA = os.environ.get("YOURTOOL_LLAMA_SERVER") or shutil.which("llama-server")
 OLLAMA = shutil.which("ollama")
@@ -104,7 +104,7 @@ def test_a_session_goes_from_dialect_to_dialect_of_a_real_server_and_back(tmp_pa
 
 @needs_llama
 async def test_llama_server_is_found_with_its_real_window_and_tools_r_ease_02(llama):
-    place = ProviderRow(
+    place = ProviderSpec(
         name="llama-cpp", api="chat", base_url=f"{llama}/v1", label="llama.cpp", needs_key=False
     )
     (server,) = await discover(places=[place])

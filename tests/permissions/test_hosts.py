@@ -2,7 +2,7 @@ import pytest
 
 from yourtool.errors import UsageError
 from yourtool.permissions.hosts import host_subject
-from yourtool.permissions.rules import Rule, RuleSet, Ruling, propose
+from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose
 
 
 def verdict(subject, allow=(), deny=()):
@@ -47,14 +47,14 @@ def test_a_host_is_written_in_one_way(host, port, subject):
     ],
 )
 def test_a_permission_covers_its_host_and_nothing_else(spec, subject, covered):
-    expected = Ruling.ALLOW if covered else Ruling.ASK
+    expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert verdict(subject, allow=[f"fetch_url({spec})"]) is expected
 
 
 @pytest.mark.parametrize("subject", ["example.org", "www.example.org", "example.org:8443"])
 def test_a_prohibition_covers_ports_and_subdomains(subject):
-    assert verdict(subject, ["fetch_url"], ["fetch_url(Example.org)"]) is Ruling.DENY
-    assert verdict("badexample.org", ["fetch_url"], ["fetch_url(example.org)"]) is Ruling.ALLOW
+    assert verdict(subject, ["fetch_url"], ["fetch_url(Example.org)"]) is RuleEffect.DENY
+    assert verdict("badexample.org", ["fetch_url"], ["fetch_url(example.org)"]) is RuleEffect.ALLOW
 
 
 @pytest.mark.parametrize("spec", ["b\u00fccher.example", "https://a.org", "a.org/x", "*", "a b"])
@@ -66,4 +66,4 @@ def test_a_rule_that_names_no_host_is_refused_with_examples(spec):
 @pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
 def test_the_proposed_rule_covers_the_host_again(subject):
     rule = propose("fetch_url", subject)
-    assert verdict(subject, allow=[str(rule)]) is Ruling.ALLOW
+    assert verdict(subject, allow=[str(rule)]) is RuleEffect.ALLOW

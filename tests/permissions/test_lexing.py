@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.doubling import LINEAR, growth
 from yourtool.permissions import rules as permission_rules
-from yourtool.permissions.rules import LONGEST_COMMAND, Rule, RuleSet, Ruling, plain_words
+from yourtool.permissions.rules import LONGEST_COMMAND, Rule, RuleEffect, RuleSet, plain_words
 
 RULES = RuleSet((Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm -rf /*)"),))
 
@@ -88,8 +88,8 @@ def test_a_command_is_read_once_for_all_rules():
 def test_a_command_too_long_to_be_read_is_never_allowed_past_a_deny_rule():
     line = "ls " + "a" * LONGEST_COMMAND
     allow, deny = (Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm*)"),)
-    assert RuleSet(allow, deny).verdict("shell", line) is Ruling.TOO_LONG
-    assert RuleSet(allow, (Rule.parse("shell"),)).verdict("shell", line) is Ruling.DENY
-    assert RuleSet(allow, ()).verdict("shell", line) is Ruling.ASK
-    assert RuleSet((Rule.parse("shell"),), ()).verdict("shell", line) is Ruling.ALLOW
-    assert RuleSet(allow, deny).verdict("shell", line[:LONGEST_COMMAND]) is Ruling.ALLOW
+    assert RuleSet(allow, deny).verdict("shell", line) is RuleEffect.TOO_LONG
+    assert RuleSet(allow, (Rule.parse("shell"),)).verdict("shell", line) is RuleEffect.DENY
+    assert RuleSet(allow, ()).verdict("shell", line) is RuleEffect.ASK
+    assert RuleSet((Rule.parse("shell"),), ()).verdict("shell", line) is RuleEffect.ALLOW
+    assert RuleSet(allow, deny).verdict("shell", line[:LONGEST_COMMAND]) is RuleEffect.ALLOW

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.security.corpora import command_cases
 from yourtool.errors import UsageError
-from yourtool.permissions.rules import Rule, RuleSet, Ruling, plain_words, propose
+from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, plain_words, propose
 
 SYNTAX = {
     "operator", "substitution", "redirect-write", "wrapper", "env-prefix", "shadowing", "hiding",
@@ -58,7 +58,7 @@ def test_r_conf_04_a_shell_rule_that_could_cover_nothing_is_refused(text):
     ],
 )
 def test_r_conf_04_a_rule_covers_its_first_words_with_any_arguments(rule, command, covered):
-    expected = Ruling.ALLOW if covered else Ruling.ASK
+    expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert rules([f"shell({rule})"]).verdict("shell", command) is expected
 
 
@@ -74,7 +74,7 @@ def test_r_conf_04_a_rule_covers_its_first_words_with_any_arguments(rule, comman
 )  # fmt: skip
 def test_r_conf_04_what_a_shell_would_interpret_is_never_covered(command):
     assert plain_words(command) == ()
-    assert rules(["shell(ls*)"]).verdict("shell", command) is Ruling.ASK
+    assert rules(["shell(ls*)"]).verdict("shell", command) is RuleEffect.ASK
 
 
 @settings(deadline=None)
@@ -87,11 +87,11 @@ def test_r_conf_04_plain_words_are_what_a_shell_sees(command):
 
 def test_deny_beats_allow():
     both = rules(["shell", "edit_file"], ["shell(rm*)", "edit_file(src/**)"])
-    assert both.verdict("shell", "rm x") is Ruling.DENY
-    assert both.verdict("shell", "ls; ls") is Ruling.ALLOW
-    assert both.verdict("edit_file", "SRC/a") is Ruling.DENY
-    assert both.verdict("edit_file", "a") is Ruling.ALLOW
-    assert both.verdict("write_file", "a") is Ruling.ASK
+    assert both.verdict("shell", "rm x") is RuleEffect.DENY
+    assert both.verdict("shell", "ls; ls") is RuleEffect.ALLOW
+    assert both.verdict("edit_file", "SRC/a") is RuleEffect.DENY
+    assert both.verdict("edit_file", "a") is RuleEffect.ALLOW
+    assert both.verdict("write_file", "a") is RuleEffect.ASK
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_deny_beats_allow():
     ],
 )  # fmt: skip
 def test_a_denied_command_is_seen_wherever_it_stands(command):
-    assert rules(["shell(ls*)"], ["shell(rm*)"]).verdict("shell", command) is Ruling.DENY
+    assert rules(["shell(ls*)"], ["shell(rm*)"]).verdict("shell", command) is RuleEffect.DENY
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_a_denied_command_is_seen_wherever_it_stands(command):
     ],
 )
 def test_a_denied_program_may_be_named_by_its_path(rule, command):
-    assert rules(["shell"], [f"shell({rule})"]).verdict("shell", command) is Ruling.DENY
+    assert rules(["shell"], [f"shell({rule})"]).verdict("shell", command) is RuleEffect.DENY
 
 
 def test_a_denied_path_is_compared_with_programs_alone():
     both = rules(["shell"], ["shell(./deploy.sh*)"])
-    assert both.verdict("shell", "cat ./deploy.sh") is Ruling.ALLOW
-    assert both.verdict("shell", "./deploy.shx") is Ruling.ALLOW
+    assert both.verdict("shell", "cat ./deploy.sh") is RuleEffect.ALLOW
+    assert both.verdict("shell", "./deploy.shx") is RuleEffect.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_denied_path_is_compared_with_programs_alone():
     ],
 )
 def test_a_denied_command_is_seen_behind_keywords_redirections_and_in_words(command):
-    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.DENY
+    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is RuleEffect.DENY
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_denied_command_is_seen_behind_keywords_redirections_and_in_words(comm
     ],
 )
 def test_a_denied_command_is_seen_behind_assignments_and_redirections_of_any_form(command):
-    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.DENY
+    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is RuleEffect.DENY
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ def test_a_denied_command_is_seen_behind_assignments_and_redirections_of_any_for
     ['A="git push" ls', "> 'git push' ls", "<<< 'git push' cat", 'echo "a;b" > git', "A=git ls"],
 )
 def test_values_and_targets_of_redirections_are_no_commands(command):
-    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is Ruling.ALLOW
+    assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is RuleEffect.ALLOW
 
 
 def test_a_denied_word_may_be_an_argument():
     both = rules(["shell(echo*)"], ["shell(rm*)"])
-    assert both.verdict("shell", "echo rm") is Ruling.ALLOW
-    assert both.verdict("shell", "echo 'x; rm'") is Ruling.ALLOW
+    assert both.verdict("shell", "echo rm") is RuleEffect.ALLOW
+    assert both.verdict("shell", "echo 'x; rm'") is RuleEffect.ALLOW
 
 
 @pytest.mark.parametrize("case", command_cases())
@@ -213,7 +213,7 @@ def test_r_conf_04_the_corpus_of_shell_syntax_is_not_let_through(case):
         [f"shell({rule})" for rule in case["allow_rules"]],
         [f"shell({rule})" for rule in case["deny_rules"]],
     ).verdict("shell", case["command"])
-    assert decided is Ruling(case["expect"])
+    assert decided is RuleEffect(case["expect"])
 
 
 @pytest.mark.parametrize(
@@ -231,15 +231,15 @@ def test_r_conf_04_the_corpus_of_shell_syntax_is_not_let_through(case):
     ],
 )
 def test_r_conf_04_writes_are_granted_by_path(glob, path, covered):
-    expected = Ruling.ALLOW if covered else Ruling.ASK
+    expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert rules([f"edit_file({glob})"]).verdict("edit_file", path) is expected
 
 
 def test_hosts_are_compared_whole():
     one = rules(["fetch_url(Example.org)"])
-    assert one.verdict("fetch_url", "example.org") is Ruling.ALLOW
-    assert one.verdict("fetch_url", "evil.example.org") is Ruling.ASK
-    assert one.verdict("fetch_url", None) is Ruling.ASK
+    assert one.verdict("fetch_url", "example.org") is RuleEffect.ALLOW
+    assert one.verdict("fetch_url", "evil.example.org") is RuleEffect.ASK
+    assert one.verdict("fetch_url", None) is RuleEffect.ASK
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_r_conf_04_the_narrowest_rule_is_offered(tool, subject, rule):
     assert (None if offered is None else str(offered)) == rule
     if offered is not None:
         assert Rule.parse(str(offered)) == offered
-        assert RuleSet((offered,)).verdict(tool, subject) is Ruling.ALLOW
+        assert RuleSet((offered,)).verdict(tool, subject) is RuleEffect.ALLOW
 
 
 @settings(deadline=None)
@@ -272,4 +272,4 @@ def test_r_conf_04_the_narrowest_rule_is_offered(tool, subject, rule):
 def test_an_offered_rule_covers_the_call_and_survives_writing(subject):
     for tool in ("shell", "edit_file"):
         if (offered := propose(tool, subject)) is not None:
-            assert RuleSet((Rule.parse(str(offered)),)).verdict(tool, subject) is Ruling.ALLOW
+            assert RuleSet((Rule.parse(str(offered)),)).verdict(tool, subject) is RuleEffect.ALLOW

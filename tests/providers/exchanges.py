@@ -28,7 +28,7 @@ from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect, Patience, WireAdapter
+from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
 
 WIRE = SHARED / "wire"
 OURS = {
@@ -293,7 +293,7 @@ def pieces(body: bytes, size: int) -> list[bytes]:
 
 
 def adapter(name: str, transport: Playback, **options: Any) -> WireAdapter:
-    options.setdefault("patience", Patience(linger=0.001))
+    options.setdefault("patience", StreamTimeouts(linger=0.001))
     return WireAdapter(dialect_of(name), transport, exchange(name)["provider"], **options)
 
 

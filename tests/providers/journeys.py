@@ -48,7 +48,7 @@ from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.quirks import quirks_of
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect, Patience, WireAdapter
+from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
 
 _SOUND, _PAGES = b"RIFF\0\0\0\0WAVEfmt ", b"%PDF-1.7\n"
 _SCHEMA = {
@@ -203,7 +203,10 @@ class Session:
     async def _reply(self, station: Station, name: str) -> Message:
         transport = Playback([exchange(name)["response"]["body"].encode()])
         speaker = WireAdapter(
-            station.dialect(), transport, station.model.provider, patience=Patience(linger=0.001)
+            station.dialect(),
+            transport,
+            station.model.provider,
+            patience=StreamTimeouts(linger=0.001),
         )
         events, error = await events_of(speaker, self._request(station, self.history))
         assert error is None, error

@@ -18,7 +18,7 @@ from yourtool.providers.base import OneTool, WireReply
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.media import terms
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.routing.router import Needs, obstacle
 
 PACKAGE = Path(__file__).parents[2] / "yourtool"
@@ -102,7 +102,7 @@ class _Late:
 async def test_a_whole_reply_is_read_and_waited_for_as_long_as_it_takes(name):
     station = STATIONS[name]
     target = _without(station.model, supports_streaming=False)
-    patience = Patience(first_event=0.01, whole=5)
+    patience = StreamTimeouts(first_event=0.01, whole=5)
     adapter = WireAdapter(station.dialect(), _Late(WHOLE[name]), "x", patience=patience)
     said = [event async for event in adapter.stream(request(target, full(target)))]
     reply = complete(said)

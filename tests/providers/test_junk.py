@@ -21,14 +21,14 @@ from tests.providers.junk import Place, Recording, places
 from tests.providers.rules import CONTRADICTION, broken_rules
 from tests.strategies import Writer
 from yourtool.errors import InvalidRequestError, OtherAdapterError
-from yourtool.invariants import validate
+from yourtool.invariants import validate_message
 from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.retry import Retrying
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
-QUICK = Patience(linger=0.001)
+QUICK = StreamTimeouts(linger=0.001)
 FIRST = b'data: {"choices": [{"index": 0, "delta": {"content": "a"}}]}\n\n'
 REST = b'data: {"choices": []}\n\ndata: [DONE]\n\n'
 FAULTS = [TypeError("x"), KeyError("x"), RecursionError("x"), ValueError("x"), MemoryError("x")]
@@ -168,7 +168,7 @@ def sent_back(dialect, whole, asked):
         return []
     writer = Writer()
     reply = as_message(whole, asked.model, writer)
-    problems = validate(reply) if whole.final_content else []
+    problems = validate_message(reply) if whole.final_content else []
     history = [writer.message(Role.USER, [TextBlock("?")]), reply]
     try:
         dialect.to_wire(request(asked.model, view(history, asked.model), tool_ids=asked.tool_ids))

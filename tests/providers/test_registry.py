@@ -16,7 +16,7 @@ from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.catalogue.inquiry import own_models
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 
@@ -237,9 +237,9 @@ async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
 
 def test_a_server_found_later_is_attached_and_never_replaces_another(open_registry):
     registry = open_registry(providers=local("http://127.0.0.1:1/v1"))
-    found = ProviderRow(name="vllm", api="chat", base_url="http://127.0.0.1:2/v1", label="vLLM")
+    found = ProviderSpec(name="vllm", api="chat", base_url="http://127.0.0.1:2/v1", label="vLLM")
     registry.attach(found)
-    registry.attach(ProviderRow(name="local", api="chat", base_url="http://x.example", label="x"))
+    registry.attach(ProviderSpec(name="local", api="chat", base_url="http://x.example", label="x"))
     urls = {row.name: row.base_url for row in registry.providers()}
     assert (urls["vllm"], urls["local"]) == ("http://127.0.0.1:2/v1", "http://127.0.0.1:1/v1")
     assert registry.why_not("vllm") is None

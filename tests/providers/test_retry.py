@@ -30,7 +30,7 @@ from yourtool.errors import (
 )
 from yourtool.interrupt import Interrupt
 from yourtool.messages import StopReason
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.retry import Retrying, RetryPolicy
 from yourtool.providers.scripted import Scripted, fails, says
 
@@ -225,7 +225,9 @@ async def test_what_another_attempt_cannot_mend_is_raised_at_once_r_adp_08(error
 
 def recorded_error(name: str):
     response = exchange(name)["response"]
-    return refusal("p", response["status"], response["body"].encode(), response["headers"])
+    return error_from_response(
+        "p", response["status"], response["body"].encode(), response["headers"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,7 +258,9 @@ async def test_recorded_refusals_are_repeated_only_where_waiting_helps_r_adp_08(
 async def test_an_exhausted_quota_is_not_asked_for_again_r_adp_08():
     body = b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
     clock = Clock()
-    adapter, wrapped = retrying([fails(refusal("openai", 429, body)), says("no")], clock)
+    adapter, wrapped = retrying(
+        [fails(error_from_response("openai", 429, body)), says("no")], clock
+    )
     await events_of(wrapped, request())
     assert len(adapter.requests) == 1
 

@@ -40,7 +40,7 @@ from yourtool.providers.base import OneTool
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.copies import renamed
 
 EITHER_SET = pytest.mark.parametrize(
@@ -111,7 +111,10 @@ async def test_every_recorded_reply_can_be_followed_in_every_dialect_r_swp_01(au
         speaker = speaker_of(name)
         playback = Playback([exchange(name)["response"]["body"].encode()])
         adapter = WireAdapter(
-            speaker.dialect(), playback, speaker.model.provider, patience=Patience(linger=0.001)
+            speaker.dialect(),
+            playback,
+            speaker.model.provider,
+            patience=StreamTimeouts(linger=0.001),
         )
         asked = request(speaker.model)
         events, error = await events_of(adapter, asked)

@@ -42,7 +42,7 @@ from yourtool.errors import (
 from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 THINKING_AND_CALL = "anthropic-messages-call-stream"
 TWO_CALLS = "anthropic-messages-parallel-calls-stream"
@@ -64,7 +64,7 @@ STREAMS = cases(
     ]
 )
 EVERY_OFFSET = 4_500
-IMPATIENT = Patience(first_event=0.02, content=0.02, linger=0.001)
+IMPATIENT = StreamTimeouts(first_event=0.02, content=0.02, linger=0.001)
 RESETS = [
     NetworkError("reset"),
     ConnectionResetError("reset"),

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from yourtool.messages import RoutingMode
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.routing.router import (
-    Failure,
     Needs,
     Preferences,
     Rejection,
+    RejectionCode,
     Slot,
     decide,
     explain,
@@ -60,7 +60,7 @@ def anything_goes(model_id: str, needs: Needs) -> Rejection | None:
 
 
 def nothing_goes(model_id: str, needs: Needs) -> Rejection | None:
-    return Rejection(Failure.NOT_CONFIGURED, f"no key for {model_id}")
+    return Rejection(RejectionCode.NOT_CONFIGURED, f"no key for {model_id}")
 
 
 @pytest.mark.parametrize(("first", "second"), combinations(ORDER, 2))
@@ -125,7 +125,7 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
     return model(**merged), "no key" if number == 0 else None, "out" if number <= 1 else None
 
 
-@pytest.mark.parametrize(("number", "failure"), enumerate(Failure))
+@pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
 def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told_r_rte_02(number, failure):
     candidate, configured, unavailable = failing_from(number)
     rejection = obstacle(candidate, NEEDS_ALL, configured, unavailable)
@@ -176,7 +176,7 @@ def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes_r_rte
 
 
 def test_a_swap_to_a_provider_without_a_key_says_how_to_get_one():
-    rejection = Rejection(Failure.NOT_CONFIGURED, "`a` has no key: set `A_KEY`.")
+    rejection = Rejection(RejectionCode.NOT_CONFIGURED, "`a` has no key: set `A_KEY`.")
     assert swap_refusal(model(), rejection) == (
         "Cannot swap to a:m: `a` has no key: set `A_KEY`. Active model unchanged."
     )

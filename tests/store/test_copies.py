@@ -8,7 +8,7 @@ from tests.store.turns import Story, call, changed
 from tests.strategies import few, histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageError
 from yourtool.events import SessionForked, SessionModelSelected, TurnStarted
-from yourtool.invariants import validate, validate_session
+from yourtool.invariants import validate_message, validate_session
 from yourtool.messages import TextBlock, ThinkingBlock
 from yourtool.store.copies import adopt, fork, renamed
 
@@ -188,7 +188,9 @@ def test_r_can_01_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
     assert old.isdisjoint(every_string(msgspec.to_builtins(copies)))
     copied = messages_of(copies)
     assert [each.id for each in copied] == sorted(each.id for each in copied)
-    assert [validate(each) for each in copied] == [validate(each) for each in messages]
+    assert [validate_message(each) for each in copied] == [
+        validate_message(each) for each in messages
+    ]
     assert len(validate_session(copied)) == len(validate_session(messages))
 
 

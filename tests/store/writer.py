@@ -20,7 +20,7 @@ from tests.providers.fakes import paths_in
 from tests.store.turns import Story
 from yourtool import blobs, credentials, files
 from yourtool.providers.catalogue import probed
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, lines_of
@@ -185,7 +185,7 @@ def save_key(place: Path) -> None:
 
 
 def remember_models(place: Path) -> None:
-    row = ProviderRow(name="p", api="chat", base_url=f"http://{place.name}/v1", label="P")
+    row = ProviderSpec(name="p", api="chat", base_url=f"http://{place.name}/v1", label="P")
     probed.remember(place / "models.json", [probed.answer_of(row, ())])
 
 

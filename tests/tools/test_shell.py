@@ -16,7 +16,7 @@ from yourtool.masking import Mask
 from yourtool.tools import output as outputs
 from yourtool.tools.files import read_file
 from yourtool.tools.output import KEPT, Output
-from yourtool.tools.process import Command, Live, run
+from yourtool.tools.process import Live, ShellCommand, run
 from yourtool.tools.shell import LONGEST_SECONDS, environment, shell
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="daemons are found in /proc")
@@ -141,7 +141,7 @@ async def test_r_tool_04_the_time_limit_is_clamped(context, contexts):
 
 
 def command(root, line):
-    return Command(("/bin/sh", "-c", line), root, {"PATH": os.environ["PATH"]})
+    return ShellCommand(("/bin/sh", "-c", line), root, {"PATH": os.environ["PATH"]})
 
 
 async def test_r_tool_04_a_command_that_ignores_the_request_is_killed(root, tmp_path):

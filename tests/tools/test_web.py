@@ -15,7 +15,7 @@ from yourtool.masking import Mask
 from yourtool.tools import web
 from yourtool.tools.charsets import codec_of, decoded
 from yourtool.tools.files import read_file
-from yourtool.tools.html import converted
+from yourtool.tools.html import html_to_markdown
 from yourtool.tools.web import fetcher, is_public
 
 DENIED = ToolFailure.PERMISSION_DENIED
@@ -93,14 +93,14 @@ async def test_the_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
 
 def test_a_conversion_that_takes_too_long_is_killed_and_gives_plain_text():
     page = "<p>one</p>" + "<blockquote>" * 100_000
-    assert converted(page, 100, threading.Event(), seconds=0) == ("one", False)
+    assert html_to_markdown(page, 100, threading.Event(), seconds=0) == ("one", False)
 
 
 def test_a_cancelled_conversion_is_an_error():
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(ToolError, match="could not be read"):
-        converted("<p>one</p>", 100, cancelled)
+        html_to_markdown("<p>one</p>", 100, cancelled)
 
 
 async def test_text_comes_back_as_it_is(site, fetch, context):

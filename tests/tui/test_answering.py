@@ -1,6 +1,6 @@
 import random
 
-from yourtool.tui.answering import HOLD_SECONDS, QUIET_SECONDS, Answering
+from yourtool.tui.answering import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 
 LETTERS = "aswdn"
 TEXTS = [
@@ -19,7 +19,7 @@ class Desk:
 
     def __init__(self):
         self.now = 100.0
-        self.answering = Answering(lambda: self.now)
+        self.answering = KeystrokeGuard(lambda: self.now)
         self.prompt = ""
         self.listening = False
         self.answers = []
@@ -113,7 +113,7 @@ def test_r_conf_03_a_key_before_the_question_was_drawn_or_right_after_counts_for
 
 def test_the_quiet_is_measured_from_the_last_key():
     now = 0.0
-    answering = Answering(lambda: now)
+    answering = KeystrokeGuard(lambda: now)
     answering.drawn()
     now = 0.4
     answering.keystroke()
@@ -124,6 +124,6 @@ def test_the_quiet_is_measured_from_the_last_key():
 
 
 def test_a_question_that_is_not_drawn_never_listens():
-    answering = Answering(lambda: 10.0)
+    answering = KeystrokeGuard(lambda: 10.0)
     answering.asked()
     assert answering.wait == float("inf")

@@ -10,7 +10,7 @@ from textual import events
 
 from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
-from yourtool.agent.attachments import attach, from_bytes
+from yourtool.agent.attachments import from_bytes, read_attachment
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
@@ -41,7 +41,7 @@ class Listening(FakeSession):
 class Attaching(FakeRuntime):
     """Reads real files, and a clipboard that a test fills."""
 
-    attach = staticmethod(attach)
+    attach = staticmethod(read_attachment)
     clipboard: bytes | None = None
 
     def attach_clipboard(self):

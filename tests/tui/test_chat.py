@@ -29,7 +29,7 @@ from yourtool.events import LlmCallStarted, RouteDecided
 from yourtool.messages import StopReason, UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.screens.entry import Entry
+from yourtool.tui.screens.entry import TextEntry
 from yourtool.tui.screens.report import ReportScreen
 
 HELLO = turn("hello", "Hello to you.")
@@ -493,14 +493,14 @@ async def test_r_conf_09_modes_cycle_and_auto_must_be_typed(home, session):
             await settle(pilot)
             assert session.mode is mode
         await press(pilot, "shift+tab")
-        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await until(pilot, lambda: isinstance(app.screen, TextEntry))
         await press(pilot, *"yes")
         assert "│ yes" in screen_text(app)
         await press(pilot, "enter")
         await until(pilot, lambda: session.mode is Mode.ASK)
         session.mode = Mode.PLAN
         await press(pilot, "shift+tab")
-        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await until(pilot, lambda: isinstance(app.screen, TextEntry))
         await press(pilot, *"auto", "enter")
         await until(pilot, lambda: session.mode is Mode.AUTO)
         await settle(pilot)
@@ -526,7 +526,7 @@ async def test_r_crd_03_without_a_key_the_script_is_called_one_and_the_ways_out_
         assert "ANTHROPIC_API_KEY" in text
         assert "config.toml" in text
         await say(pilot, "/key anthropic ")
-        await until(pilot, lambda: isinstance(app.screen, Entry))
+        await until(pilot, lambda: isinstance(app.screen, TextEntry))
         await press(pilot, *"sk-canary", "enter")
         await until(pilot, lambda: app.chat.session is real)
         await settle(pilot)

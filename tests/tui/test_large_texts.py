@@ -11,8 +11,8 @@ from tests.tui.test_transcript import Stage
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.lines import wrap
 from yourtool.tui.verbatim import VerbatimStream, plain_lines
-from yourtool.tui.widgets.items import Failure, Footer, Remark
-from yourtool.tui.widgets.texts import Reply, Thinking, UserMessage
+from yourtool.tui.widgets.items import ErrorItem, Footer, Remark
+from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessage
 
 TEXTS = {
     "wide characters": "字" * 100_000,
@@ -35,14 +35,14 @@ def prompt(text):
 
 
 def thought(text):
-    item = Thinking()
+    item = ThinkingItem()
     item.finish(text)
     item.toggle()
     return item
 
 
 def reply(text):
-    item = Reply()
+    item = ReplyItem()
     item.finish(text)
     return item
 
@@ -87,7 +87,7 @@ async def test_a_stored_text_does_not_block_the_loop(session, kind):
         stage.transcript.replay(events)
         await pilot.pause()
         for item in list(stage.transcript._items):
-            if isinstance(item, Thinking | UserMessage | Reply):
+            if isinstance(item, ThinkingItem | UserMessage | ReplyItem):
                 stage.transcript._selected = item
                 stage.transcript.action_toggle_raw()
                 stage.transcript.action_toggle_item()
@@ -129,7 +129,7 @@ async def test_a_reply_that_pauses_is_laid_out_whole_again_after_a_resize(sessio
         stage.transcript.show(session.started())
         for event in session.words("word " * 10_000):
             stage.transcript.show(event)
-        reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
+        reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
         while reply.behind or not reply.rows:
             await pilot.pause()
         await pilot.resize_terminal(61, 24)
@@ -164,9 +164,9 @@ def test_a_long_line_has_the_same_rows_as_if_it_was_cut_at_once(words):
 @pytest.mark.parametrize("kind", TEXTS)
 def test_only_the_beginning_of_a_very_long_message_is_laid_out(kind):
     text = TEXTS[kind]
-    failure = Failure(text, text, text)
+    failure = ErrorItem(text, text, text)
     failure.lay_out(80)
-    settled = Failure(text, text, text)
+    settled = ErrorItem(text, text, text)
     settled.settle()
     for item in (Remark("error", text), Footer(["model"], text), failure, settled):
         item.lay_out(80)

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yourtool.tui.highlight import highlighter_of
-from yourtool.tui.lines import Line, width_of, wrap
+from yourtool.tui.lines import StyledLine, width_of, wrap
 from yourtool.tui.markdown.blocks import UNIT
 from yourtool.tui.markdown.inline import inline
 from yourtool.tui.markdown.stream import MarkdownStream, markdown
@@ -107,7 +107,7 @@ PIECES = st.sampled_from(
 DOCUMENTS = st.lists(PIECES, max_size=40).map("".join)
 
 
-def looks(lines: list[Line]):
+def looks(lines: list[StyledLine]):
     return [(line.spans, line.fill, line.joint, line.source and line.source.text) for line in lines]
 
 
@@ -237,7 +237,7 @@ def states(text: str, width: int = 40):
 
 def test_r_tui_06_what_is_settled_never_changes():
     stream = MarkdownStream(40)
-    before: list[Line] = []
+    before: list[StyledLine] = []
     for char in SAMPLE:
         stream.feed(char)
         assert all(a is b for a, b in zip(before, stream.settled, strict=False))

@@ -35,12 +35,12 @@ from yourtool.tui.screens.choices import (
 )
 from yourtool.tui.screens.verbs import VERBS
 from yourtool.tui.widgets.consent import Consent
-from yourtool.tui.widgets.items import Failure
+from yourtool.tui.widgets.items import ErrorItem
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.tui.widgets.status import Status, branch, doing, fitting, parts
-from yourtool.tui.widgets.texts import Reply, Thinking
+from yourtool.tui.widgets.status import StatusFields, branch, doing, fitting, parts
+from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem
 
-FULL = Status(
+FULL = StatusFields(
     model="anthropic:claude-sonnet-4-6",
     pending="openai:gpt-5.2",
     mode="ask",
@@ -156,12 +156,12 @@ ALLOWED = ToolConfirmationResolved(
 
 
 def test_a_reply_that_does_not_go_on_is_said_to_be_silent_r_tui_18():
-    status = Status(activity="writing", seconds=75, silent=32)
+    status = StatusFields(activity="writing", seconds=75, silent=32)
     assert parts(status, narrow=False)[0].text == "writing 1 min 15 s, silent for 32 s"
 
 
 def waits(seconds):
-    failure = Failure("head", "cause", "advice", clock=lambda: 5.0)
+    failure = ErrorItem("head", "cause", "advice", clock=lambda: 5.0)
     failure.wait(seconds, "2 of 3")
     return failure
 
@@ -172,8 +172,8 @@ def waits(seconds):
         ([started("go")], None, "working"),
         ([started("go"), sent()], None, "waiting for anthropic"),
         ([started("go"), sent("ev\x1bil")], None, "waiting for ev␛il"),
-        ([started("go"), sent()], Thinking(), "thinking"),
-        ([started("go"), sent()], Reply(), "writing"),
+        ([started("go"), sent()], ThinkingItem(), "thinking"),
+        ([started("go"), sent()], ReplyItem(), "writing"),
         ([started("go"), sent(), failed()], None, "waiting to try again"),
         ([started("go"), sent(), failed()], waits(10), "waiting to try again"),
         ([started("go"), sent(), failed()], waits(0), "waiting for anthropic"),

@@ -38,7 +38,7 @@ from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Footer
 from yourtool.tui.widgets.remarks import remark
 from yourtool.tui.widgets.story import Story
-from yourtool.tui.widgets.texts import Reply
+from yourtool.tui.widgets.texts import ReplyItem
 from yourtool.tui.widgets.transcript import Transcript
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})
@@ -613,7 +613,7 @@ async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(sess
                 latency_ms=1,
             )
         )
-        reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
+        reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
         while reply.behind or not reply.rows:
             await paint(pilot)
         assert len(reply.rows) == 7999
@@ -657,7 +657,7 @@ async def test_a_long_stored_reply_is_laid_out_in_parts_and_ends_complete(sessio
     words = "word **bold** and `code`\n\n"
     async with stage.run_test(size=(80, 24)) as pilot:
         stage.transcript.replay([*session.turn(reply=words * 6_000)])
-        reply = next(item for item in stage.transcript._items if isinstance(item, Reply))
+        reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
         assert 0 < len(reply.rows) < 2_000
         while reply.behind:
             await paint(pilot)

@@ -15,7 +15,7 @@ from yourtool.messages import RequestOptions
 from yourtool.providers.base import OneTool, Places, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
-from yourtool.providers.requests.allowance import fitted
+from yourtool.providers.requests.allowance import fit_attachments
 from yourtool.providers.requests.thinking import asked
 
 _REJECTED = (400, 422)
@@ -47,7 +47,9 @@ def prepare(turn: Turn) -> Prepared:
         turn.around.losses,
     )
     places = Places(turn.around.blobs, turn.around.workspace.root)
-    messages, remark = fitted((*turn.system, *conversation), model, places, turn.around.losses)
+    messages, remark = fit_attachments(
+        (*turn.system, *conversation), model, places, turn.around.losses
+    )
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -95,7 +97,7 @@ def opaque_left_out(model_id: str) -> str:
     )
 
 
-def options_of(turn: Turn) -> RequestOptions:
+def request_options(turn: Turn) -> RequestOptions:
     """Return how the requests of the turn ask for a reply, to be kept beside it."""
     model, wishes = turn.model, turn.wishes
     choice, has_tools = wishes.tool_choice, model.capabilities.supports_tools

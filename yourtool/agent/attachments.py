@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from yourtool.agent.pictures import converted, fitted, foreign, is_large
+from yourtool.agent.pictures import convert_to_png, fit_image, foreign, is_large
 from yourtool.errors import UsageError
 from yourtool.messages import (
     AudioBlock,
@@ -52,7 +52,7 @@ class Attachment(NamedTuple):
     remark: str = ""
 
 
-def attach(what: str | Path, base: Path = Path()) -> Attachment:
+def read_attachment(what: str | Path, base: Path = Path()) -> Attachment:
     """Read a file, or take an `http` address or a `data:` URL; blocks on the file system.
 
     `base`: where a relative path begins.
@@ -100,9 +100,9 @@ def from_bytes(content: bytes, name: str) -> Attachment:
 def _picture(content: bytes, name: str) -> Attachment:
     remark = _mismatch(name, sniff(content))
     if (kind := foreign(content)) is not None:
-        content = converted(content, name, kind)
+        content = convert_to_png(content, name, kind)
         remark = f"`{name}` is a {kind} picture and was made a {_called(content)}."
-    elif (fit := fitted(content, name)) != content:
+    elif (fit := fit_image(content, name)) != content:
         done = (
             "made smaller, to what models take" if orientation(content) == 1 else "turned upright"
         )

@@ -28,7 +28,7 @@ from yourtool.tools.base import Args, Tool, ToolOutput
 
 
 @dataclass
-class Call:
+class ToolCall:
     """What is known about a call, more with every step."""
 
     block: ToolUseBlock
@@ -94,7 +94,7 @@ class Call:
 class Finished:
     """How a call that ran came out."""
 
-    call: Call
+    call: ToolCall
     output: ToolOutput | None
     failure: ToolFailure | None = None
     words: str = ""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import Surroundings
+from yourtool.agent.surroundings import SessionEnvironment
 from yourtool.deltas import Notice
 from yourtool.errors import SwapRefusedError
 from yourtool.events import (
@@ -27,7 +27,11 @@ class Choices:
     """The choices of one session, those that wait included."""
 
     def __init__(
-        self, state: State, record: Recorder, around: Surroundings, is_busy: Callable[[], bool]
+        self,
+        state: State,
+        record: Recorder,
+        around: SessionEnvironment,
+        is_busy: Callable[[], bool],
     ) -> None:
         """`is_busy`: whether a turn is running."""
         self._is_busy = is_busy
@@ -36,7 +40,7 @@ class Choices:
         self._around = around
         self._waiting: list[SessionEffortSelected | SessionModelRefused] = []
         if (chosen := state.effort) is not None:
-            around.wishes = replace(around.wishes, effort=chosen.effort)
+            around.settings = replace(around.settings, effort=chosen.effort)
 
     async def select_model(
         self, name: str | None, *, in_words: bool
@@ -72,7 +76,7 @@ class Choices:
 
     async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
         """Choose an effort; see `Session.select_effort`."""
-        self._around.wishes = replace(self._around.wishes, effort=level)
+        self._around.settings = replace(self._around.settings, effort=level)
         self._waiting.append(SessionEffortSelected(effort=level))
         async for fact in self.store():
             yield fact

@@ -10,7 +10,7 @@ Values: TypeAlias = Literal["model", "effort", "mode", "theme", "provider", "fil
 """What completion offers for an argument."""
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class SlashCommand(Struct, frozen=True, kw_only=True):
     """One row of the table."""
 
     name: str
@@ -31,82 +31,84 @@ class Command(Struct, frozen=True, kw_only=True):
         return f"/{self.name} {self.argument}".rstrip()
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command(name="help", summary="show what can be typed and pressed", needs_session=False),
-    Command(
+COMMANDS: tuple[SlashCommand, ...] = (
+    SlashCommand(name="help", summary="show what can be typed and pressed", needs_session=False),
+    SlashCommand(
         name="model",
         argument="[NAME | - | show]",
         values="model",
         words=(("show", "say why the last turn went where"), ("-", "give the choice back")),
         summary="choose the model; `-` gives the choice back, `show` explains the last one",
     ),
-    Command(name="models", summary="pick a model from a list with prices and abilities"),
-    Command(
+    SlashCommand(name="models", summary="pick a model from a list with prices and abilities"),
+    SlashCommand(
         name="effort",
         argument="[LEVEL | -]",
         values="effort",
         words=(("-", "send no reasoning effort"),),
         summary="say how long models think before they answer; `-` leaves it to them",
     ),
-    Command(name="new", summary="begin a new session", during_turn=False),
-    Command(
+    SlashCommand(name="new", summary="begin a new session", during_turn=False),
+    SlashCommand(
         name="resume",
         argument="[ID]",
         summary="go on with an earlier session",
         during_turn=False,
         aliases=("sessions",),
     ),
-    Command(
+    SlashCommand(
         name="fork",
         summary="go on from here, or from before a prompt, in a copy of the session",
         during_turn=False,
     ),
-    Command(
+    SlashCommand(
         name="search",
         argument="WORDS",
         summary="find words in all sessions, and go there",
         during_turn=False,
     ),
-    Command(
+    SlashCommand(
         name="export",
         argument="[FILE]",
         summary="write the session as Markdown, or as FILE.jsonl, which can be imported",
     ),
-    Command(name="clear", summary="clear the screen; the conversation goes on"),
-    Command(name="cost", summary="show what the session has cost, by model"),
-    Command(name="context", summary="show what fills the model's context"),
-    Command(
+    SlashCommand(name="clear", summary="clear the screen; the conversation goes on"),
+    SlashCommand(name="cost", summary="show what the session has cost, by model"),
+    SlashCommand(name="context", summary="show what fills the model's context"),
+    SlashCommand(
         name="key",
         argument="[PROVIDER]",
         values="provider",
         summary="enter an API key, unseen, and use that provider",
     ),
-    Command(name="retry", summary="try the last turn again", during_turn=False),
-    Command(
+    SlashCommand(name="retry", summary="try the last turn again", during_turn=False),
+    SlashCommand(
         name="continue", summary="let a reply go on that was cut at its limit", during_turn=False
     ),
-    Command(
+    SlashCommand(
         name="theme",
         argument="[NAME]",
         values="theme",
         summary="change the colours",
     ),
-    Command(
+    SlashCommand(
         name="mode",
         argument="[NAME]",
         values="mode",
         summary="say how much is asked before tools run",
     ),
-    Command(name="copy", argument="[N]", summary="copy the last reply, or the Nth from the end"),
-    Command(
+    SlashCommand(
+        name="copy", argument="[N]", summary="copy the last reply, or the Nth from the end"
+    ),
+    SlashCommand(
         name="attach",
         argument="[FILE | ADDRESS | -]",
         values="file",
         words=(("-", "leave out what waits"),),
         summary="send a picture, a recording or a document with the next prompt; `-` leaves it out",
     ),
-    Command(name="paste", summary="send the picture in the clipboard with the next prompt"),
-    Command(name="quit", summary="leave", needs_session=False, aliases=("exit",)),
+    SlashCommand(name="paste", summary="send the picture in the clipboard with the next prompt"),
+    SlashCommand(name="quit", summary="leave", needs_session=False, aliases=("exit",)),
 )
 
 _BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
@@ -157,7 +159,7 @@ _NEAR = 0.7
 class Invocation(Struct, frozen=True):
     """A command to obey."""
 
-    command: Command
+    command: SlashCommand
     argument: str = ""
 
 
@@ -203,7 +205,7 @@ def parse(text: str) -> Typed | None:
     return Invocation(command, argument)
 
 
-def matching(prefix: str) -> tuple[Command, ...]:
+def matching(prefix: str) -> tuple[SlashCommand, ...]:
     """Return the commands whose name, or an alias, begins with `prefix`.
 
     The one of exactly this name comes first, the others in table order.

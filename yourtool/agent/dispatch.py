@@ -16,9 +16,9 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
-from yourtool.agent.call import Call, Finished, texts, without_keys
+from yourtool.agent.call import Finished, ToolCall, texts, without_keys
 from yourtool.agent.consent import ask
-from yourtool.agent.gate import Ruling, Subjects, subjects_of
+from yourtool.agent.gate import GateDecision, Subjects, subjects_of
 from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn
 from yourtool.blobs import by_hash, has_bytes
@@ -59,9 +59,9 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
     Raises:
         Interrupted: the turn was stopped; every call has its result all the same.
     """
-    pending = deque(Call(block, new_id(), parent=turn.parent) for block in calls)
+    pending = deque(ToolCall(block, new_id(), parent=turn.parent) for block in calls)
     turn.tool_calls += len(calls)
-    ready: deque[Call] = deque()
+    ready: deque[ToolCall] = deque()
     try:
         while pending:
             call = pending[0]
@@ -89,7 +89,7 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
         raise
 
 
-def _depends(call: Call, ready: Iterable[Call], turn: Turn) -> bool:
+def _depends(call: ToolCall, ready: Iterable[ToolCall], turn: Turn) -> bool:
     """Tell whether earlier changes must be made before this call can be previewed and asked about.
 
     What a call would do to a file that another one is about to change cannot be shown yet.
@@ -108,11 +108,11 @@ async def refuse_all(
 ) -> AsyncGenerator[Event, None]:
     """Answer every call with an error, running none."""
     for block in calls:
-        call = Call(block, new_id(), parent=turn.parent)
+        call = ToolCall(block, new_id(), parent=turn.parent)
         yield await _fail(call, turn, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
 
 
-async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
+async def _admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
     """Decide whether a call may run; a `ToolFailed` among the events says that it may not."""
     block = call.block
     try:
@@ -154,7 +154,7 @@ async def _admit(call: Call, turn: Turn) -> AsyncGenerator[Event, None]:
         yield await _fail(call, turn, error.failure, str(error))
 
 
-async def _prepare(call: Call, tool: Tool, turn: Turn) -> Subjects:
+async def _prepare(call: ToolCall, tool: Tool, turn: Turn) -> Subjects:
     """Read the arguments, make the preview, and return what permission rules compare.
 
     Raises:
@@ -176,7 +176,7 @@ async def _prepare(call: Call, tool: Tool, turn: Turn) -> Subjects:
     return subjects
 
 
-def _question(call: Call, turn: Turn, ruling: Ruling) -> Confirmation:
+def _question(call: ToolCall, turn: Turn, ruling: GateDecision) -> Confirmation:
     assert call.tool is not None, "a question is put about a known tool"
     limit = timedelta(seconds=turn.around.budget.limits.confirmation_timeout_seconds)
     return Confirmation(
@@ -203,7 +203,7 @@ def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
 
 
 def _context(
-    call: Call, turn: Turn, mask: Mask, emit: Callable[[str], None] | None = None
+    call: ToolCall, turn: Turn, mask: Mask, emit: Callable[[str], None] | None = None
 ) -> ToolContext:
     can = turn.model.capabilities
     return ToolContext(
@@ -219,7 +219,7 @@ def _context(
     )
 
 
-async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event, None]:
+async def _run_together(ready: deque[ToolCall], turn: Turn) -> AsyncGenerator[Event, None]:
     """Run at most `tool_concurrency` calls at once, starting them in order; empties `ready`.
 
     Those of a model without parallel calls run one after the other, as it expects them to.
@@ -227,7 +227,7 @@ async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event,
     is_parallel = turn.model.capabilities.supports_parallel_tool_calls
     at_once = turn.around.budget.limits.tool_concurrency if is_parallel else 1
     happenings: asyncio.Queue[ToolOutputDelta | Finished] = asyncio.Queue()
-    running: dict[asyncio.Task[None], Call] = {}
+    running: dict[asyncio.Task[None], ToolCall] = {}
     try:
         while ready or running:
             while ready and len(running) < at_once:
@@ -265,7 +265,7 @@ async def _run_together(ready: deque[Call], turn: Turn) -> AsyncGenerator[Event,
 
 async def _finished_meanwhile(
     happenings: asyncio.Queue[ToolOutputDelta | Finished],
-    running: dict[asyncio.Task[None], Call],
+    running: dict[asyncio.Task[None], ToolCall],
     turn: Turn,
 ) -> AsyncGenerator[Event, None]:
     """Give the calls that ended before they were stopped their true results."""
@@ -277,13 +277,13 @@ async def _finished_meanwhile(
                 yield event
 
 
-def _forget(call: Call, running: dict[asyncio.Task[None], Call]) -> None:
+def _forget(call: ToolCall, running: dict[asyncio.Task[None], ToolCall]) -> None:
     for task in [task for task, each in running.items() if each is call]:
         del running[task]
 
 
 async def _run(
-    call: Call, turn: Turn, happenings: asyncio.Queue[ToolOutputDelta | Finished]
+    call: ToolCall, turn: Turn, happenings: asyncio.Queue[ToolOutputDelta | Finished]
 ) -> None:
     """Run one tool; whatever happens ends up in `happenings`, but for a cancellation."""
 
@@ -310,7 +310,7 @@ async def _run(
     happenings.put_nowait(finished)
 
 
-async def _stop(running: dict[asyncio.Task[None], Call]) -> None:
+async def _stop(running: dict[asyncio.Task[None], ToolCall]) -> None:
     for task, call in running.items():
         call.cancelled.set()
         task.cancel()
@@ -348,13 +348,13 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
     yield fact
 
 
-async def _mask(call: Call, turn: Turn) -> Mask:
+async def _mask(call: ToolCall, turn: Turn) -> Mask:
     if call.mask is None:
         call.mask = await asyncio.to_thread(turn.around.mask)
     return call.mask
 
 
-async def _fail(call: Call, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
+async def _fail(call: ToolCall, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
     words = storable((await _mask(call, turn)).text(words))
     fact = await turn.record(
         ToolFailed(

@@ -16,7 +16,7 @@ from yourtool.tools.base import Args, Tool, Toolbox
 from yourtool.tools.workspace import Workspace
 
 
-class Ruling(Struct, frozen=True):
+class GateDecision(Struct, frozen=True):
     """What the gate says about one call."""
 
     verdict: Literal["allow", "ask", "deny"]
@@ -35,7 +35,7 @@ class Subjects(Struct, frozen=True):
     """Those of the paths that are well-known places of credentials."""
 
 
-ALLOW = Ruling("allow")
+ALLOW = GateDecision("allow")
 
 
 class Gate:
@@ -47,28 +47,30 @@ class Gate:
         self._rules = rule_set
         self._grants = grants
 
-    def judge(self, tool: Tool, subjects: Subjects, preview: Preview | None) -> Ruling:
+    def judge(self, tool: Tool, subjects: Subjects, preview: Preview | None) -> GateDecision:
         """Rule on a call whose arguments are valid and whose paths are confined."""
         effects = tool.definition.side_effects
         verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.compared}
-        if rules.Ruling.DENY in verdicts:
-            return Ruling("deny", f"A rule forbids this call of `{tool.name}`. Do without it.")
-        if rules.Ruling.TOO_LONG in verdicts:
-            return Ruling(
+        if rules.RuleEffect.DENY in verdicts:
+            return GateDecision(
+                "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
+            )
+        if rules.RuleEffect.TOO_LONG in verdicts:
+            return GateDecision(
                 "deny",
                 f"The command is longer than {rules.LONGEST_COMMAND:,} characters, so it cannot be"
                 f" checked against the deny rules for `{tool.name}`. Write what is long to a file"
                 " first, and run a shorter command that uses the file.",
             )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
-            return Ruling(
+            return GateDecision(
                 "deny",
                 f"Plan mode is on: `{tool.name}` may not run, only reading may. Describe what you"
                 " would do instead.",
             )
         if preview is not None and preview.protected:
-            return Ruling("ask")
-        if verdicts == {rules.Ruling.ALLOW}:
+            return GateDecision("ask")
+        if verdicts == {rules.RuleEffect.ALLOW}:
             return ALLOW
         if not subjects.credential_files and (not effects.needs_consent or self._waved(effects)):
             return ALLOW
@@ -76,7 +78,7 @@ class Gate:
         only = proposals[0] if len(proposals) == 1 else None
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
         reason = f"{named} may hold credentials; approval is required unless a rule allows it"
-        return Ruling("ask", reason if named else "", None if only is None else str(only))
+        return GateDecision("ask", reason if named else "", None if only is None else str(only))
 
     def grant(self, rule: str, *, always: bool) -> None:
         """Allow what `rule` covers for the session, and for good with `always`.

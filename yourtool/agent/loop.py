@@ -12,12 +12,12 @@ from contextlib import aclosing, suppress
 
 from msgspec.structs import replace
 
-from yourtool.agent.asking import leave_out_opaque, opaque_left_out, options_of, prepare
+from yourtool.agent.asking import leave_out_opaque, opaque_left_out, prepare, request_options
 from yourtool.agent.booking import Priced, book, price, price_failure, with_usage
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.limits import demand_money, spend_allowance, unlimited
 from yourtool.agent.turn import Turn
-from yourtool.agent.window import room_made
+from yourtool.agent.window import elision_notice
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (
@@ -132,9 +132,9 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
             if last is None or last.message is not None or last.cut_calls:
                 return
             if turn.state.made_room:
-                yield Notice(level="warning", text=room_made(turn.model.id))
+                yield Notice(level="warning", text=elision_notice(turn.model.id))
             elif leave_out_opaque(turn, last):
-                for notice in turn.around.once(opaque_left_out(turn.model.id)):
+                for notice in turn.around.new_notices(opaque_left_out(turn.model.id)):
                     yield notice
             else:
                 return
@@ -149,7 +149,7 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
         async for event in _failed(turn, error, None, 0, 0):
             yield event
         return
-    for notice in turn.around.once(prepared.remark, unlimited(turn)):
+    for notice in turn.around.new_notices(prepared.remark, unlimited(turn)):
         yield notice
     started, request = time.monotonic(), prepared.request
     call = await turn.record(
@@ -339,7 +339,7 @@ def _message(
             provider=turn.model.provider,
             routing=turn.routing,
             stop_reason=reply.stop_reason,
-            request=options_of(turn),
+            request=request_options(turn),
         ),
         created_at=now(),
     )

@@ -44,7 +44,7 @@ def is_large(content: bytes) -> bool:
     return len(content) > _EVERYWHERE.max_image_bytes or max(sides) > _EVERYWHERE.max_image_side
 
 
-def fitted(content: bytes, name: str) -> bytes:
+def fit_image(content: bytes, name: str) -> bytes:
     """Return a picture that is not too large and upright; `content` itself if nothing is to do.
 
     Whether a model heeds the orientation that a camera writes beside a picture is not documented
@@ -60,7 +60,7 @@ def fitted(content: bytes, name: str) -> bytes:
     return _scaled(content, name)
 
 
-def converted(content: bytes, name: str, kind: str) -> bytes:
+def convert_to_png(content: bytes, name: str, kind: str) -> bytes:
     """Return a picture of a foreign kind as one that models take.
 
     Raises:

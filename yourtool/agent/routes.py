@@ -27,15 +27,15 @@ from yourtool.providers.catalogue.inquiry import own_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.registry import Registry
-from yourtool.providers.requests.allowance import refusal
+from yourtool.providers.requests.allowance import media_refusal
 from yourtool.providers.requests.stand_ins import in_words
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
-    Failure,
     Needs,
     Preferences,
     Rejection,
+    RejectionCode,
     decide,
     explain,
     mode_of,
@@ -188,7 +188,7 @@ class Routes:
             documents=any(isinstance(block, DocumentBlock) for block in content),
         )
         rejection = obstacle(model, needs, configured=None, unavailable=None)
-        return refusal(content, model) if rejection is None else rejection.reason
+        return media_refusal(content, model) if rejection is None else rejection.reason
 
     def demand_room(
         self, content: Sequence[ContentBlock], override: Model | None, state: State
@@ -198,7 +198,7 @@ class Routes:
         Raises:
             UsageError: it is too much.
         """
-        if (why := refusal(content, override or self.expected(state))) is not None:
+        if (why := media_refusal(content, override or self.expected(state))) is not None:
             raise UsageError(
                 f"{why}. Nothing was sent: make it smaller, leave something out, or choose a model"
                 " that takes more"
@@ -255,7 +255,7 @@ class Routes:
         """Return what became usable again because nobody tried it for a while."""
         return self._availability.sweep()
 
-    def _usable(self, row: ProviderRow) -> bool:
+    def _usable(self, row: ProviderSpec) -> bool:
         return row.needs_key and self._registry.why_not(row.name) is None
 
     def _preferences(self, override: Model | None, sticky: str | None) -> Preferences:
@@ -320,10 +320,10 @@ def _no_outage(_model_id: str) -> None:
     """Ignore outages."""
 
 
-_IN_THE_WAY: Mapping[Failure, tuple[str, type[MediaBlock]]] = {
-    Failure.NO_VISION_SUPPORT: ("image", ImageBlock),
-    Failure.NO_AUDIO_SUPPORT: ("recording", AudioBlock),
-    Failure.NO_DOCUMENT_SUPPORT: ("document", DocumentBlock),
+_IN_THE_WAY: Mapping[RejectionCode, tuple[str, type[MediaBlock]]] = {
+    RejectionCode.NO_VISION_SUPPORT: ("image", ImageBlock),
+    RejectionCode.NO_AUDIO_SUPPORT: ("recording", AudioBlock),
+    RejectionCode.NO_DOCUMENT_SUPPORT: ("document", DocumentBlock),
 }
 
 
@@ -347,7 +347,7 @@ def _refused(model: Model, rejection: Rejection, state: State) -> SwapRefusedErr
     )
 
 
-def _first(failure: Failure, messages: Sequence[Message]) -> str | None:
+def _first(failure: RejectionCode, messages: Sequence[Message]) -> str | None:
     """Say where the first block stands that is in the way; None: none is."""
     if failure not in _IN_THE_WAY:
         return None

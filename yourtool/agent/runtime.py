@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from yourtool.agent.addressing import address
-from yourtool.agent.attachments import Attachment, attach, from_bytes
+from yourtool.agent.attachments import Attachment, from_bytes, read_attachment
 from yourtool.agent.clipboard import clipboard_picture
 from yourtool.agent.gate import Gate, rules_of, stored_rules
 from yourtool.agent.prompt import system_messages
@@ -23,7 +23,7 @@ from yourtool.agent.scratch import make_scratch_copy, scratch_copies
 from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import Budget, Surroundings, Wishes
+from yourtool.agent.surroundings import RequestSettings, RunBudget, SessionEnvironment
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
@@ -279,7 +279,7 @@ class Runtime:
         routes.structured_output = self.options.output_schema is not None
         return routes
 
-    attach = staticmethod(attach)
+    attach = staticmethod(read_attachment)
     """Reads a file as a block of a prompt, for front ends that load the core late."""
 
     @staticmethod
@@ -296,7 +296,7 @@ class Runtime:
         found = list[LocalServer]()
         async with aclosing(find_servers(self.registry, elsewhere=elsewhere)) as servers:
             async for server in servers:
-                self.registry.attach(server.row)
+                self.registry.add_provider(server.row)
                 self.catalogue.learn(server.row.name, server.models)
                 found.append(server)
         answers = [probed.answer_of(server.row, server.models) for server in found]
@@ -365,7 +365,7 @@ class Runtime:
         confirm: Confirm,
         tool_ids: ToolIdMap,
         parents: Sequence[str] = (),
-    ) -> Surroundings:
+    ) -> SessionEnvironment:
         """`parents`: sessions whose long outputs the history of this one may name."""
         options, limits = self.options, self.config.limits
         spills = self.paths.state / "spill"
@@ -373,7 +373,7 @@ class Runtime:
         await asyncio.to_thread(lambda: spill.mkdir(mode=0o700, parents=True, exist_ok=True))
         named = [spills / each for each in parents if Path(each).name == each]
         known = [each for each in named if await asyncio.to_thread(each.is_dir)]
-        return Surroundings(
+        return SessionEnvironment(
             workspace=Workspace(
                 workspace, (*options.add_dirs, spill, *known), own_directories(self.paths)
             ),
@@ -382,12 +382,14 @@ class Runtime:
             toolbox=self.toolbox,
             gate=self._gate(workspace),
             confirm=confirm,
-            budget=Budget(limits=limits, max_requests=options.max_turns, max_cost=options.max_cost),
+            budget=RunBudget(
+                limits=limits, max_requests=options.max_turns, max_cost=options.max_cost
+            ),
             spill=spill,
             blobs=self.paths.blobs,
             pricing_version=self.catalogue.pricing_version,
             mask=self._mask,
-            wishes=Wishes(
+            settings=RequestSettings(
                 effort=self.config.effort,
                 cache_retention=self.config.cache_retention,
                 output_schema=options.output_schema,

@@ -20,7 +20,7 @@ class RefusedError(Exception):
     """Why the picture cannot be made to fit."""
 
 
-def fitted(content: bytes, limit: int, side: int) -> bytes:
+def scale_image(content: bytes, limit: int, side: int) -> bytes:
     """Return the picture as PNG or JPEG of at most `limit` bytes and `side` pixels a side.
 
     Raises:
@@ -60,7 +60,7 @@ def main() -> int:
     """Read standard input, write standard output; a refusal goes to standard error."""
     limit, side = map(int, sys.argv[1:3])
     try:
-        encoded = fitted(sys.stdin.buffer.read(), limit, side)
+        encoded = scale_image(sys.stdin.buffer.read(), limit, side)
     except RefusedError as error:
         sys.stderr.write(f"refused: {error}\n")
         return 1

@@ -22,7 +22,7 @@ from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import record_of
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import Budget, Surroundings
+from yourtool.agent.surroundings import RunBudget, SessionEnvironment
 from yourtool.agent.turn import Turn
 from yourtool.agent.user_shell import UserShell
 from yourtool.blobs import by_hash, has_bytes
@@ -50,7 +50,7 @@ from yourtool.messages import (
     now,
 )
 from yourtool.models import Effort, Model
-from yourtool.providers.requests.thinking import adjustment, described
+from yourtool.providers.requests.thinking import adjustment, describe_effort
 from yourtool.store.leases import Lease
 from yourtool.text import storable
 from yourtool.tools import tree
@@ -64,7 +64,12 @@ class Session:
     """One conversation; runs one turn at a time."""
 
     def __init__(
-        self, session_id: str, state: State, record: Recorder, lease: Lease, around: Surroundings
+        self,
+        session_id: str,
+        state: State,
+        record: Recorder,
+        lease: Lease,
+        around: SessionEnvironment,
     ) -> None:
         self.id = session_id
         self.state = state
@@ -88,7 +93,7 @@ class Session:
         return self._interrupt is not None
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> RunBudget:
         """The limits of the run, and the one that stopped it."""
         return self._around.budget
 
@@ -104,7 +109,7 @@ class Session:
     @property
     def effort(self) -> Effort | None:
         """The reasoning effort that models are asked for; None: none is sent."""
-        return self._around.wishes.effort
+        return self._around.settings.effort
 
     @property
     def model(self) -> Model:
@@ -118,7 +123,7 @@ class Session:
 
     def thinking(self) -> str:
         """Say in a line how long the next turn's model is asked to think."""
-        return described(self.model, self.effort)
+        return describe_effort(self.model, self.effort)
 
     async def context(self) -> list[tuple[str, int]]:
         """Return what the next request would hold, part by part, in estimated tokens."""
@@ -286,7 +291,7 @@ class Session:
             else:
                 turn = self._turn(interrupt, started, route)
                 thinks = adjustment(turn.model, turn.wishes.effort)
-                for notice in self._around.once(thinks, routes.without_tools(turn.model)):
+                for notice in self._around.new_notices(thinks, routes.without_tools(turn.model)):
                     yield notice
                 async with aclosing(run_turn(turn)) as events:
                     async for event in events:
@@ -348,7 +353,7 @@ class Session:
             routing=record_of(route),
             system=system_messages(self.workspace, self.id),
             reads=self._reads,
-            wishes=around.wishes,
+            wishes=around.settings,
             root=started.id,
             parent=started.id,
         )

@@ -3,7 +3,7 @@
 import bisect
 from decimal import Decimal
 
-from yourtool.agent.window import lightened, next_cut
+from yourtool.agent.window import elide_tool_outputs, next_elision
 from yourtool.errors import ErrorClass
 from yourtool.events import (
     AnyFact,
@@ -25,14 +25,14 @@ from yourtool.events import (
     TurnStarted,
 )
 from yourtool.messages import Audience, Message, Role, StopReason
-from yourtool.routing.router import Failure, Slot
+from yourtool.routing.router import RejectionCode, Slot
 
 _TOO_MUCH = frozenset(
     {
-        Failure.NO_VISION_SUPPORT,
-        Failure.NO_AUDIO_SUPPORT,
-        Failure.NO_DOCUMENT_SUPPORT,
-        Failure.EXCEEDS_CONTEXT_WINDOW,
+        RejectionCode.NO_VISION_SUPPORT,
+        RejectionCode.NO_AUDIO_SUPPORT,
+        RejectionCode.NO_DOCUMENT_SUPPORT,
+        RejectionCode.EXCEEDS_CONTEXT_WINDOW,
     }
 )
 
@@ -109,7 +109,7 @@ class State:
 
     def conversation_for(self, model_id: str) -> list[Message]:
         """What requests to a model are made of: the conversation, as far as it has room for it."""
-        return lightened(self.conversation, self.cuts.get(model_id))
+        return elide_tool_outputs(self.conversation, self.cuts.get(model_id))
 
     @property
     def prompts(self) -> list[Message]:
@@ -181,7 +181,7 @@ class State:
     def _make_room(self, failure: LlmCallFailed) -> bool:
         if failure.error_class != ErrorClass.CONTEXT_OVERFLOW:
             return False
-        if (cut := next_cut(self.conversation, self.cuts.get(failure.model))) is None:
+        if (cut := next_elision(self.conversation, self.cuts.get(failure.model))) is None:
             return False
         self.cuts[failure.model] = cut
         return True

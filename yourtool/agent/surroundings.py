@@ -22,7 +22,7 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.base import Toolbox, Workspace
 
 
-class Wishes(Struct, frozen=True, kw_only=True):
+class RequestSettings(Struct, frozen=True, kw_only=True):
     """How replies are asked for, whatever model gives them."""
 
     effort: Effort | None = None
@@ -34,7 +34,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(kw_only=True)
-class Budget:
+class RunBudget:
     """How far a turn may go before the user is asked; hard limits stop it instead."""
 
     limits: Limits
@@ -49,7 +49,7 @@ class Budget:
 
 
 @dataclass(kw_only=True)
-class Surroundings:
+class SessionEnvironment:
     """What a session is given by whoever opens it, and each of its turns by the session."""
 
     workspace: Workspace
@@ -58,23 +58,23 @@ class Surroundings:
     toolbox: Toolbox
     gate: Gate
     confirm: Confirm
-    budget: Budget
+    budget: RunBudget
     spill: Path
     blobs: Path
     pricing_version: str
     mask: Callable[[], Mask]
     """Returns what finds keys in calls and replaces them in results; blocks on the file system."""
-    wishes: Wishes = field(default_factory=Wishes)
+    settings: RequestSettings = field(default_factory=RequestSettings)
     """Those of the next turn."""
     thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: Losses = field(default_factory=Losses)
-    told: set[str] = field(default_factory=lambda: set[str]())
+    notices_shown: set[str] = field(default_factory=lambda: set[str]())
     """The remarks that the session has heard."""
 
-    def once(self, *remarks: str | None) -> list[Notice]:
+    def new_notices(self, *remarks: str | None) -> list[Notice]:
         """Return what is to be said of remarks that the session has not heard yet."""
-        new = [each for each in remarks if each is not None and each not in self.told]
-        self.told.update(new)
+        new = [each for each in remarks if each is not None and each not in self.notices_shown]
+        self.notices_shown.update(new)
         return [Notice(level="warning", text=each) for each in new]

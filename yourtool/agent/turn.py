@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import Surroundings, Wishes
+from yourtool.agent.surroundings import RequestSettings, SessionEnvironment
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, RoutingDecisionRecord, ToolInputError
@@ -23,13 +23,13 @@ class Turn:
     state: State
     record: Recorder
     interrupt: Interrupt
-    around: Surroundings
+    around: SessionEnvironment
     model: Model
     adapter: Adapter
     routing: RoutingDecisionRecord
     system: Sequence[Message]
     reads: FileReads
-    wishes: Wishes
+    wishes: RequestSettings
     root: str
     """Event id of `turn.started`."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from yourtool.agent.dispatch import CANCEL_GRACE_SECONDS
 from yourtool.agent.recorder import Recorder
-from yourtool.agent.surroundings import Surroundings
+from yourtool.agent.surroundings import SessionEnvironment
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ToolError
 from yourtool.events import ShellRan
@@ -21,7 +21,7 @@ from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Audience, Message, MessageMetadata, Origin, Role, TextBlock, now
 from yourtool.text import storable
 from yourtool.tools.output import KEPT, Output
-from yourtool.tools.process import Exit, Live
+from yourtool.tools.process import Live, ProcessExit
 from yourtool.tools.shell import ending, run_line
 
 NOT_STARTED = 126
@@ -38,7 +38,7 @@ class UserShell:
     """Runs one command."""
 
     session_id: str
-    around: Surroundings
+    around: SessionEnvironment
     record: Recorder
     interrupt: Interrupt
 
@@ -103,7 +103,7 @@ def _whole_lines(text: str) -> str:
     return f"{text}\n" if text and not text.endswith("\n") else text
 
 
-def _ending(running: asyncio.Task[Exit]) -> tuple[int | None, str]:
+def _ending(running: asyncio.Task[ProcessExit]) -> tuple[int | None, str]:
     """Return the exit status of a command that is over, and why it could not be started, if so."""
     if not running.done() or running.cancelled():
         return None, ""

@@ -20,7 +20,7 @@ LEFT_OUT = (
 )
 
 
-def lightened(messages: Sequence[Message], cut: str | None) -> list[Message]:
+def elide_tool_outputs(messages: Sequence[Message], cut: str | None) -> list[Message]:
     """Return the conversation without the outputs of tools up to the message with the id `cut`.
 
     Calls keep their results; only what is in them goes.
@@ -30,7 +30,7 @@ def lightened(messages: Sequence[Message], cut: str | None) -> list[Message]:
     return [_without_output(each) if each.id <= cut else each for each in messages]
 
 
-def next_cut(messages: Sequence[Message], cut: str | None) -> str | None:
+def next_elision(messages: Sequence[Message], cut: str | None) -> str | None:
     """Return up to which message outputs are to go when leaving them out up to `cut` was too
     little; None: there is nothing more to leave out.
     """
@@ -43,7 +43,7 @@ def next_cut(messages: Sequence[Message], cut: str | None) -> str | None:
     return heavy[-1] if heavy else None
 
 
-def room_made(model_id: str) -> str:
+def elision_notice(model_id: str) -> str:
     """Say that a model is sent less from now on."""
     return (
         f"The conversation is too long for `{model_id}`: what tools returned long ago is left out"

@@ -19,7 +19,7 @@ from yourtool.cli.logfile import log_to_file
 from yourtool.config import install_defaults, load_config
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.outcome import Exit, exit_of
+from yourtool.outcome import ExitCode, exit_of
 from yourtool.paths import Paths, require_data_directory, resolve_paths
 from yourtool.text import printable
 
@@ -38,10 +38,10 @@ def main(argv: Sequence[str]) -> int:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        return Exit.NO_READER
+        return ExitCode.NO_READER
     except OSError as error:
         _complain(f"the output cannot be written: {error.strerror or error}")
-        return Exit.FAILED
+        return ExitCode.FAILED
 
 
 def _main(argv: Sequence[str]) -> int:
@@ -55,7 +55,7 @@ def _main(argv: Sequence[str]) -> int:
         _complain(str(error))
         return exit_of(error)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -64,7 +64,7 @@ def _main(argv: Sequence[str]) -> int:
         _log.exception("the program failed")
         where = f"; `{paths.log_file}` says why" if paths else ""
         _complain(SHORTAGE if is_shortage(error) else f"internal error{where}")
-        return Exit.FAILED
+        return ExitCode.FAILED
 
 
 def _complain(message: str) -> None:
@@ -134,8 +134,8 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
             app.draw_plainly()
         app.run()
     if app.failed:
-        os._exit(Exit.FAILED)  # not in order: the parent process restores the terminal
-    return app.return_code or Exit.ANSWERED
+        os._exit(ExitCode.FAILED)  # not in order: the parent process restores the terminal
+    return app.return_code or ExitCode.ANSWERED
 
 
 def _interface() -> Any:

@@ -9,7 +9,7 @@ from msgspec import json, to_builtins
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import Problem, Setting, config_file, dotted, examine
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
 from yourtool.text import printable
 
@@ -27,7 +27,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         print_lines(f"{config_file(paths)}: no problems")
     if examined.problems and not (arguments.json and arguments.action == "check"):
         _tell(examined.problems)
-    return Exit.USAGE if examined.problems else Exit.ANSWERED
+    return ExitCode.USAGE if examined.problems else ExitCode.ANSWERED
 
 
 def _options(arguments: Arguments) -> Mapping[str, Any]:
@@ -55,7 +55,7 @@ def _path(paths: Paths, *, as_json: bool) -> int:
         print_json({name: str(path) for name, path in places.items()})
     else:
         print_table([(name, str(path)) for name, path in places.items()])
-    return Exit.ANSWERED
+    return ExitCode.ANSWERED
 
 
 def _show(settings: tuple[Setting, ...], *, as_json: bool) -> None:

@@ -20,7 +20,7 @@ from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, examine
 from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
 from yourtool.providers.catalogue.local_servers import LocalServer, discover
 from yourtool.providers.catalogue.models import Catalogue
@@ -50,7 +50,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         print_table(
             [(marks[check.status], check.area, check.name, check.detail) for check in checks]
         )
-    return Exit.ANSWERED if healthy else Exit.FAILED
+    return ExitCode.ANSWERED if healthy else ExitCode.FAILED
 
 
 def _checks(paths: Paths) -> Iterator[Check]:

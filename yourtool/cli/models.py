@@ -16,7 +16,7 @@ from yourtool.config import load_config
 from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import probed
 from yourtool.providers.catalogue.inquiry import own_models
@@ -44,7 +44,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
                 for model in catalogue.all()
             ]
         )
-        return Exit.ANSWERED
+        return ExitCode.ANSWERED
     models = sorted(catalogue.all(), key=lambda model: why_not[model.provider] is not None)
     print_table(
         [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "ABILITIES", "TOLD")]
@@ -58,7 +58,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     )
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
     print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
-    return Exit.ANSWERED
+    return ExitCode.ANSWERED
 
 
 def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
@@ -74,9 +74,9 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
     """Let the catalogue learn what servers say now, and keep it; return what to tell about it."""
     rows = {row.name: row for row in registry.providers()}
     found = await discover(rows["ollama"].base_url)
-    heard: list[probed.Answer] = []
+    heard: list[probed.DiscoveredModels] = []
     for server in found:
-        registry.attach(server.row)
+        registry.add_provider(server.row)
         catalogue.learn(server.row.name, server.models)
         heard.append(probed.answer_of(server.row, server.models))
     names = ", ".join(server.row.label for server in found) or "no model server"

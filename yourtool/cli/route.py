@@ -12,7 +12,7 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
 from yourtool.events import Fact, RouteDecided
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
 from yourtool.routing.router import explain
 
@@ -41,12 +41,12 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
         print_json(_payload(decided))
     else:
         print_lines(f"Model: {decided.chosen_model or 'none'}", *explain(decided.chain))
-    return Exit.ANSWERED if decided.chosen_model else Exit.NO_MODEL
+    return ExitCode.ANSWERED if decided.chosen_model else ExitCode.NO_MODEL
 
 
 async def _route_lines(runtime: Runtime) -> int:
     """Write one line for each; a prompt that would not be sent has an `error` instead."""
-    code = Exit.ANSWERED
+    code = ExitCode.ANSWERED
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
             prompt = msgspec.json.decode(line, type=_Line).prompt
@@ -58,7 +58,7 @@ async def _route_lines(runtime: Runtime) -> int:
             print_json(_payload(await runtime.route(prompt)))
         except UsageError as error:
             print_json({"error": str(error)})
-            code = Exit.USAGE
+            code = ExitCode.USAGE
         sys.stdout.flush()
     return code
 

@@ -30,7 +30,7 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.outcome import Exit
+from yourtool.outcome import ExitCode
 from yourtool.paths import Paths, require_data_directory
 from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
@@ -47,7 +47,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     """Obey `sessions` and one of its verbs."""
     require_data_directory(paths)
     asyncio.run(_run(paths, arguments))
-    return Exit.ANSWERED
+    return ExitCode.ANSWERED
 
 
 async def _run(paths: Paths, arguments: Arguments) -> None:

@@ -81,7 +81,7 @@ _RUNNERS = frozenset(
 )  # fmt: skip
 
 
-class Ruling(StrEnum):
+class RuleEffect(StrEnum):
     """What the rules say about a call."""
 
     ALLOW = "allow"
@@ -167,17 +167,17 @@ class RuleSet(Struct, frozen=True):
     def __or__(self, other: "RuleSet") -> "RuleSet":
         return RuleSet(self.allow + other.allow, self.deny + other.deny)
 
-    def verdict(self, tool: str, subject: Subject) -> Ruling:
+    def verdict(self, tool: str, subject: Subject) -> RuleEffect:
         """Say whether a call may run, must not run, or is to be asked about."""
         if tool == "shell" and subject is not None:
             return self._of_command(subject)
         if any(rule.denies(tool, subject) for rule in self.deny):
-            return Ruling.DENY
+            return RuleEffect.DENY
         if any(rule.allows(tool, subject) for rule in self.allow):
-            return Ruling.ALLOW
-        return Ruling.ASK
+            return RuleEffect.ALLOW
+        return RuleEffect.ASK
 
-    def _of_command(self, line: str) -> Ruling:
+    def _of_command(self, line: str) -> RuleEffect:
         """Rule on a shell command, which is read once for all rules.
 
         One that is too long to be read does not run where a rule denies some command.
@@ -186,22 +186,22 @@ class RuleSet(Struct, frozen=True):
         allowed = [rule.spec for rule in self.allow if rule.tool == "shell"]
         is_readable = len(line) <= LONGEST_COMMAND
         if None in denied:
-            return Ruling.DENY
+            return RuleEffect.DENY
         if denied and not is_readable:
-            return Ruling.TOO_LONG
+            return RuleEffect.TOO_LONG
         forbidden: dict[str, list[_Prefix]] = {}
         for prefix in (_prefix(spec) for spec in denied if spec is not None):
             forbidden.setdefault(_program(prefix.words[0]), []).append(prefix)
         for words, start in _commands(line) if forbidden else ():
             for prefix in forbidden.get(_program(words[start]), ()):
                 if prefix.denies(words, start):
-                    return Ruling.DENY
+                    return RuleEffect.DENY
         if None in allowed:
-            return Ruling.ALLOW
+            return RuleEffect.ALLOW
         words = plain_words(line) if allowed and is_readable else ()
         if any(_prefix(spec).covers(words) for spec in allowed if spec is not None):
-            return Ruling.ALLOW
-        return Ruling.ASK
+            return RuleEffect.ALLOW
+        return RuleEffect.ASK
 
 
 def propose(tool: str, subject: Subject) -> Rule | None:

@@ -17,7 +17,7 @@ def scope_of(request: Request, api: str) -> dict[str, str]:
     return {"provider": request.model.provider, "api": api, "model": request.model.id}
 
 
-class Kept:
+class ProviderExtras:
     """The leftovers of one message; nothing at all where another model wrote it."""
 
     def __init__(self, message: Message, request: Request, api: str) -> None:

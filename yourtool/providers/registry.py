@@ -23,7 +23,7 @@ from yourtool.errors import (
 from yourtool.models import Model, ModelId
 from yourtool.providers.base import Adapter, Transport
 from yourtool.providers.origin import origin_of
-from yourtool.providers.rows import AUTH_TOKEN, BUILT_IN, ProviderRow, rows_of
+from yourtool.providers.rows import AUTH_TOKEN, BUILT_IN, ProviderSpec, provider_specs
 
 _PROFILE = "ANTHROPIC_PROFILE"
 _STANDING_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}
@@ -47,15 +47,15 @@ class Registry:
         self._config = config
         self._credentials = credentials
         self._environ = environ
-        self._rows = {row.name: row for row in rows_of(config, environ)}
+        self._rows = {row.name: row for row in provider_specs(config, environ)}
         self._adapters: dict[str, tuple[Secret | None, Adapter]] = {}
         self._retired: list[Adapter] = []
 
-    def providers(self) -> tuple[ProviderRow, ...]:
+    def providers(self) -> tuple[ProviderSpec, ...]:
         """Return the rows, built-in ones first."""
         return tuple(self._rows.values())
 
-    def row(self, provider: str) -> ProviderRow | None:
+    def row(self, provider: str) -> ProviderSpec | None:
         """Return the row of a provider; None: there is no such one."""
         return self._rows.get(provider)
 
@@ -124,14 +124,14 @@ class Registry:
                 return row.default_model
         return "demo:tour"
 
-    def attach(self, row: ProviderRow) -> None:
+    def add_provider(self, row: ProviderSpec) -> None:
         """Add a provider that was found while the program runs; one that is known stays."""
         self._rows.setdefault(row.name, row)
 
     @asynccontextmanager
     async def connection(
         self, provider: str
-    ) -> AsyncGenerator[tuple[ProviderRow, Transport], None]:
+    ) -> AsyncGenerator[tuple[ProviderSpec, Transport], None]:
         """Open a transport of its own to a provider, for what is no request to a model.
 
         Raises:
@@ -170,11 +170,11 @@ class Registry:
     def _config_file(self) -> Path:
         return self._credentials.path.with_name("config.toml")
 
-    def _key(self, row: ProviderRow) -> Secret | None:
+    def _key(self, row: ProviderSpec) -> Secret | None:
         origin = origin_of(row.base_url)
         return self._credentials.get(row.name, row.key_env, origin=origin)
 
-    def _logs_in_by_itself(self, row: ProviderRow) -> bool:
+    def _logs_in_by_itself(self, row: ProviderSpec) -> bool:
         return row.sdk or (row.name == "anthropic" and bool(self._environ.get(_PROFILE)))
 
     def _retrying(self, adapter: Adapter) -> Adapter:
@@ -182,7 +182,7 @@ class Registry:
         policy = retry.RetryPolicy(max_retries=self._config.limits.max_retries)
         return retry.Retrying(adapter, policy)
 
-    def _wire(self, row: ProviderRow) -> Adapter:
+    def _wire(self, row: ProviderSpec) -> Adapter:
         wire = import_module("yourtool.providers.wire")
         limits = self._config.limits
         patience = wire.Patience(
@@ -190,7 +190,7 @@ class Registry:
         )
         return wire.WireAdapter(dialect_of(row), self._transport(row), row.name, patience=patience)
 
-    def _transport(self, row: ProviderRow) -> Transport:
+    def _transport(self, row: ProviderSpec) -> Transport:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
         key, source = found or (None, "")
         headers = {"user-agent": "yourtool", **_STANDING_HEADERS.get(row.api, {}), **row.headers}
@@ -203,7 +203,7 @@ class Registry:
         return transport.HttpxTransport(row.base_url, headers, hint=row.start)
 
     def _sdk_transport(
-        self, row: ProviderRow, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
+        self, row: ProviderSpec, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
     ) -> Transport:
         if row.api not in _WITH_LIBRARY:
             raise ConfigError(f"there is no library for `{row.api}`; take `sdk` away")
@@ -218,7 +218,7 @@ class Registry:
         )
         return module.SdkTransport(import_module, login)
 
-    def _scripted(self, model: Model, row: ProviderRow) -> Adapter:
+    def _scripted(self, model: Model, row: ProviderSpec) -> Adapter:
         return import_module("yourtool.providers.tour").demo(
             ModelId.parse(model.id).name,
             home=self._credentials.path.parent,
@@ -227,7 +227,7 @@ class Registry:
         )
 
 
-def dialect_of(row: ProviderRow) -> Any:
+def dialect_of(row: ProviderSpec) -> Any:
     """Return the wire format that a provider speaks; nothing is sent by it.
 
     Raises:
@@ -251,7 +251,7 @@ def dialect_of(row: ProviderRow) -> Any:
             return import_module("yourtool.providers.dialects.openai_chat").OpenAIChat(row.quirks)
 
 
-def _is_makers_own(row: ProviderRow) -> bool:
+def _is_makers_own(row: ProviderSpec) -> bool:
     """Whether requests go to the host of whoever made the interface, not to one like it."""
     return any(
         own.api == row.api and origin_of(own.base_url) == origin_of(row.base_url)

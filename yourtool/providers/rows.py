@@ -13,7 +13,7 @@ from yourtool.providers.quirks import quirks_of
 AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
-class ProviderRow(Struct, frozen=True, kw_only=True):
+class ProviderSpec(Struct, frozen=True, kw_only=True):
     """One provider: what it speaks, where it is, and how to get in."""
 
     name: str
@@ -42,7 +42,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
 
 BUILT_IN = (
-    ProviderRow(
+    ProviderSpec(
         name="anthropic",
         api="messages",
         base_url="https://api.anthropic.com",
@@ -51,7 +51,7 @@ BUILT_IN = (
         key_url="https://platform.claude.com/settings/keys",
         default_model="anthropic:claude-sonnet-4-6",
     ),
-    ProviderRow(
+    ProviderSpec(
         name="openai",
         api="responses",
         base_url="https://api.openai.com/v1",
@@ -60,7 +60,7 @@ BUILT_IN = (
         key_url="https://platform.openai.com/api-keys",
         default_model="openai:gpt-6-sol",
     ),
-    ProviderRow(
+    ProviderSpec(
         name="openrouter",
         api="chat",
         base_url="https://openrouter.ai/api/v1",
@@ -70,7 +70,7 @@ BUILT_IN = (
         default_model="openrouter:anthropic/claude-sonnet-4.6",
         quirks=quirks_of("https://openrouter.ai/api/v1"),
     ),
-    ProviderRow(
+    ProviderSpec(
         name="google",
         api="generate-content",
         base_url="https://generativelanguage.googleapis.com",
@@ -79,7 +79,7 @@ BUILT_IN = (
         key_url="https://aistudio.google.com/apikey",
         default_model="google:gemini-3.5-flash",
     ),
-    ProviderRow(
+    ProviderSpec(
         name="ollama",
         api="ollama",
         base_url="http://127.0.0.1:11434",
@@ -87,7 +87,7 @@ BUILT_IN = (
         needs_key=False,
         start="ollama serve",
     ),
-    ProviderRow(
+    ProviderSpec(
         name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
     ),
 )
@@ -100,25 +100,25 @@ _BASE_URL_ENV = {
 }
 
 
-def rows_of(config: Config, environ: Mapping[str, str]) -> list[ProviderRow]:
+def provider_specs(config: Config, environ: Mapping[str, str]) -> list[ProviderSpec]:
     """Return every row, built-in ones first; a base URL in the environment goes before all."""
-    rows: list[ProviderRow] = []
+    rows: list[ProviderSpec] = []
     for row in BUILT_IN:
         settings = config.providers.get(row.name, ProviderConfig())
         rows.append(_located(_with(row, settings, environ.get(_BASE_URL_ENV.get(row.name, "")))))
     names = {row.name for row in BUILT_IN}
     for name, settings in config.providers.items():
         if name not in names:
-            rows.append(_located(_with(ProviderRow(name=name, api="chat", label=name), settings)))
+            rows.append(_located(_with(ProviderSpec(name=name, api="chat", label=name), settings)))
     return rows
 
 
-def _located(row: ProviderRow) -> ProviderRow:
+def _located(row: ProviderSpec) -> ProviderSpec:
     """Return the row with a base URL made of what Ollama's users write."""
     return replace(row, base_url=ollama_url(row.base_url)) if row.api == "ollama" else row
 
 
-def _with(row: ProviderRow, settings: ProviderConfig, url: str | None = None) -> ProviderRow:
+def _with(row: ProviderSpec, settings: ProviderConfig, url: str | None = None) -> ProviderSpec:
     """Lay a user's settings over a row; what is not set stays.
 
     The address tells the quirks of a well-known host; those that the user sets go before them.

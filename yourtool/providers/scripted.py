@@ -66,7 +66,7 @@ class Think(Struct, frozen=True):
     signature: str | None = None
 
 
-class Call(Struct, frozen=True):
+class ScriptedCall(Struct, frozen=True):
     """A call of a tool; `raw` instead of `input` for arguments that are no JSON object."""
 
     name: str
@@ -80,7 +80,7 @@ class Pause(Struct, frozen=True):
     seconds: float
 
 
-class Count(Struct, frozen=True):
+class ScriptedCount(Struct, frozen=True):
     """The counters of the reply."""
 
     usage: TokenUsage
@@ -98,49 +98,49 @@ class Fail(Struct, frozen=True):
     error: AdapterError
 
 
-Step: TypeAlias = Say | Think | Call | Pause | Count | Stop | Fail
+ScriptStep: TypeAlias = Say | Think | ScriptedCall | Pause | ScriptedCount | Stop | Fail
 
 
-class Line(Struct, frozen=True):
+class ScriptLine(Struct, frozen=True):
     """One reply of a script."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScriptStep, ...] = ()
 
-    def __add__(self, other: "Line") -> "Line":
-        return Line(self.steps + other.steps)
-
-
-Answer: TypeAlias = Callable[[Request], Line]
+    def __add__(self, other: "ScriptLine") -> "ScriptLine":
+        return ScriptLine(self.steps + other.steps)
 
 
-def says(text: str) -> Line:
+ScriptedAnswer: TypeAlias = Callable[[Request], ScriptLine]
+
+
+def says(text: str) -> ScriptLine:
     """Speak."""
-    return Line((Say(text),))
+    return ScriptLine((Say(text),))
 
 
-def thinks(text: str, signature: str | None = None) -> Line:
+def thinks(text: str, signature: str | None = None) -> ScriptLine:
     """Reason aloud."""
-    return Line((Think(text, signature),))
+    return ScriptLine((Think(text, signature),))
 
 
-def calls(tool: str, /, **arguments: Any) -> Line:
+def calls(tool: str, /, **arguments: Any) -> ScriptLine:
     """Call a tool."""
-    return Line((Call(tool, arguments),))
+    return ScriptLine((ScriptedCall(tool, arguments),))
 
 
-def counts(usage: TokenUsage) -> Line:
+def counts(usage: TokenUsage) -> ScriptLine:
     """Report what the request took."""
-    return Line((Count(usage),))
+    return ScriptLine((ScriptedCount(usage),))
 
 
-def stops(reason: StopReason) -> Line:
+def stops(reason: StopReason) -> ScriptLine:
     """End for a reason other than the usual one."""
-    return Line((Stop(reason),))
+    return ScriptLine((Stop(reason),))
 
 
-def fails(error: AdapterError) -> Line:
+def fails(error: AdapterError) -> ScriptLine:
     """Fail."""
-    return Line((Fail(error),))
+    return ScriptLine((Fail(error),))
 
 
 class Scripted:
@@ -148,7 +148,7 @@ class Scripted:
 
     def __init__(
         self,
-        script: Sequence[Line] | Answer,
+        script: Sequence[ScriptLine] | ScriptedAnswer,
         *,
         words_per_second: float | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -177,7 +177,7 @@ class Scripted:
         except AdapterError as error:
             for event in reply.broken(error):
                 yield event
-            if not any(isinstance(step, Count) for step in line.steps):
+            if not any(isinstance(step, ScriptedCount) for step in line.steps):
                 error.usage = None  # only what the script counts was counted
             raise
         else:
@@ -195,7 +195,7 @@ class Scripted:
     async def close(self) -> None:
         """Do nothing."""
 
-    def _line(self, request: Request) -> Line:
+    def _line(self, request: Request) -> ScriptLine:
         self.requests.append(request)
         if callable(self._script):
             return self._script(request)
@@ -207,7 +207,7 @@ class Scripted:
         return self._script[number - 1]
 
     async def _play(
-        self, number: int, step: Step, request: Request, reply: Reply
+        self, number: int, step: ScriptStep, request: Request, reply: Reply
     ) -> AsyncGenerator[StreamEvent, None]:
         match step:
             case Say(text):
@@ -222,7 +222,7 @@ class Scripted:
                         yield event
                 for event in reply.signature(signature) if signature else ():
                     yield event
-            case Call(name, arguments, raw):
+            case ScriptedCall(name, arguments, raw):
                 request.interrupt.check()
                 written = msgspec.json.encode(arguments).decode() if raw is None else raw
                 for events in (
@@ -236,7 +236,7 @@ class Scripted:
                 await request.interrupt.guard(self._sleep(seconds))
             case Fail(error):
                 raise error
-            case Count() | Stop():
+            case ScriptedCount() | Stop():
                 pass
 
     async def _wait(self, request: Request) -> None:
@@ -260,7 +260,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     replies: tuple[tuple[_FileStep, ...], ...]
 
 
-def read_script(path: Path) -> tuple[Line, ...]:
+def read_script(path: Path) -> tuple[ScriptLine, ...]:
     """Read a script from a JSON file.
 
     Raises:
@@ -273,23 +273,23 @@ def read_script(path: Path) -> tuple[Line, ...]:
     except msgspec.DecodeError as error:
         raise ConfigError(f"`{path}` is not a script: {error}") from error
     return tuple(
-        Line(tuple(_step(path, number, step) for step in steps))
+        ScriptLine(tuple(_step(path, number, step) for step in steps))
         for number, steps in enumerate(content.replies, start=1)
     )
 
 
-def _step(path: Path, reply: int, step: _FileStep) -> Step:
+def _step(path: Path, reply: int, step: _FileStep) -> ScriptStep:
     match step:
         case _FileStep(say=str(text)):
             return Say(text)
         case _FileStep(think=str(text)):
             return Think(text)
         case _FileStep(call=str(name)):
-            return Call(name, step.input)
+            return ScriptedCall(name, step.input)
         case _FileStep(pause=float(seconds)):
             return Pause(seconds)
         case _FileStep(usage=TokenUsage() as usage):
-            return Count(usage)
+            return ScriptedCount(usage)
         case _FileStep(fail=str(kind)) if kind in _ERRORS:
             return Fail(_ERRORS[kind](step.message))
         case _FileStep(fail=str(kind)):
@@ -306,17 +306,17 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def _stop_reason(line: Line) -> StopReason:
+def _stop_reason(line: ScriptLine) -> StopReason:
     for step in line.steps:
         if isinstance(step, Stop):
             return step.reason
-    has_calls = any(isinstance(step, Call) for step in line.steps)
+    has_calls = any(isinstance(step, ScriptedCall) for step in line.steps)
     return StopReason.TOOL_USE if has_calls else StopReason.END_TURN
 
 
-def _usage(request: Request, line: Line) -> TokenUsage:
+def _usage(request: Request, line: ScriptLine) -> TokenUsage:
     for step in line.steps:
-        if isinstance(step, Count):
+        if isinstance(step, ScriptedCount):
             return step.usage
     said = sum(estimate_text(step.text) for step in line.steps if isinstance(step, Say | Think))
     return TokenUsage(

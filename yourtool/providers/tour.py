@@ -17,9 +17,9 @@ from yourtool.messages import Message, Role, TextBlock
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.scripted import (
     WORDS_PER_SECOND,
-    Answer,
-    Line,
     Scripted,
+    ScriptedAnswer,
+    ScriptLine,
     calls,
     fails,
     read_script,
@@ -56,14 +56,14 @@ def demo(name: str, *, home: Path, script: str = "", pace: str = "") -> Adapter:
     words_per_second = _number(pace)
     if name == FILE and script:
         return Scripted(read_script(home / script), words_per_second=words_per_second)
-    answers: dict[str, Answer] = {
+    answers: dict[str, ScriptedAnswer] = {
         TOUR: lambda request: tour(request, home / "config.toml"),
         GUIDE: lambda request: guide(request, home / "config.toml"),
     }
     return Scripted(answers.get(name, _unknown), words_per_second=words_per_second)
 
 
-def tour(request: Request, config_file: Path) -> Line:
+def tour(request: Request, config_file: Path) -> ScriptLine:
     """Answer as `demo:tour`: one chapter for each thing the user has said."""
     scene = _scene(request)
     match scene.chapter:
@@ -86,7 +86,7 @@ def tour(request: Request, config_file: Path) -> Line:
             )
 
 
-def guide(request: Request, config_file: Path) -> Line:
+def guide(request: Request, config_file: Path) -> ScriptLine:
     """Answer as `demo:guide`: take over what the tour has done, then point to real models."""
     scene = _scene(request)
     if any(_is_by(message, f"demo:{GUIDE}") for message in scene.before):
@@ -155,7 +155,7 @@ def _steps(messages: Sequence[Message]) -> tuple[_Step, ...]:
     )
 
 
-def _look(scene: _Scene) -> Line:
+def _look(scene: _Scene) -> ScriptLine:
     if not scene.tools >= {"list_dir", "read_file"}:
         return says(_WELCOME + "I was given no tools, so there is nothing I can show you here.")
     listed, read = scene.step("list_dir"), scene.step("read_file")
@@ -182,7 +182,7 @@ def _look(scene: _Scene) -> Line:
     )
 
 
-def _write(scene: _Scene) -> Line:
+def _write(scene: _Scene) -> ScriptLine:
     if "write_file" not in scene.tools:
         return says("I was not given `write_file`, so this chapter stays empty. " + _GO_ON)
     wrote = scene.step("write_file")
@@ -206,7 +206,7 @@ def _write(scene: _Scene) -> Line:
     )
 
 
-def _run(scene: _Scene) -> Line:
+def _run(scene: _Scene) -> ScriptLine:
     if "shell" not in scene.tools:
         return says("I was not given `shell`, so no command today. " + _SWAP)
     ran = scene.step("shell")
@@ -223,7 +223,7 @@ def _run(scene: _Scene) -> Line:
     return says("That was a real process, and its output is what you see above. " + _SWAP)
 
 
-def _take_over(scene: _Scene, config_file: Path) -> Line:
+def _take_over(scene: _Scene, config_file: Path) -> ScriptLine:
     hello = (
         "Hello, I am `demo:guide`: another script, no model either. "
         if scene.past
@@ -244,10 +244,10 @@ def _take_over(scene: _Scene, config_file: Path) -> Line:
     return line if "update_plan" in scene.tools else line + says(_three_ways(config_file))
 
 
-def _plan(scene: _Scene, current: int) -> Line:
+def _plan(scene: _Scene, current: int) -> ScriptLine:
     """Show how far the tour is, where there is a tool for it."""
     if "update_plan" not in scene.tools:
-        return Line()
+        return ScriptLine()
     states = ["completed"] * current + ["in_progress"] + ["pending"] * len(_PLAN)
     steps = [{"text": text, "status": state} for text, state in zip(_PLAN, states, strict=False)]
     return calls("update_plan", steps=steps)
@@ -306,7 +306,7 @@ _SWAP = (
 )
 
 
-def _unknown(request: Request) -> Line:
+def _unknown(request: Request) -> ScriptLine:
     return fails(
         InvalidRequestError(
             f"`{request.model.id}` is no demo; there are `demo:{TOUR}`, `demo:{GUIDE}` and, with"

@@ -42,7 +42,7 @@ from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Message
 from yourtool.providers.base import Request, Transport
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import Framing, SseEvent
 
@@ -96,7 +96,7 @@ class Dialect(Protocol):
         ...
 
 
-class Patience(Struct, frozen=True):
+class StreamTimeouts(Struct, frozen=True):
     """How many seconds of silence are borne."""
 
     first_event: float = 60
@@ -120,13 +120,13 @@ class WireAdapter:
         transport: Transport,
         provider: str,
         *,
-        patience: Patience | None = None,
+        patience: StreamTimeouts | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._dialect = dialect
         self._transport = transport
         self._provider = provider
-        self._patience = patience or Patience()
+        self._patience = patience or StreamTimeouts()
         self._clock = clock
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
@@ -186,7 +186,7 @@ class WireAdapter:
             wire = await wait.for_(stack.enter_async_context(post))
             if not HTTPStatus.OK <= wire.status < HTTPStatus.MULTIPLE_CHOICES:
                 body = await wait.for_(wire.read())
-                raise refusal(self._provider, wire.status, body, wire.headers)
+                raise error_from_response(self._provider, wire.status, body, wire.headers)
             reply.headers = wire.headers
             chunks = aiter(wire.chunks())
             stack.push_async_callback(_let_go, chunks)
@@ -219,7 +219,7 @@ class WireAdapter:
             return self._dialect.to_wire(request)
 
     def _no_reply(self, page: bytes) -> AdapterError:
-        told = refusal(self._provider, HTTPStatus.OK, page).message
+        told = error_from_response(self._provider, HTTPStatus.OK, page).message
         return OtherAdapterError(
             f"{told}; that is a web page, so look at its `base_url`", status=200
         )
@@ -298,7 +298,7 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 class _Wait:
     """Waits for the network as long as silence may still last."""
 
-    def __init__(self, interrupt: Interrupt, provider: str, patience: Patience) -> None:
+    def __init__(self, interrupt: Interrupt, provider: str, patience: StreamTimeouts) -> None:
         self._interrupt = interrupt
         self._provider = provider
         self._patience = patience

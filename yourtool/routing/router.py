@@ -36,7 +36,7 @@ class Slot(StrEnum):
         return self in (Slot.PER_MESSAGE_OVERRIDE, Slot.MANUAL_STICKY)
 
 
-class Failure(StrEnum):
+class RejectionCode(StrEnum):
     """Why a candidate cannot serve, in the order in which it is checked."""
 
     NOT_CONFIGURED = "not_configured"
@@ -53,7 +53,7 @@ class Failure(StrEnum):
 class Rejection(Struct, frozen=True):
     """Why a candidate cannot serve."""
 
-    code: Failure
+    code: RejectionCode
     reason: str
 
 
@@ -93,7 +93,7 @@ class Decided(Struct, frozen=True, kw_only=True):
     """The user named the model, chosen or refused."""
 
 
-Check: TypeAlias = Callable[[str, Needs], Rejection | None]
+SlotCheck: TypeAlias = Callable[[str, Needs], Rejection | None]
 """Says why a model cannot serve, if so."""
 
 _SILENT = {
@@ -130,8 +130,8 @@ _MODES = {
 def decide(
     preferences: Preferences,
     needs: Needs,
-    check: Check,
-    check_despite_outage: Check | None = None,
+    check: SlotCheck,
+    check_despite_outage: SlotCheck | None = None,
     asked_for: Container[str] = (),
 ) -> Decided:
     """Return the model of a turn; the same arguments always give the same answer.
@@ -154,8 +154,8 @@ def decide(
 def _first_usable(
     preferences: Preferences,
     needs: Needs,
-    check: Check,
-    check_despite_outage: Check,
+    check: SlotCheck,
+    check_despite_outage: SlotCheck,
     tried_anyway: Mapping[str, str],
 ) -> Decided:
     """`tried_anyway`: why a model is tried despite an outage."""
@@ -167,7 +167,7 @@ def _first_usable(
             )
             continue
         rejection, reason = check(candidate, needs), _CHOSE[slot]
-        is_out = rejection is not None and rejection.code is Failure.PROVIDER_UNAVAILABLE
+        is_out = rejection is not None and rejection.code is RejectionCode.PROVIDER_UNAVAILABLE
         if rejection is not None and is_out and candidate in tried_anyway:
             reason = f"{reason}; {rejection.reason}; {tried_anyway[candidate]}"
             rejection = check_despite_outage(candidate, needs)
@@ -204,28 +204,28 @@ def obstacle(
     """
     can, name = model.capabilities, f"`{model.id}`"
     if configured is not None:
-        return Rejection(Failure.NOT_CONFIGURED, configured)
+        return Rejection(RejectionCode.NOT_CONFIGURED, configured)
     if unavailable is not None:
-        return Rejection(Failure.PROVIDER_UNAVAILABLE, unavailable)
+        return Rejection(RejectionCode.PROVIDER_UNAVAILABLE, unavailable)
     if needs.images and not can.supports_images:
-        return Rejection(Failure.NO_VISION_SUPPORT, f"{name} takes no images")
+        return Rejection(RejectionCode.NO_VISION_SUPPORT, f"{name} takes no images")
     if needs.audio and not can.supports_audio:
-        return Rejection(Failure.NO_AUDIO_SUPPORT, f"{name} takes no recordings")
+        return Rejection(RejectionCode.NO_AUDIO_SUPPORT, f"{name} takes no recordings")
     if needs.documents and not can.supports_documents:
-        return Rejection(Failure.NO_DOCUMENT_SUPPORT, f"{name} takes no documents")
+        return Rejection(RejectionCode.NO_DOCUMENT_SUPPORT, f"{name} takes no documents")
     if needs.input_tokens > can.max_context_tokens:
         return Rejection(
-            Failure.EXCEEDS_CONTEXT_WINDOW,
+            RejectionCode.EXCEEDS_CONTEXT_WINDOW,
             f"needs about {needs.input_tokens:,} tokens, and {name} takes"
             f" {can.max_context_tokens:,}",
         )
     if needs.tools and not can.supports_tools:
-        return Rejection(Failure.NO_TOOL_SUPPORT, f"{name} cannot call tools")
+        return Rejection(RejectionCode.NO_TOOL_SUPPORT, f"{name} cannot call tools")
     if needs.system_prompt and not can.supports_system_prompt:
-        return Rejection(Failure.NO_SYSTEM_PROMPT_SUPPORT, f"{name} takes no system prompt")
+        return Rejection(RejectionCode.NO_SYSTEM_PROMPT_SUPPORT, f"{name} takes no system prompt")
     if needs.structured_output and not can.supports_structured_output:
         return Rejection(
-            Failure.NO_STRUCTURED_OUTPUT_SUPPORT, f"{name} cannot be held to a JSON schema"
+            RejectionCode.NO_STRUCTURED_OUTPUT_SUPPORT, f"{name} cannot be held to a JSON schema"
         )
     return None
 
@@ -238,13 +238,13 @@ def swap_refusal(
     `where` tells which message stands in the way, as a whole sentence.
     """
     match rejection.code:
-        case Failure.NO_VISION_SUPPORT:
+        case RejectionCode.NO_VISION_SUPPORT:
             reason = "session contains images that this model can't process"
-        case Failure.NO_AUDIO_SUPPORT:
+        case RejectionCode.NO_AUDIO_SUPPORT:
             reason = "session contains audio that this model can't process"
-        case Failure.NO_DOCUMENT_SUPPORT:
+        case RejectionCode.NO_DOCUMENT_SUPPORT:
             reason = "session contains documents that this model can't process"
-        case Failure.EXCEEDS_CONTEXT_WINDOW:
+        case RejectionCode.EXCEEDS_CONTEXT_WINDOW:
             reason = f"session {rejection.reason}"
         case _:
             reason = rejection.reason.rstrip(".")

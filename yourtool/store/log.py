@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
 from yourtool.events import AnyFact, message_of
 from yourtool.ids import is_ulid, new_id
-from yourtool.invariants import count_problems, validate, value_problems
+from yourtool.invariants import count_problems, validate_message, value_problems
 from yourtool.messages import Message
 from yourtool.store.database import Database
 from yourtool.store.projections import index, project
@@ -162,7 +162,7 @@ def _mint_past(ids: Iterable[str]) -> None:
 
 def _save(connection: Connection, messages: Iterable[Message]) -> None:
     for message in messages:
-        if problems := [*validate(message), *value_problems(message)]:
+        if problems := [*validate_message(message), *value_problems(message)]:
             raise InvalidMessageError(f"`{message.id}` was not saved: {'; '.join(problems)}")
         message_id, session_id, _, content, metadata, _, version = message_row(message)
         saved = connection.execute(

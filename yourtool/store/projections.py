@@ -18,7 +18,7 @@ from yourtool.events import (
     ToolCompleted,
     ToolFailed,
 )
-from yourtool.invariants import validate, value_problems
+from yourtool.invariants import validate_message, value_problems
 from yourtool.messages import SCHEMA_VERSION, Message
 from yourtool.store.rows import INSERT_MESSAGE, message_row, microseconds
 from yourtool.store.words import words_of
@@ -104,7 +104,7 @@ def _touch(connection: Connection, fact: Fact) -> None:
 
 
 def _check(connection: Connection, fact: Fact, message: Message) -> None:
-    problems = [*validate(message), *value_problems(message)]
+    problems = [*validate_message(message), *value_problems(message)]
     if message.session_id != fact.session_id:
         problems.append(f"T2: it belongs to session `{message.session_id}`")
     if isinstance(fact, ToolCompleted | ToolFailed) and (

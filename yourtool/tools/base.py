@@ -139,7 +139,7 @@ class Tool:
             ToolError: they do not fit the schema; the text lists `path: problem`, the first ones of
             very many.
         """
-        if not (problems := schema.validate(self.definition.input_schema, arguments)):
+        if not (problems := schema.validate_arguments(self.definition.input_schema, arguments)):
             try:
                 return msgspec.convert(arguments, self._arguments)
             except msgspec.ValidationError as error:

@@ -17,7 +17,7 @@ from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
 from yourtool.tools.encoding import recognise
 from yourtool.tools.walk import one_line
-from yourtool.tools.workspace import Entry, digest
+from yourtool.tools.workspace import DirectoryEntry, digest
 
 MOST_LINES = 2_000
 MOST_BYTES = 50_000
@@ -76,7 +76,7 @@ async def list_dir(args: ListDir, context: ToolContext) -> str:
     return "\n".join(lines)
 
 
-def _listed(entry: Entry) -> str:
+def _listed(entry: DirectoryEntry) -> str:
     name = one_line(entry.name)
     match entry.kind:
         case "directory":

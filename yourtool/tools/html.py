@@ -20,7 +20,7 @@ _READER = Path(__file__).with_name("html_reader.py")
 _INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-def converted(
+def html_to_markdown(
     page: str, most: int, cancelled: threading.Event, seconds: float = SECONDS
 ) -> tuple[str, bool]:
     """Return `most` characters of Markdown, or of plain text where that fails; blocking.

@@ -41,7 +41,7 @@ class Pattern(Struct, frozen=True):
     """Bytes of the largest file that is searched."""
 
 
-class Answer(Struct, frozen=True):
+class SearchAnswer(Struct, frozen=True):
     """What a block of files holds."""
 
     found: list[tuple[int, int, list[tuple[int, str]]]] = []
@@ -117,7 +117,7 @@ class Matching:
         if not self._wider:
             self._ripgrep = None  # nothing is known of the pattern that it could be asked
 
-    def search(self, block: Sequence[Folder]) -> Answer:
+    def search(self, block: Sequence[Folder]) -> SearchAnswer:
         """Search files; blocking.
 
         Raises:
@@ -138,9 +138,9 @@ class Matching:
         found = [(chosen.indexes[index], count, lines) for index, count, lines in answer.found]
         return msgspec.structs.replace(answer, found=found)
 
-    def _matched(self, block: Sequence[Folder]) -> Answer:
+    def _matched(self, block: Sequence[Folder]) -> SearchAnswer:
         if not block:
-            return Answer()
+            return SearchAnswer()
         frame = b"\0".join(
             part
             for each in block
@@ -156,7 +156,7 @@ class Matching:
             (index, count, [quote.shown(self._mask) for quote in quotes])
             for index, count, quotes in answer.found
         ]
-        return Answer(found, answer.read, answer.skipped, answer.unread)
+        return SearchAnswer(found, answer.read, answer.skipped, answer.unread)
 
     def _started(self) -> tuple[subprocess.Popen[bytes], _Opened]:
         pattern = self._pattern

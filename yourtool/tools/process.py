@@ -29,7 +29,7 @@ _LATE = 2**20
 _POLL_SECONDS = 0.02
 
 
-class Command(Struct, frozen=True):
+class ShellCommand(Struct, frozen=True):
     """What to start."""
 
     arguments: tuple[str, ...]
@@ -37,7 +37,7 @@ class Command(Struct, frozen=True):
     environment: Mapping[str, str]
 
 
-class Exit(Struct, frozen=True):
+class ProcessExit(Struct, frozen=True):
     """How a program ended."""
 
     code: int | None
@@ -69,8 +69,8 @@ class Live:
 
 
 async def run(
-    command: Command, output: Output, *, seconds: float | None, grace: float = GRACE
-) -> Exit:
+    command: ShellCommand, output: Output, *, seconds: float | None, grace: float = GRACE
+) -> ProcessExit:
     """Run a program to its end, or until its time is up (None: never) or the call is cancelled.
 
     It has no terminal and an empty standard input. Whatever it leaves running is ended with it:
@@ -107,7 +107,7 @@ async def run(
         in_time = False
     finally:
         await asyncio.shield(asyncio.ensure_future(_finish(process, mark, grace, pump, ended)))
-    return Exit(process.returncode if in_time else None, time.monotonic() - started)
+    return ProcessExit(process.returncode if in_time else None, time.monotonic() - started)
 
 
 async def _finish(

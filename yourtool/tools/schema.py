@@ -108,7 +108,7 @@ def check(schema: object, path: str = "$", *, without: frozenset[str] = frozense
     return problems
 
 
-def validate(schema: Schema, instance: object) -> list[str]:
+def validate_arguments(schema: Schema, instance: object) -> list[str]:
     """Return what is wrong with `instance`, each as `path: problem`; the root's path is `$`."""
     return list(_problems(schema, instance, "$"))
 

@@ -20,7 +20,7 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import credential_names
 from yourtool.tools.base import Args, ToolContext, tool
-from yourtool.tools.matching import Answer, Matching, Pattern
+from yourtool.tools.matching import Matching, Pattern, SearchAnswer
 from yourtool.tools.name_filter import NameFilter
 from yourtool.tools.ripgrep import Ripgrep, Start, find_ripgrep
 from yourtool.tools.tree import Folder, Tree, open_tree
@@ -127,7 +127,7 @@ class _Found(Struct):
     """Files that may hold credentials."""
     cut_ignore_files: list[str] = field(default_factory=list[str])
 
-    def add(self, block: "_Block", answer: Answer, limit: int) -> None:
+    def add(self, block: "_Block", answer: SearchAnswer, limit: int) -> None:
         """Count what a block holds, in the order of its files."""
         paths = block.paths
         self.skipped += answer.skipped
@@ -159,7 +159,7 @@ class _Grepping:
         self._args = args
         self._wanted = NameFilter(args.files) if args.files else None
         self._matching: Matching | None = None
-        self._blocks: list[tuple[_Block, Future[Answer]]] = []
+        self._blocks: list[tuple[_Block, Future[SearchAnswer]]] = []
         self._stopped = False
         self._agreed = False
         """Whether the path was asked about, because it may hold credentials."""
@@ -218,7 +218,7 @@ class _Grepping:
     def _search(
         self, workers: ThreadPoolExecutor, matching: Matching, tree: Tree, root: Path
     ) -> None:
-        running = set[Future[Answer]]()
+        running = set[Future[SearchAnswer]]()
         folders = tree.folders if self._wanted is None else self._wanted.applied(tree)
         if not self._agreed:
             folders = self._without_credentials(tree.base, folders, root)

@@ -14,7 +14,7 @@ from yourtool.errors import ToolError
 from yourtool.messages import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.output import Output
-from yourtool.tools.process import Command, Exit, Live, run
+from yourtool.tools.process import Live, ProcessExit, ShellCommand, run
 
 LONGEST_SECONDS = 590
 """Less than what the caller allows, so that a command which takes too long still reports."""
@@ -59,7 +59,7 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
 
 async def run_line(
     line: str, workspace: Path, output: Output, *, seconds: float | None = None
-) -> Exit:
+) -> ProcessExit:
     """Run a command line in a workspace, without our keys, until it ends or its time is up.
 
     Raises:
@@ -67,7 +67,7 @@ async def run_line(
     """
     if "\0" in line:
         raise ToolError("the command holds a NUL character, which no shell accepts; remove it")
-    command = Command((*_interpreter(), line), workspace, environment(os.environ, workspace))
+    command = ShellCommand((*_interpreter(), line), workspace, environment(os.environ, workspace))
     try:
         return await run(command, output, seconds=seconds)
     except OSError as error:
@@ -113,7 +113,7 @@ def _interpreter() -> tuple[str, ...]:
     return ("/bin/sh", "-c")
 
 
-def _report(args: Shell, exited: Exit, output: Output, seconds: int) -> ToolOutput:
+def _report(args: Shell, exited: ProcessExit, output: Output, seconds: int) -> ToolOutput:
     if exited.code is None:
         words = (
             f"stopped after {seconds} s, before it was finished; give `timeout_seconds`"

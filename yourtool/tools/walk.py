@@ -53,7 +53,7 @@ class Root(Struct, frozen=True):
         return cls(real, path.absolute(), descriptor, trail)
 
 
-class Place(Struct, frozen=True):
+class ResolvedPath(Struct, frozen=True):
     """Where a path leads; valid while the walk that found it is open."""
 
     root: Root
@@ -75,7 +75,7 @@ class Place(Struct, frozen=True):
 
 
 @contextmanager
-def walk(path: str, roots: tuple[Root, ...]) -> Generator[Place, None, None]:
+def walk(path: str, roots: tuple[Root, ...]) -> Generator[ResolvedPath, None, None]:
     """Find where `path` leads; a relative one starts at the first root.
 
     Raises:
@@ -122,7 +122,7 @@ def one_line(name: str) -> str:
     return name if name.isprintable() else ascii(name)
 
 
-def missing_text(path: str, place: Place) -> str:
+def missing_text(path: str, place: ResolvedPath) -> str:
     """Say that `path` does not exist, and which names there are instead."""
     names = list[str]()
     with suppress(OSError):
@@ -181,7 +181,7 @@ class _Walk:
         self._missing = False
         self._links = 0
 
-    def to(self, parts: list[str]) -> Place:
+    def to(self, parts: list[str]) -> ResolvedPath:
         pending = parts[::-1]
         while pending:
             name = pending.pop()
@@ -193,13 +193,13 @@ class _Walk:
         names, trail = tuple(self._names), (*self._root.trail, *self._trail)
         if self._missing:
             missing = names[known:]
-            return Place(self._root, self._chain[-1], names, missing=missing, trail=trail)
+            return ResolvedPath(self._root, self._chain[-1], names, missing=missing, trail=trail)
         at_directory = known == len(names)
         parent = self._chain[-2] if at_directory and known else self._chain[-1]
-        place = Place(self._root, parent, names)
+        place = ResolvedPath(self._root, parent, names)
         status = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
         trail = trail if at_directory else (*trail, identity(status))
-        return Place(self._root, parent, names, mode=status.st_mode, trail=trail)
+        return ResolvedPath(self._root, parent, names, mode=status.st_mode, trail=trail)
 
     def _up(self) -> None:
         self._demand_directory()

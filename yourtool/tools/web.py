@@ -26,7 +26,7 @@ from yourtool.masking import Mask
 from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
 from yourtool.tools.charsets import decoded
-from yourtool.tools.html import converted
+from yourtool.tools.html import html_to_markdown
 
 MOST_BYTES = 5 * 2**20
 """Bytes of a page that are read, after decompression."""
@@ -264,7 +264,7 @@ def _shown(page: _Page, context: ToolContext) -> str:
     if page.cut:
         text = context.mask.without_half(text)
     if page.media_type in ("text/html", "application/xhtml+xml"):
-        text, is_converted = converted(text, MOST_TEXT + 1, context.cancelled)
+        text, is_converted = html_to_markdown(text, MOST_TEXT + 1, context.cancelled)
     is_cut = len(text) > MOST_TEXT
     text = context.mask.part(text, 0, MOST_TEXT)
     header = f"`{page.url}` ({page.media_type}, {len(page.data):,} bytes)"

@@ -23,7 +23,7 @@ from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.own_places import OwnPlaces, Snapshot, identity
 from yourtool.tools.walk import (
     DIRECTORY,
-    Place,
+    ResolvedPath,
     Root,
     explained,
     kind_of,
@@ -60,7 +60,7 @@ class FileReads:
         return self._digests.get(path)
 
 
-class Entry(Struct, frozen=True):
+class DirectoryEntry(Struct, frozen=True):
     """One name in a directory."""
 
     name: str
@@ -185,7 +185,7 @@ class Workspace:
         finally:
             os.close(descriptor)
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self, path: str) -> list[DirectoryEntry]:
         """Return what a directory holds, sorted by name; raises what `directory` does."""
         with self.directory(path) as descriptor:
             names = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor
@@ -215,7 +215,7 @@ class Workspace:
                 _replace(path, parent, place.name, data, expected)
 
     @contextmanager
-    def _at(self, path: str, *, writing: bool = False) -> Generator[Place, None, None]:
+    def _at(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
         with walk(path, self._roots) as place:
             roots = (root.trail[-1] for root in self._roots)
             if self.own_places().covers(place.trail, roots, place.missing):
@@ -244,14 +244,14 @@ def _demand_file(path: str, mode: int) -> None:
     )
 
 
-def _entry(name: str, descriptor: int) -> Entry | None:
+def _entry(name: str, descriptor: int) -> DirectoryEntry | None:
     try:
         status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
         kind = kind_of(status.st_mode)
         target = os.readlink(name, dir_fd=descriptor) if kind == "link" else ""
     except OSError:
         return None
-    return Entry(name, kind, status.st_size, target)
+    return DirectoryEntry(name, kind, status.st_size, target)
 
 
 def _replace(path: str, parent: int, name: str, data: bytes, expected: str) -> None:

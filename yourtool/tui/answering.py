@@ -13,7 +13,7 @@ QUIET_SECONDS = 0.5
 HOLD_SECONDS = 0.4
 
 
-class Answering:
+class KeystrokeGuard:
     """The clock of one question at a time; `clock` gives seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -5,15 +5,15 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from textual.binding import Binding
 
-Place: TypeAlias = Literal["chat", "prompt", "question"]
+KeyPlace: TypeAlias = Literal["chat", "prompt", "question"]
 
 
-class Key(Struct, frozen=True, kw_only=True):
+class KeyBinding(Struct, frozen=True, kw_only=True):
     """One thing a key does."""
 
     id: str
     """Stable name, by which a keymap can move it to other keys."""
-    place: Place
+    place: KeyPlace
     """`chat` works everywhere on the main screen, the others where the cursor is."""
     keys: str
     """As Textual names them, separated by commas."""
@@ -22,8 +22,8 @@ class Key(Struct, frozen=True, kw_only=True):
     description: str
 
 
-KEYS: tuple[Key, ...] = (
-    Key(
+KEYS: tuple[KeyBinding, ...] = (
+    KeyBinding(
         id="prompt.send",
         place="prompt",
         keys="enter",
@@ -31,7 +31,7 @@ KEYS: tuple[Key, ...] = (
         action="send",
         description="send; while a turn runs, queue",
     ),
-    Key(
+    KeyBinding(
         id="prompt.newline",
         place="prompt",
         keys="shift+enter,ctrl+j,alt+enter",
@@ -39,7 +39,7 @@ KEYS: tuple[Key, ...] = (
         action="newline",
         description="new line; so does `\\` before Enter",
     ),
-    Key(
+    KeyBinding(
         id="prompt.older",
         place="prompt",
         keys="up",
@@ -47,7 +47,7 @@ KEYS: tuple[Key, ...] = (
         action="older",
         description="line up; at the top, edit the last queued message or recall an older prompt",
     ),
-    Key(
+    KeyBinding(
         id="prompt.newer",
         place="prompt",
         keys="down",
@@ -55,7 +55,7 @@ KEYS: tuple[Key, ...] = (
         action="newer",
         description="line down; at the bottom, recall a newer prompt",
     ),
-    Key(
+    KeyBinding(
         id="prompt.undo",
         place="prompt",
         keys="ctrl+underscore",
@@ -63,7 +63,7 @@ KEYS: tuple[Key, ...] = (
         action="undo",
         description="take the last change of the text back",
     ),
-    Key(
+    KeyBinding(
         id="prompt.complete",
         place="prompt",
         keys="tab",
@@ -71,7 +71,7 @@ KEYS: tuple[Key, ...] = (
         action="complete",
         description="take what is offered, or go to a question (empty prompt) or the transcript",
     ),
-    Key(
+    KeyBinding(
         id="chat.stop",
         place="chat",
         keys="escape",
@@ -79,7 +79,7 @@ KEYS: tuple[Key, ...] = (
         action="stop",
         description="close a list, deny a question, or stop the turn",
     ),
-    Key(
+    KeyBinding(
         id="chat.interrupt",
         place="chat",
         keys="ctrl+c",
@@ -87,7 +87,7 @@ KEYS: tuple[Key, ...] = (
         action="interrupt",
         description="copy the selection, else clear the prompt, else stop the turn; twice: quit",
     ),
-    Key(
+    KeyBinding(
         id="chat.leave",
         place="chat",
         keys="ctrl+d",
@@ -95,7 +95,7 @@ KEYS: tuple[Key, ...] = (
         action="leave",
         description="quit when the prompt is empty",
     ),
-    Key(
+    KeyBinding(
         id="chat.suspend",
         place="chat",
         keys="ctrl+z",
@@ -103,7 +103,7 @@ KEYS: tuple[Key, ...] = (
         action="suspend",
         description="back to the shell; `fg` comes back here",
     ),
-    Key(
+    KeyBinding(
         id="chat.mode",
         place="chat",
         keys="shift+tab",
@@ -111,7 +111,7 @@ KEYS: tuple[Key, ...] = (
         action="cycle_mode",
         description="next mode: ask, accept edits, plan, auto",
     ),
-    Key(
+    KeyBinding(
         id="chat.retry",
         place="chat",
         keys="ctrl+t",
@@ -119,7 +119,7 @@ KEYS: tuple[Key, ...] = (
         action="retry",
         description="try a failed turn again",
     ),
-    Key(
+    KeyBinding(
         id="chat.history",
         place="chat",
         keys="ctrl+r",
@@ -127,7 +127,7 @@ KEYS: tuple[Key, ...] = (
         action="search_history",
         description="search earlier prompts",
     ),
-    Key(
+    KeyBinding(
         id="chat.unqueue",
         place="chat",
         keys="ctrl+x",
@@ -135,7 +135,7 @@ KEYS: tuple[Key, ...] = (
         action="unqueue",
         description="with an empty prompt, drop the last queued message",
     ),
-    Key(
+    KeyBinding(
         id="chat.page_up",
         place="chat",
         keys="pageup",
@@ -143,7 +143,7 @@ KEYS: tuple[Key, ...] = (
         action="scroll('page_up')",
         description="scroll back",
     ),
-    Key(
+    KeyBinding(
         id="chat.page_down",
         place="chat",
         keys="pagedown",
@@ -151,7 +151,7 @@ KEYS: tuple[Key, ...] = (
         action="scroll('page_down')",
         description="scroll on",
     ),
-    Key(
+    KeyBinding(
         id="chat.top",
         place="chat",
         keys="ctrl+home",
@@ -159,7 +159,7 @@ KEYS: tuple[Key, ...] = (
         action="scroll('home')",
         description="go to the beginning",
     ),
-    Key(
+    KeyBinding(
         id="chat.bottom",
         place="chat",
         keys="ctrl+end",
@@ -167,7 +167,7 @@ KEYS: tuple[Key, ...] = (
         action="scroll('end')",
         description="go to the end and follow it",
     ),
-    Key(
+    KeyBinding(
         id="question.once",
         place="question",
         keys="a",
@@ -175,7 +175,7 @@ KEYS: tuple[Key, ...] = (
         action="answer('a')",
         description="allow this once",
     ),
-    Key(
+    KeyBinding(
         id="question.session",
         place="question",
         keys="s",
@@ -183,7 +183,7 @@ KEYS: tuple[Key, ...] = (
         action="answer('s')",
         description="allow the shown rule in this session",
     ),
-    Key(
+    KeyBinding(
         id="question.always",
         place="question",
         keys="w",
@@ -191,7 +191,7 @@ KEYS: tuple[Key, ...] = (
         action="answer('w')",
         description="allow the shown rule always, in this workspace",
     ),
-    Key(
+    KeyBinding(
         id="question.deny",
         place="question",
         keys="d",
@@ -199,7 +199,7 @@ KEYS: tuple[Key, ...] = (
         action="answer('d')",
         description="deny",
     ),
-    Key(
+    KeyBinding(
         id="question.note",
         place="question",
         keys="n",
@@ -207,7 +207,7 @@ KEYS: tuple[Key, ...] = (
         action="answer('n')",
         description="deny and say why",
     ),
-    Key(
+    KeyBinding(
         id="question.choose",
         place="question",
         keys="left,right,up,down",
@@ -215,7 +215,7 @@ KEYS: tuple[Key, ...] = (
         action="",
         description="go to the question, choose an answer, take it",
     ),
-    Key(
+    KeyBinding(
         id="question.expand",
         place="question",
         keys="ctrl+e",
@@ -226,7 +226,7 @@ KEYS: tuple[Key, ...] = (
 )
 
 
-def bindings(place: Place) -> list[Binding]:
+def bindings(place: KeyPlace) -> list[Binding]:
     """Return Textual's bindings for the keys of one place.
 
     Those of the chat come before the widget that has the cursor; an action raises `SkipAction` to

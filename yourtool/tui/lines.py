@@ -48,7 +48,7 @@ class Source:
         self._parts.append(text)
 
 
-class Line(NamedTuple):
+class StyledLine(NamedTuple):
     """One row of the screen, not wider than the width it was made for."""
 
     spans: tuple[Span, ...]
@@ -65,7 +65,7 @@ class Line(NamedTuple):
         return "".join(text for text, _ in self.spans)
 
 
-BLANK = Line(())
+BLANK = StyledLine(())
 
 
 def width_of(spans: Iterable[Span]) -> int:
@@ -183,10 +183,10 @@ def _narrow_breaks(text: str, width: int, words: bool) -> list[tuple[int, int]]:
 
 def wrap(spans: Sequence[Span], width: int, *, words: bool = True) -> list[tuple[Span, ...]]:
     """Break spans into rows of at most `width` cells; a line feed always begins a new row."""
-    return [row for row, _ in rows_of(spans, width, words=words)]
+    return [row for row, _ in wrap_lines(spans, width, words=words)]
 
 
-def rows_of(
+def wrap_lines(
     spans: Sequence[Span], width: int, *, words: bool = True
 ) -> list[tuple[tuple[Span, ...], str]]:
     """Return the rows of `wrap`, each with what stood in the text before it."""

@@ -23,7 +23,7 @@ class Option(Struct, frozen=True):
         return self.decision is not None and self.decision.verdict is Verdict.ALLOW
 
 
-def options_of(question: Confirmation) -> tuple[Option, ...]:
+def answer_options(question: Confirmation) -> tuple[Option, ...]:
     """Return the answers that a question offers."""
     allow = Decision(verdict=Verdict.ALLOW)
     if question.kind == "limit":

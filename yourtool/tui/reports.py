@@ -12,7 +12,7 @@ from yourtool.agent.commands import COMMANDS
 from yourtool.amounts import Spending, money
 from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
 from yourtool.models import Model, Price
-from yourtool.tui.keys import KEYS, Place
+from yourtool.tui.keys import KEYS, KeyPlace
 from yourtool.tui.widgets.transcript import Transcript
 
 Call: TypeAlias = LlmCallCompleted | LlmCallFailed
@@ -25,7 +25,7 @@ class Section(Struct, frozen=True):
     rows: tuple[tuple[str, str], ...]
 
 
-_PLACES: dict[Place, str] = {
+_PLACES: dict[KeyPlace, str] = {
     "prompt": "In the prompt",
     "chat": "Anywhere",
     "question": "In a question, half a second after the last key",

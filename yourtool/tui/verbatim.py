@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from yourtool.text import printable
-from yourtool.tui.lines import BLANK, Line, Source, breaks, expand_tabs
+from yourtool.tui.lines import BLANK, Source, StyledLine, breaks, expand_tabs
 
 _PART = 2_000
 """Characters of a line that are cut into rows at once; more than any row has."""
@@ -17,8 +17,8 @@ class VerbatimStream:
     """Rows of `width` cells of a text that is fed to it piece by piece."""
 
     def __init__(self, width: int, ink: str = "") -> None:
-        self.settled: list[Line] = []
-        self.tail: list[Line] = []
+        self.settled: list[StyledLine] = []
+        self.tail: list[StyledLine] = []
         """Rows after the settled ones; may change with every piece."""
         self._width = width
         self._ink = ink
@@ -62,22 +62,24 @@ class VerbatimStream:
         self.settled += self._last_rows()
         self._begin_line()
 
-    def _last_rows(self) -> list[Line]:
+    def _last_rows(self) -> list[StyledLine]:
         shown = self._shown(self._rest)
         return self._rows(shown, breaks(shown, self._width))
 
     def _shown(self, more: str) -> str:
         return self._row + expand_tabs(printable(more))
 
-    def _rows(self, shown: str, pieces: Sequence[tuple[int, int]]) -> list[Line]:
+    def _rows(self, shown: str, pieces: Sequence[tuple[int, int]]) -> list[StyledLine]:
         joints = [" " if before[1] < after[0] else "" for before, after in pairwise(pieces)]
         return [
-            Line(((shown[begin:end], self._ink),) if begin < end else (), self._source, "", joint)
+            StyledLine(
+                ((shown[begin:end], self._ink),) if begin < end else (), self._source, "", joint
+            )
             for (begin, end), joint in zip(pieces, [self._joint, *joints], strict=True)
         ]
 
 
-def plain_lines(text: str, ink: str, width: int) -> list[Line]:
+def plain_lines(text: str, ink: str, width: int) -> list[StyledLine]:
     """Return all rows of a short text; one at least."""
     stream = VerbatimStream(width, ink)
     stream.feed(text.removesuffix("\n"))

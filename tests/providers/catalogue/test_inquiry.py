@@ -5,12 +5,12 @@ import pytest
 from tests.providers.local_server import serve
 from yourtool.errors import AdapterError, OtherAdapterError
 from yourtool.providers.catalogue.inquiry import listed
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.providers.transports.http import HttpxTransport
 
 
 def asked(api, server):
-    return ProviderRow(name="p", api=api, base_url=server.url, label="P")
+    return ProviderSpec(name="p", api=api, base_url=server.url, label="P")
 
 
 @pytest.mark.parametrize(

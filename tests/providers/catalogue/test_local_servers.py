@@ -11,7 +11,7 @@ from yourtool.providers.catalogue.local_servers import (
     discover,
     usual_places,
 )
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.providers.transports.http import ANSWER_LIMIT, HttpxTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
@@ -148,7 +148,7 @@ async def test_nothing_is_found_where_nothing_listens_or_the_connection_breaks()
 
 
 async def test_only_this_machine_is_asked():
-    away = ProviderRow(name="ollama", api="ollama", base_url="http://192.0.2.1:11434", label="x")
+    away = ProviderSpec(name="ollama", api="ollama", base_url="http://192.0.2.1:11434", label="x")
     assert await discover(places=[away]) == ()
     assert all(place.is_local for place in usual_places("http://127.0.0.1:11434"))
 

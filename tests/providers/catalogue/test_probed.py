@@ -13,7 +13,7 @@ from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import probed
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.tui.screens.choices import told_words
 
 QWEN = Model(
@@ -21,7 +21,7 @@ QWEN = Model(
     wire_name="qwen",
     capabilities=AdapterCapabilities(max_context_tokens=12_345, supports_images=True),
 )
-SERVER = ProviderRow(
+SERVER = ProviderSpec(
     name="llama-cpp",
     api="chat",
     base_url="http://127.0.0.1:8080/v1",
@@ -58,7 +58,7 @@ def test_what_the_user_wrote_wins_over_what_was_kept_r_ease_03():
 def test_at_another_address_an_answer_means_nothing():
     catalogue = catalogue_of()
     model = replace(QWEN, id="ollama:qwen")
-    row = ProviderRow(name="ollama", api="ollama", base_url="http://127.0.0.1:11434", label="")
+    row = ProviderSpec(name="ollama", api="ollama", base_url="http://127.0.0.1:11434", label="")
     answers = [probed.answer_of(row, (model,))]
     probed.learn(answers, registry(OLLAMA_HOST="http://gpu.example:11434"), catalogue)
     assert not catalogue.get("ollama:qwen").known

@@ -11,7 +11,7 @@ from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 HUGE = "9" * 5_000
 """A number of more digits than Python reads."""
@@ -109,7 +109,7 @@ every_way = pytest.mark.parametrize("way", WAYS)
 async def called(dialect, body):
     """Return the call in a reply, and why it must not run."""
     speaker = WireAdapter(
-        dialect(), Playback([body.encode()]), "acme", patience=Patience(linger=0.001)
+        dialect(), Playback([body.encode()]), "acme", patience=StreamTimeouts(linger=0.001)
     )
     heard, error = await events_of(speaker, request(model("acme")))
     assert error is None

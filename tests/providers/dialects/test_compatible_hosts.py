@@ -21,12 +21,12 @@ from yourtool.messages import (
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.registry import dialect_of
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import rows_of
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.rows import provider_specs
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
-QUICK = Patience(linger=0.001)
+QUICK = StreamTimeouts(linger=0.001)
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
 SEALED = {"type": "reasoning.encrypted", "format": "google-gemini-v1", "index": 1, "id": "r1"}
 CALL = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}
@@ -156,7 +156,7 @@ async def test_the_end_token_is_an_ordinary_end(word):
 def test_messages_that_are_too_long_together_are_a_context_overflow(error):
     words = "The total length of all messages is too long." if "code" in error else "No."
     body = json.dumps({"error": {"message": words, **error}}).encode()
-    assert type(refusal("acme", 400, body)) is ContextOverflowError
+    assert type(error_from_response("acme", 400, body)) is ContextOverflowError
 
 
 @pytest.mark.parametrize("numbers", [(0,), (1,), (3,), (0, 1), (1, 2), (0, 2)])
@@ -181,7 +181,7 @@ async def test_parts_of_a_message_are_read_once_however_the_host_numbers_them(nu
 
 def dialect_at(address, api="chat", **quirks):
     providers = {"mine": ProviderConfig(api=api, base_url=address, quirks=quirks)}
-    [row] = [row for row in rows_of(Config(providers=providers), {}) if row.name == "mine"]
+    [row] = [row for row in provider_specs(Config(providers=providers), {}) if row.name == "mine"]
     return dialect_of(row)
 
 
@@ -245,6 +245,6 @@ def test_a_quirk_of_the_user_goes_before_that_of_the_host():
 
 def test_an_address_in_the_environment_has_the_quirks_of_its_host():
     config = Config(providers={"openai": ProviderConfig(api="chat")})
-    rows = rows_of(config, {"OPENAI_BASE_URL": "https://api.mistral.ai/v1"})
+    rows = provider_specs(config, {"OPENAI_BASE_URL": "https://api.mistral.ai/v1"})
     [row] = [row for row in rows if row.name == "openai"]
     assert "stream_options" not in sent_to(dialect_of(row))

@@ -41,11 +41,11 @@ from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import ProviderRow
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.rows import ProviderSpec
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST
 
-QUICK = Patience(first_event=0.5, content=0.5, last_word=0.01, linger=0.001)
+QUICK = StreamTimeouts(first_event=0.5, content=0.5, last_word=0.01, linger=0.001)
 
 
 async def heard(dialect, *lines, pause=None, patience=QUICK):
@@ -160,7 +160,7 @@ async def test_a_message_without_a_reason_for_its_end_is_not_whole():
 )
 async def test_silence_after_the_reason_for_the_end_is_borne_for_a_short_while_only(dialect, lines):
     """Proxies that hold the connection open, with pings or without."""
-    patient = Patience(content=600, last_word=0.01)
+    patient = StreamTimeouts(content=600, last_word=0.01)
     async with asyncio.timeout(30):  # hangs if it is broken
         events, error = await heard(dialect(), *lines, pause=asyncio.Event().wait, patience=patient)
     assert error is None
@@ -494,7 +494,7 @@ async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none_r_swp_03(s
 
 @pytest.mark.parametrize("home", ["https://api.anthropic.com", "https://api.kimi.com/coding"])
 async def test_only_the_makers_own_host_is_known_to_sign(home):
-    row = ProviderRow(name="acme", api="messages", base_url=home, label="acme")
+    row = ProviderSpec(name="acme", api="messages", base_url=home, label="acme")
     target = model("acme", "kimi-k2.6")
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
     sent = body(dialect_of(row), target, *history, tool_ids=ids)

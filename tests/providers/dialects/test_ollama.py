@@ -34,7 +34,7 @@ from yourtool.messages import (
 from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 GOLDEN = Path(__file__).parent / "golden"
 QWEN = model("ollama", "qwen3:8b")
@@ -68,7 +68,9 @@ def call(name, arguments=None, **rest):
 
 
 async def played(*lines, asked=None):
-    speaker = WireAdapter(Ollama(), Playback(lines), "ollama", patience=Patience(linger=0.001))
+    speaker = WireAdapter(
+        Ollama(), Playback(lines), "ollama", patience=StreamTimeouts(linger=0.001)
+    )
     return await events_of(speaker, asked or request(QWEN))
 
 

@@ -39,7 +39,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
@@ -226,7 +226,7 @@ def test_an_unknown_server_gets_no_field_that_is_one_vendors_own_r_adp_20(choice
         temperature=0.5,
         stop_sequences=("END",),
     )
-    row = ProviderRow(name="local", api="chat", base_url="http://h/v1", label="local")
+    row = ProviderSpec(name="local", api="chat", base_url="http://h/v1", label="local")
     posted = dialect_of(row).to_wire(asked)
     body = json.loads(posted.body)
     assert problems("openai", "chat", posted.body) == []

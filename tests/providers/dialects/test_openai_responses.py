@@ -38,7 +38,7 @@ from yourtool.models import AdapterCapabilities
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Patience, WireAdapter
+from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 GOLDEN = Path(__file__).parent / "golden"
 GPT = model("openai", "gpt-5", accepts_temperature=False)
@@ -95,7 +95,9 @@ def called(call_id, name, arguments, **rest):
 
 async def played(*events, named=True):
     transport = Playback([sse(*events, named=named)])
-    speaker = WireAdapter(OpenAIResponses(), transport, "openai", patience=Patience(linger=0.001))
+    speaker = WireAdapter(
+        OpenAIResponses(), transport, "openai", patience=StreamTimeouts(linger=0.001)
+    )
     return await events_of(speaker, request(GPT))
 
 

@@ -16,7 +16,7 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
-from yourtool.providers.replies.refusal import refusal, retry_after
+from yourtool.providers.replies.refusal import error_from_response, retry_after
 from yourtool.providers.retry import RetryPolicy
 
 FAILED = [name for name in NAMES if expected(name)["error"]]
@@ -113,7 +113,7 @@ def openai(code, kind=None, message="no"):
     ],
 )
 def test_each_status_and_body_maps_to_its_class_r_adp_07(status, body, kind, retryable):
-    error = refusal("acme", status, body.encode("latin-1"))
+    error = error_from_response("acme", status, body.encode("latin-1"))
     assert type(error) is kind
     assert error.retryable is retryable
     assert error.status == status
@@ -126,7 +126,7 @@ FULL = json.loads(Path(__file__).with_name("full_contexts.json").read_text("utf-
 
 @pytest.mark.parametrize("said", FULL, ids=lambda said: said["server"])
 def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_07(said):
-    error = refusal(said["server"], said["status"], said["body"].encode())
+    error = error_from_response(said["server"], said["status"], said["body"].encode())
     assert type(error) is ContextOverflowError
     assert not error.retryable
 
@@ -150,7 +150,7 @@ def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_
     ],
 )
 def test_other_limits_are_not_taken_for_a_full_context_r_adp_07(status, message):
-    error = refusal("acme", status, openai(None, None, message).encode())
+    error = error_from_response("acme", status, openai(None, None, message).encode())
     assert type(error) in (InvalidRequestError, RateLimitError)
 
 
@@ -193,7 +193,7 @@ def test_how_long_to_wait_comes_in_three_forms(headers, seconds):
 @pytest.mark.parametrize("status", [408, 409, 429, 503])
 def test_whoever_may_be_asked_again_is_waited_for_as_long_as_it_says(status):
     """`security.md` R8."""
-    error = refusal("acme", status, b"", {"retry-after": "30"})
+    error = error_from_response("acme", status, b"", {"retry-after": "30"})
     assert RetryPolicy().delay(1, error, lambda: 0) == 30
 
 
@@ -211,8 +211,8 @@ def test_whoever_may_be_asked_again_is_waited_for_as_long_as_it_says(status):
 def test_how_long_to_wait_may_stand_in_the_words_alone_r_adp_08(message, wait):
     """In a stream there are no headers."""
     body = openai("rate_limit_exceeded", None, message).encode()
-    assert refusal("acme", 200, body).retry_after == wait
-    assert refusal("acme", 429, body, {"retry-after": "2"}).retry_after == 2
+    assert error_from_response("acme", 200, body).retry_after == wait
+    assert error_from_response("acme", 429, body, {"retry-after": "2"}).retry_after == 2
 
 
 @pytest.mark.parametrize(
@@ -222,12 +222,15 @@ def test_how_long_to_wait_may_stand_in_googles_details_r_adp_08(delay, wait):
     """https://cloud.google.com/apis/design/errors#error_payloads"""
     details = [{"reason": "x"}, {"retryDelay": delay}]
     error = {"code": 429, "message": "Please retry in 7s.", "details": details}
-    assert refusal("google", 429, json.dumps({"error": error}).encode()).retry_after == wait
+    assert (
+        error_from_response("google", 429, json.dumps({"error": error}).encode()).retry_after
+        == wait
+    )
 
 
 def test_a_wait_in_words_is_a_year_at_most():
     body = openai("rate_limit_exceeded", None, "Please try again in 999999999d.").encode()
-    assert refusal("acme", 200, body).retry_after == YEAR
+    assert error_from_response("acme", 200, body).retry_after == YEAR
 
 
 def test_a_date_to_wait_for_is_seconds_from_now():
@@ -251,14 +254,14 @@ def test_a_date_without_a_zone_is_in_that_of_http(zone, monkeypatch):
 @pytest.mark.parametrize(("told", "retryable"), [("true", True), ("false", False)])
 def test_the_provider_may_say_whether_to_try_again(told, retryable):
     headers = {"x-should-retry": told}
-    assert refusal("acme", 409, b"", headers).retryable is retryable
-    assert refusal("acme", 529, b"", headers).retryable is retryable
+    assert error_from_response("acme", 409, b"", headers).retryable is retryable
+    assert error_from_response("acme", 529, b"", headers).retryable is retryable
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
 def test_no_header_makes_a_refusal_worth_repeating(status):
     """`security.md` R8: these are never sent again."""
-    assert not refusal("acme", status, b"", {"x-should-retry": "true"}).retryable
+    assert not error_from_response("acme", status, b"", {"x-should-retry": "true"}).retryable
 
 
 @pytest.mark.parametrize(
@@ -271,19 +274,19 @@ def test_no_header_makes_a_refusal_worth_repeating(status):
     ],
 )
 def test_a_long_wait_is_told_r_adp_08(asked, told):
-    error = refusal("acme", 429, b"Too many requests", {"retry-after": asked})
+    error = error_from_response("acme", 429, b"Too many requests", {"retry-after": asked})
     assert told in str(error)
 
 
 def test_what_moderation_flags_is_no_matter_of_the_key_r_adp_07_r_rte_05():
-    error = refusal("openrouter", 403, FLAGGED.encode())
+    error = error_from_response("openrouter", 403, FLAGGED.encode())
     assert error.code is ErrorCode.CONTENT_FILTER
     assert "key" not in str(error)
 
 
 def test_a_key_that_the_provider_repeats_is_not_shown():
     body = openai("invalid_api_key", None, "Incorrect API key provided: sk-proj-abc***xyz12.")
-    error = refusal("openai", 401, body.encode())
+    error = error_from_response("openai", 401, body.encode())
     assert (
         str(error) == "`openai` does not accept the key (401): Incorrect API key provided: [key]."
     )
@@ -291,18 +294,20 @@ def test_a_key_that_the_provider_repeats_is_not_shown():
 
 def test_the_words_of_whoever_really_failed_are_kept():
     body = {"error": {"message": "Provider returned error", "metadata": {"raw": "no\nluck"}}}
-    assert str(refusal("openrouter", 502, json.dumps(body).encode())).endswith(
+    assert str(error_from_response("openrouter", 502, json.dumps(body).encode())).endswith(
         "Provider returned error: no luck"
     )
 
 
 def test_long_and_empty_bodies_make_a_message_of_one_line():
-    assert str(refusal("acme", 500, b"")) == "`acme` failed (500): the answer has no text"
-    assert len(str(refusal("acme", 500, b"x" * 10**6))) < 700
+    assert (
+        str(error_from_response("acme", 500, b"")) == "`acme` failed (500): the answer has no text"
+    )
+    assert len(str(error_from_response("acme", 500, b"x" * 10**6))) < 700
     page = b"<style>a{}</style><h1>Bad\r\nGateway</h1>"
-    assert str(refusal("acme", 502, page)).endswith(": Bad Gateway")
+    assert str(error_from_response("acme", 502, page)).endswith(": Bad Gateway")
 
 
 def test_the_request_id_is_kept_for_the_support_desk():
-    assert refusal("acme", 400, anthropic("x").encode()).request_id == "req_1"
-    assert refusal("acme", 400, b"", {"x-request-id": "r2"}).request_id == "r2"
+    assert error_from_response("acme", 400, anthropic("x").encode()).request_id == "req_1"
+    assert error_from_response("acme", 400, b"", {"x-request-id": "r2"}).request_id == "r2"

@@ -24,7 +24,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Places
-from yourtool.providers.requests.allowance import fitted, refusal
+from yourtool.providers.requests.allowance import fit_attachments, media_refusal
 from yourtool.providers.requests.stand_ins import unsent
 
 CAN = AdapterCapabilities(
@@ -68,7 +68,7 @@ def left_out(places):
     """Return for each attachment whether it is left out."""
 
     def run(messages, target):
-        shown = fitted(messages, target, places)
+        shown = fit_attachments(messages, target, places)
         given = [block for each in messages for block in each_block(each.content)]
         after = [block for each in shown.messages for block in each_block(each.content)]
         pairs = [pair for pair in zip(given, after, strict=True) if isinstance(pair[0], MediaBlock)]
@@ -82,7 +82,7 @@ def left_out(places):
 
 def test_what_there_is_room_for_is_sent_as_it_stands(places):
     messages = told([picture()], [picture()])
-    shown = fitted(messages, takes(), places)
+    shown = fit_attachments(messages, takes(), places)
     assert shown == (messages, None)
     assert all(now is was for now, was in zip(shown.messages, messages, strict=True))
 
@@ -114,8 +114,8 @@ def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands_r_adp_15(
     left_out, block, limits
 ):
     assert left_out(told([picture()], [block]), takes(**limits)) == [False, True]
-    assert refusal([picture(), block], takes(**limits)) is not None
-    assert refusal([picture(), block], takes()) is None
+    assert media_refusal([picture(), block], takes(**limits)) is not None
+    assert media_refusal([picture(), block], takes()) is None
 
 
 PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
@@ -159,15 +159,15 @@ PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
     ids=["bytes", "name", "images", "many", "both"],
 )
 def test_the_remark_says_what_was_too_much_r_adp_15(places, turns, limits, words):
-    remark = fitted(told(*turns), takes(**limits), places).remark
+    remark = fit_attachments(told(*turns), takes(**limits), places).remark
     assert remark == f"{words} The session keeps all; a model that takes more gets more."
 
 
 def test_where_words_alone_are_too_much_every_attachment_is_left_out(left_out):
     tiny = takes(max_request_bytes=1_000)
     assert left_out(told([picture()], [picture()]), tiny) == [True, True]
-    assert refusal([TextBlock("look")], tiny) is None
-    assert refusal([picture()], tiny) is not None
+    assert media_refusal([TextBlock("look")], tiny) is None
+    assert media_refusal([picture()], tiny) is not None
 
 
 def test_many_images_have_to_be_smaller_than_few(left_out):
@@ -205,7 +205,7 @@ def test_the_size_of_what_is_kept_or_in_the_workspace_is_the_files(left_out, pla
 def test_what_a_model_takes_none_of_needs_no_room(left_out):
     blind = takes(max_images=0, supports_images=False)
     assert left_out(told([picture()]), blind) == [False]
-    assert refusal([picture()], blind) is None
+    assert media_refusal([picture()], blind) is None
 
 
 def test_words_need_room_as_well(left_out):
@@ -220,7 +220,7 @@ def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes_r_adp_1
     station = STATIONS[name]
     target = replace(station.model, capabilities=takes(max_images=30).capabilities)
     messages = told(*([picture(60_000)] for _ in range(45)))
-    shown = fitted(messages, target, places)
+    shown = fit_attachments(messages, target, places)
     assert number_in(shown.remark) > 10
     body = station.dialect().to_wire(request(target, shown.messages)).body
     assert len(body) <= target.capabilities.max_request_bytes
@@ -257,8 +257,8 @@ def test_what_is_left_out_stays_so_and_leaves_what_is_taken(files, turns):
     ]  # fmt: skip
     before = list[bool]()
     for number in range(1, len(turns) + 1):
-        shown = fitted(told(*said[:number]), target, files)
-        assert fitted(shown.messages, target, files) == (shown.messages, None)
+        shown = fit_attachments(told(*said[:number]), target, files)
+        assert fit_attachments(shown.messages, target, files) == (shown.messages, None)
         heard = [each.content[1:] for each in shown.messages if each.role is Role.USER]
         sent = [block for content in heard for block in content if isinstance(block, ImageBlock)]
         assert len(sent) <= (4 if any(block.pixels[0] > 2_000 for block in sent) else 6)

@@ -4,7 +4,7 @@ from tests.providers.exchanges import model
 from yourtool.models import EFFORTS, AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.requests.thinking import adjustment, asked, described, levels
+from yourtool.providers.requests.thinking import adjustment, asked, describe_effort, levels
 
 PLAIN = model("openai", "gpt-4.1", capabilities=AdapterCapabilities())
 
@@ -70,5 +70,7 @@ def test_a_level_that_is_not_taken_is_told_of_with_those_that_are_r_adp_17():
     ],
 )
 def test_a_line_says_what_is_asked_for(wanted, line):
-    assert described(model("openai", "x", thinking_levels=("high", "minimal")), wanted) == line
-    assert described(PLAIN, wanted) == "Thinking: `openai:gpt-4.1` takes no level."
+    assert (
+        describe_effort(model("openai", "x", thinking_levels=("high", "minimal")), wanted) == line
+    )
+    assert describe_effort(PLAIN, wanted) == "Thinking: `openai:gpt-4.1` takes no level."

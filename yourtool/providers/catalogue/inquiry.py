@@ -14,7 +14,7 @@ from yourtool.providers.catalogue.local_servers import (
     usual_places,
 )
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import BUILT_IN, ProviderRow
+from yourtool.providers.rows import BUILT_IN, ProviderSpec
 
 _LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
 _PATIENCE = 5
@@ -47,7 +47,7 @@ async def find_servers(registry: Registry, *, elsewhere: bool) -> AsyncGenerator
         await asyncio.gather(*asked, return_exceptions=True)
 
 
-async def _answer(registry: Registry, row: ProviderRow) -> tuple[LocalServer, ...]:
+async def _answer(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ...]:
     """Return a server with its models; nothing if it does not answer."""
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -66,7 +66,7 @@ async def own_models(registry: Registry, provider: str) -> tuple[Model, ...]:
         return await listed(row, transport)
 
 
-async def listed(row: ProviderRow, transport: Transport) -> tuple[Model, ...]:
+async def listed(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
     """Return the models that a provider lists; a script has none.
 
     Raises:

@@ -56,7 +56,7 @@ class Description(Struct, frozen=True, kw_only=True):
     """Whether it says anything."""
 
 
-def described(provider: str, name: str, told: Description) -> Model:
+def model_from_description(provider: str, name: str, told: Description) -> Model:
     """Return the model of that name as it was described."""
     window = told.window or AdapterCapabilities().max_context_tokens
     output = told.output or max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT))
@@ -98,7 +98,9 @@ def entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
 def hosted(provider: str, answer: Any) -> tuple[Model, ...]:
     """Return the models of a vendor's own list, but for those that nobody can talk to."""
     read = ((name, _told(entry)) for name, entry in entries(answer))
-    return tuple(described(provider, name, told) for name, told in read if told is not None)
+    return tuple(
+        model_from_description(provider, name, told) for name, told in read if told is not None
+    )
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:

@@ -21,11 +21,11 @@ from yourtool.providers.base import Transport
 from yourtool.providers.catalogue.listings import (
     NAME,
     Description,
-    described,
     entries,
+    model_from_description,
     window_of,
 )
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.providers.shapes import count, decode, mapping, objects, text
 from yourtool.providers.transports.http import HttpxTransport, Timeouts
 
@@ -48,7 +48,7 @@ _PATIENCE = 5
 class LocalServer(Struct, frozen=True):
     """A server that answered, on this machine or at an address of the user's own."""
 
-    row: ProviderRow
+    row: ProviderSpec
     """What a registry needs to speak to it."""
     models: tuple[Model, ...]
 
@@ -58,7 +58,7 @@ Read = Callable[[Transport, str], Awaitable[tuple[Model, ...] | None]]
 
 
 async def discover(
-    ollama: str = _OLLAMA, places: Iterable[ProviderRow] | None = None
+    ollama: str = _OLLAMA, places: Iterable[ProviderSpec] | None = None
 ) -> tuple[LocalServer, ...]:
     """Ask the usual ports of this machine, all at once, and return the servers that answer.
 
@@ -71,22 +71,22 @@ async def discover(
     return tuple(server for server in found if server is not None)
 
 
-def usual_places(ollama: str = _OLLAMA) -> tuple[ProviderRow, ...]:
+def usual_places(ollama: str = _OLLAMA) -> tuple[ProviderSpec, ...]:
     """Return the rows of the servers to look for."""
 
-    def compatible(name: str, label: str, port: int) -> ProviderRow:
+    def compatible(name: str, label: str, port: int) -> ProviderSpec:
         url = f"http://127.0.0.1:{port}/v1"
-        return ProviderRow(name=name, api="chat", base_url=url, label=label, needs_key=False)
+        return ProviderSpec(name=name, api="chat", base_url=url, label=label, needs_key=False)
 
     return (
-        ProviderRow(name="ollama", api="ollama", base_url=ollama, label="Ollama", needs_key=False),
+        ProviderSpec(name="ollama", api="ollama", base_url=ollama, label="Ollama", needs_key=False),
         compatible("llama-cpp", "llama.cpp", 8080),
         compatible("lm-studio", "LM Studio", 1234),
         compatible("vllm", "vLLM", 8000),
     )
 
 
-async def _look(row: ProviderRow) -> LocalServer | None:
+async def _look(row: ProviderSpec) -> LocalServer | None:
     try:
         async with _open(row.base_url.removesuffix("/v1")) as transport, asyncio.timeout(_PATIENCE):
             models = await _READERS[row.name](transport, row.name)
@@ -156,7 +156,7 @@ def _of_ollama(provider: str, name: str, shown: Mapping[str, Any]) -> Model | No
         schema=True,
         known=bool(shown),
     )
-    return described(provider, name, told)
+    return model_from_description(provider, name, told)
 
 
 async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -172,7 +172,7 @@ async def _llama_cpp(transport: Transport, provider: str) -> tuple[Model, ...] |
         audio=takes.get("audio") is True,
     )
     listed = entries(await transport.get("/v1/models"))
-    return tuple(described(provider, name, told) for name, _ in listed)
+    return tuple(model_from_description(provider, name, told) for name, _ in listed)
 
 
 async def _lm_studio(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -203,7 +203,7 @@ def _of_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
         tools=able.get("trained_for_tool_use") is True,
         images=able.get("vision") is True,
     )
-    return described(provider, name, told)
+    return model_from_description(provider, name, told)
 
 
 def _of_older_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None:
@@ -216,7 +216,7 @@ def _of_older_lm_studio(provider: str, entry: Mapping[str, Any]) -> Model | None
         tools=isinstance(able, list) and "tool_use" in able,
         images=entry.get("type") == "vlm",
     )
-    return described(provider, name, told)
+    return model_from_description(provider, name, told)
 
 
 async def _vllm(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -225,7 +225,8 @@ async def _vllm(transport: Transport, provider: str) -> tuple[Model, ...] | None
     if not own:
         return None
     return tuple(
-        described(provider, name, Description(window=window_of(entry))) for name, entry in own
+        model_from_description(provider, name, Description(window=window_of(entry)))
+        for name, entry in own
     )
 
 

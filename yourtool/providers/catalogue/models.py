@@ -18,7 +18,7 @@ from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Count, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
 from yourtool.providers.catalogue.prices import CHEAPEST, DEAREST, is_amount
-from yourtool.tables import Fault, Key, dotted, leaves, line_of, nearest, nested, parsed
+from yourtool.tables import Fault, TableKey, dotted, leaves, line_of, nearest, nested, parsed
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _CAPABILITIES = frozenset(AdapterCapabilities.__struct_fields__)
@@ -290,7 +290,9 @@ def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
             )
 
 
-def _check_sizes(file: Path, key: Key, row: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
+def _check_sizes(
+    file: Path, key: TableKey, row: Mapping[str, Any], whole: Mapping[str, Any]
+) -> None:
     output, window = row.get("max_output_tokens", 0), whole.get("max_context_tokens")
     if window is not None and output > window:
         raise _error(
@@ -310,7 +312,7 @@ def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
         raise ConfigError(f"{file}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
-    values: dict[Key, Any] = {}
+    values: dict[TableKey, Any] = {}
     for key, value in leaves(content, kind):
         if isinstance(value, Fault):
             hint = f"; did you mean `{value.nearest}`?" if value.nearest else ""
@@ -324,6 +326,6 @@ def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
     return tables
 
 
-def _error(file: Path, key: Key, message: str, text: str | None = None) -> ConfigError:
+def _error(file: Path, key: TableKey, message: str, text: str | None = None) -> ConfigError:
     line = line_of(file.read_text("utf-8-sig") if text is None else text, key)
     return ConfigError(f"{file}{f':{line}' if line else ''}: `{dotted(key)}`: {message}")

@@ -18,14 +18,14 @@ from yourtool.providers.catalogue.local_servers import usual_places
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.origin import origin_of
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.rows import ProviderSpec
 from yourtool.text import escaped
 
 FILE_NAME = "models.json"
 _LARGEST = 8 * 2**20
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class DiscoveredModels(Struct, frozen=True, kw_only=True):
     """The models of one provider."""
 
     provider: str
@@ -35,9 +35,9 @@ class Answer(Struct, frozen=True, kw_only=True):
     models: tuple[Model, ...]
 
 
-def answer_of(row: ProviderRow, models: tuple[Model, ...]) -> Answer:
+def answer_of(row: ProviderSpec, models: tuple[Model, ...]) -> DiscoveredModels:
     """Return what a provider has just said."""
-    return Answer(
+    return DiscoveredModels(
         provider=row.name,
         origin=origin_of(row.base_url),
         at=datetime.now(UTC),
@@ -45,7 +45,7 @@ def answer_of(row: ProviderRow, models: tuple[Model, ...]) -> Answer:
     )
 
 
-def learn(answers: Iterable[Answer], registry: Registry, catalogue: Catalogue) -> None:
+def learn(answers: Iterable[DiscoveredModels], registry: Registry, catalogue: Catalogue) -> None:
     """Let the catalogue know the models of providers that are still where they were.
 
     Servers that were found on usual ports of this machine are made known as well.
@@ -55,12 +55,12 @@ def learn(answers: Iterable[Answer], registry: Registry, catalogue: Catalogue) -
         row = registry.row(answer.provider) or usual.get(answer.provider)
         if row is None or origin_of(row.base_url) != answer.origin:
             continue
-        registry.attach(row)
+        registry.add_provider(row)
         own = (model for model in answer.models if model.provider == answer.provider)
         catalogue.learn(answer.provider, own, answer.at)
 
 
-def recall(file: Path) -> tuple[Answer, ...]:
+def recall(file: Path) -> tuple[DiscoveredModels, ...]:
     """Return the answers that are kept.
 
     Raises:
@@ -69,7 +69,7 @@ def recall(file: Path) -> tuple[Answer, ...]:
     try:
         if file.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
-        return msgspec.json.decode(file.read_bytes(), type=tuple[Answer, ...])
+        return msgspec.json.decode(file.read_bytes(), type=tuple[DiscoveredModels, ...])
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, RecursionError) as error:
@@ -79,13 +79,13 @@ def recall(file: Path) -> tuple[Answer, ...]:
         ) from error
 
 
-def remember(file: Path, answers: Iterable[Answer]) -> None:
+def remember(file: Path, answers: Iterable[DiscoveredModels]) -> None:
     """Keep these answers in place of earlier ones of the same providers.
 
     Raises:
         OSError: the file cannot be written.
     """
-    kept: dict[str, Answer] = {}
+    kept: dict[str, DiscoveredModels] = {}
     with suppress(ValueError):
         kept = {answer.provider: answer for answer in recall(file)}
     kept |= {answer.provider: answer for answer in answers}

@@ -14,7 +14,7 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.anthropic_request import API, body
 from yourtool.providers.replies.arguments import told, written
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -81,9 +81,9 @@ class Anthropic:
             case "message_stop":
                 reply.done = True
             case "error":
-                reply.error = refusal(reply.provider, 200, frame.data)
+                reply.error = error_from_response(reply.provider, 200, frame.data)
             case None if chunk.get("error"):
-                reply.error = refusal(reply.provider, 200, frame.data)
+                reply.error = error_from_response(reply.provider, 200, frame.data)
             case _:
                 pass
         return ()
@@ -96,7 +96,7 @@ class Anthropic:
         """
         message = decode_frame(document)
         if not isinstance(message.get("content"), list):
-            reply.error = refusal(reply.provider, 200, document)
+            reply.error = error_from_response(reply.provider, 200, document)
             return
         reply.response_id = text(message.get("id"))
         for index, block in enumerate(objects(message["content"])):

@@ -18,7 +18,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.base import OneTool, Request
-from yourtool.providers.kept import Kept
+from yourtool.providers.kept import ProviderExtras
 from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import ANTHROPIC, narrowed
@@ -191,7 +191,7 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
     Servers that are like Anthropic's but sign nothing want their reasoning back all the same.
     """
     model = request.model
-    kept = Kept(message, request, API)
+    kept = ProviderExtras(message, request, API)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
     for place, block in enumerate(message.content):
         blocks += [(raw, None) for raw in kept.before(place) if _is_its_own(raw)]

@@ -16,7 +16,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.dialects.chat_media import media_parts
-from yourtool.providers.kept import Kept
+from yourtool.providers.kept import ProviderExtras
 from yourtool.providers.makers import maker_of
 from yourtool.providers.quirks import Quirks
 from yourtool.providers.requests.output_schema import named
@@ -221,7 +221,7 @@ def _user(message: Message, request: Request, quirks: Quirks) -> list[dict[str, 
 def _assistant(
     message: Message, request: Request, quirks: Quirks, ids: dict[str, str]
 ) -> list[dict[str, Any]]:
-    kept = Kept(message, request, API)
+    kept = ProviderExtras(message, request, API)
     wire: dict[str, Any] = {"role": "assistant"}
     if message.text.strip():
         wire["content"] = message.text
@@ -269,7 +269,11 @@ def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict
 
 
 def _thought(
-    message: Message, blocks: list[Reasoning], request: Request, quirks: Quirks, kept: Kept
+    message: Message,
+    blocks: list[Reasoning],
+    request: Request,
+    quirks: Quirks,
+    kept: ProviderExtras,
 ) -> dict[str, str]:
     """Return reasoning under the name that it came by, or a blank for a model that requires it."""
     notes = [note for place in range(len(message.content)) for note in kept.notes(place)]
@@ -286,7 +290,7 @@ def _thought(
 
 
 def _details(
-    message: Message, quirks: Quirks, kept: Kept
+    message: Message, quirks: Quirks, kept: ProviderExtras
 ) -> tuple[list[dict[str, Any]], list[Reasoning]]:
     """Return reasoning as the entries that it came in, in their order, and what came otherwise.
 

@@ -15,7 +15,7 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.google_request import API, SIGNATURE, body
 from yourtool.providers.replies.arguments import written
-from yourtool.providers.replies.refusal import refusal, reported
+from yourtool.providers.replies.refusal import error_from_response, reported
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -77,7 +77,7 @@ class Google:
         """
         chunk = decode_frame(frame.data)
         if chunk.get("error"):
-            reply.error = refusal(reply.provider, 200, frame.data)
+            reply.error = error_from_response(reply.provider, 200, frame.data)
         return _chunk(chunk, reply)
 
     def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
@@ -95,7 +95,7 @@ class Google:
                 reply.error = reported(reply.provider, chunk)
             yield from _chunk(chunk, reply)
         if reply.stop_detail is None and reply.error is None and not isinstance(value, list):
-            reply.error = refusal(reply.provider, 200, document)
+            reply.error = error_from_response(reply.provider, 200, document)
 
     def may_end(self, reply: Reply) -> bool:
         """A reply is whole with the reason why it ended."""

@@ -23,7 +23,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import OneTool, Request, ToolChoice
 from yourtool.providers.dialects.google_schema import google_schema
-from yourtool.providers.kept import Kept
+from yourtool.providers.kept import ProviderExtras
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import GOOGLE, narrowed
 from yourtool.providers.requests.stand_ins import EMPTY, NO_OUTPUT, RETURNED, SEE_BELOW, unsent
@@ -208,7 +208,7 @@ def _id(tool_use_id: str, request: Request) -> dict[str, str]:
 
 
 def _said(message: Message, request: Request) -> Parts:
-    kept = Kept(message, request, API)
+    kept = ProviderExtras(message, request, API)
     parts: Parts = []
     for place, block in enumerate(message.content):
         parts += filter(_is_whole, kept.before(place))

@@ -30,7 +30,7 @@ from yourtool.messages import (
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.replies.arguments import told
 from yourtool.providers.replies.ndjson import Ndjson
-from yourtool.providers.replies.refusal import refusal
+from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -79,7 +79,7 @@ class Ollama:
         """
         chunk = decode_frame(frame.data)
         if chunk.get("error"):
-            reply.error = refusal(reply.provider, 200, frame.data)
+            reply.error = error_from_response(reply.provider, 200, frame.data)
             return
         message = mapping(chunk.get("message"))
         yield from reply.thinking(text(message.get("thinking")))

@@ -19,8 +19,8 @@ from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, b
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.quirks import Quirks
 from yourtool.providers.replies.arguments import told, written
-from yourtool.providers.replies.blocks import GrowingCall
-from yourtool.providers.replies.refusal import refusal, reported
+from yourtool.providers.replies.blocks import ToolCallBuilder
+from yourtool.providers.replies.refusal import error_from_response, reported
 from yourtool.providers.replies.reply import CUT_OFF, Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -90,7 +90,7 @@ class OpenAIChat:
             return _settle(reply)
         chunk = decode_frame(frame.data)
         if chunk.get("error") or frame.event == "error" or chunk.get("object") == "error":
-            reply.error = refusal(reply.provider, 200, frame.data)
+            reply.error = error_from_response(reply.provider, 200, frame.data)
         return _chunk(chunk, reply)
 
     def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
@@ -101,7 +101,7 @@ class OpenAIChat:
         """
         chunk = decode_frame(document)
         if chunk.get("error") or not objects(chunk.get("choices")):
-            reply.error = refusal(reply.provider, 200, document)
+            reply.error = error_from_response(reply.provider, 200, document)
         yield from _chunk(chunk, reply, is_whole=True)
         yield from _settle(reply)
         reply.done = True
@@ -274,7 +274,9 @@ def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     yield from reply.arguments(key, arguments)
 
 
-def _begins(index: int | None, wire_id: str, name: str, arguments: str, known: GrowingCall) -> bool:
+def _begins(
+    index: int | None, wire_id: str, name: str, arguments: str, known: ToolCallBuilder
+) -> bool:
     """Whether a piece is the beginning of another call than the one its index stands for.
 
     Some servers give every call the index 0, or none, and then another id or at least a name tells;

@@ -18,7 +18,7 @@ from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.dialects.responses_request import API, body
 from yourtool.providers.replies.arguments import told
-from yourtool.providers.replies.refusal import refusal, reported
+from yourtool.providers.replies.refusal import error_from_response, reported
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stops import stop_reason
@@ -67,7 +67,7 @@ class OpenAIResponses:
         chunk = decode_frame(frame.data)
         kind = text(chunk.get("type")) or frame.event
         if kind == "error" or (not kind and chunk.get("error")):
-            reply.error = reply.error or refusal(reply.provider, 200, frame.data)
+            reply.error = reply.error or error_from_response(reply.provider, 200, frame.data)
             return ()
         if "response" in chunk:
             return _response(mapping(chunk["response"]), reply, ends=kind in _ENDS)
@@ -86,7 +86,7 @@ class OpenAIResponses:
         """
         response = decode_frame(document)
         if not isinstance(response.get("output"), list):
-            reply.error = refusal(reply.provider, 200, document)
+            reply.error = error_from_response(reply.provider, 200, document)
             return ()
         return _response(response, reply, ends=True)
 

@@ -19,7 +19,7 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import OneTool, Request
-from yourtool.providers.kept import Kept
+from yourtool.providers.kept import ProviderExtras
 from yourtool.providers.magic import PLAIN
 from yourtool.providers.requests.media import as_text, sendable
 from yourtool.providers.requests.output_schema import named
@@ -163,7 +163,7 @@ def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict
 
 def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the items of the model's own message; reasoning is followed by what it led to."""
-    kept = Kept(message, request, API)
+    kept = ProviderExtras(message, request, API)
     items: list[dict[str, Any]] = []
     thoughts: list[ContentBlock] = []  # of the reasoning items that nothing follows yet
     for place, block in enumerate(message.content):

@@ -34,7 +34,7 @@ RAW_LIMIT = 2_000
 """Characters kept of arguments that are not a JSON object."""
 
 
-class Growing:
+class BlockBuilder:
     """What every kind of block has: pieces, and how many of them were shown."""
 
     def __init__(self, key: Hashable = None) -> None:
@@ -45,7 +45,7 @@ class Growing:
         """Its place in the content; -1 until something was shown."""
         self.notes: list[dict[str, Any]] = []
         """What only the provider can read beside the text, such as citations."""
-        self.half = ""
+        self.pending_surrogate = ""
         """Half a character that the other half did not follow yet."""
         self.ended = False
         """Whether its end was shown; what follows is in the final content only."""
@@ -63,12 +63,12 @@ class Growing:
 
     def take(self, text: str) -> None:
         """Add a piece; half a character at its end waits for the other half."""
-        if self.half or not text.isascii():
-            text = f"{self.half}{text}".encode("utf-16-le", "surrogatepass").decode(
+        if self.pending_surrogate or not text.isascii():
+            text = f"{self.pending_surrogate}{text}".encode("utf-16-le", "surrogatepass").decode(
                 "utf-16-le", "surrogatepass"
             )
-            self.half = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
-            text = text.removesuffix(self.half)
+            self.pending_surrogate = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
+            text = text.removesuffix(self.pending_surrogate)
         if text := self.clean(text):
             self.parts.append(text)
 
@@ -78,9 +78,9 @@ class Growing:
 
     def flush(self) -> None:
         """Give up waiting for the other half of a character."""
-        if self.half:
-            self.parts.append(self.clean(self.half))
-            self.half = ""
+        if self.pending_surrogate:
+            self.parts.append(self.clean(self.pending_surrogate))
+            self.pending_surrogate = ""
 
     def start(self, message_id: str) -> list[StreamEvent]:
         """Return the event that begins the block, if its kind has one."""
@@ -93,7 +93,7 @@ class Growing:
         self.ended = True
         return self._end(message_id, unfinished)
 
-    def news(self, message_id: str) -> list[StreamEvent]:
+    def drain_events(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet."""
         new = self.parts[self._shown :] if self._shown else self.parts
         self._shown = len(self.parts)
@@ -101,7 +101,7 @@ class Growing:
 
     def restate(self, text: str) -> None:
         """Put `text` in the place of all pieces; if some were shown, nothing more is."""
-        self.parts, self._shown, self.half = [text], int(self.index >= 0), ""
+        self.parts, self._shown, self.pending_surrogate = [text], int(self.index >= 0), ""
 
     def content(self) -> ContentBlock:
         """Return the block as it is stored."""
@@ -114,7 +114,7 @@ class Growing:
         raise NotImplementedError
 
 
-class GrowingText(Growing):
+class TextBuilder(BlockBuilder):
     """Words."""
 
     def start(self, message_id: str) -> list[StreamEvent]:
@@ -133,7 +133,7 @@ class GrowingText(Growing):
         return TextBlock("".join(self.parts))
 
 
-class GrowingThinking(Growing):
+class ThinkingBuilder(BlockBuilder):
     """Reasoning; worth keeping for its signature even without a word of text."""
 
     signature: str | None = None
@@ -160,7 +160,7 @@ class GrowingThinking(Growing):
 
     def news(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet; the signature comes last."""
-        events = super().news(message_id)
+        events = super().drain_events(message_id)
         if self.signature is not None and not self._signature_shown:
             self._signature_shown = True
             events.append(
@@ -185,7 +185,7 @@ class GrowingThinking(Growing):
         return ThinkingBlock("".join(self.parts), None if self.is_altered else self.signature)
 
 
-class GrowingRedacted(Growing):
+class RedactedThinkingBuilder(BlockBuilder):
     """Reasoning that is unreadable; no event shows it."""
 
     def clean(self, text: str) -> str:
@@ -208,7 +208,7 @@ class GrowingRedacted(Growing):
         return RedactedThinkingBlock("".join(self.parts))
 
 
-class GrowingServer(Growing):
+class ServerToolBuilder(BlockBuilder):
     """A block of the provider's own, kept to be sent back; `parts` alternate field and text."""
 
     def __init__(self, key: Hashable, raw: dict[str, Any]) -> None:
@@ -235,7 +235,7 @@ class GrowingServer(Growing):
         return raw
 
 
-class GrowingCall(Growing):
+class ToolCallBuilder(BlockBuilder):
     """A call; blocks after it wait until it cannot grow any more."""
 
     wire_id: str | None = None
@@ -281,7 +281,7 @@ class GrowingCall(Growing):
         return bool(self.name)
 
     @property
-    def over(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether it was closed, or its arguments are an object already so nothing is missing."""
         if not self.name:
             return False

@@ -156,7 +156,7 @@ class _Report(Struct, frozen=True):
     """Whether a day's quota is used up."""
 
 
-def refusal(
+def error_from_response(
     provider: str, status: int, body: bytes, headers: Mapping[str, str] | None = None
 ) -> AdapterError:
     """Return the error that a response stands for; `status` 200: the body alone tells."""
@@ -186,7 +186,7 @@ def refusal(
 
 def reported(provider: str, report: dict[str, Any]) -> AdapterError:
     """Return the error that a decoded part of a reply stands for."""
-    return refusal(provider, HTTPStatus.OK, canonical_json(storable_json(report)))
+    return error_from_response(provider, HTTPStatus.OK, canonical_json(storable_json(report)))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -25,19 +25,19 @@ from yourtool.messages import StopReason, ToolInputError
 from yourtool.providers.base import Request
 from yourtool.providers.kept import scope_of
 from yourtool.providers.replies.blocks import (
-    Growing,
-    GrowingCall,
-    GrowingRedacted,
-    GrowingServer,
-    GrowingText,
-    GrowingThinking,
+    BlockBuilder,
+    RedactedThinkingBuilder,
+    ServerToolBuilder,
+    TextBuilder,
+    ThinkingBuilder,
+    ToolCallBuilder,
 )
 from yourtool.providers.replies.receipt import receipt_of
 from yourtool.providers.replies.usage import final_usage
 from yourtool.text import encodable, storable, storable_json
 
 _log = logging.getLogger(__name__)
-_G = TypeVar("_G", GrowingText, GrowingThinking)
+_G = TypeVar("_G", TextBuilder, ThinkingBuilder)
 CUT_OFF = (StopReason.CONTENT_FILTER, StopReason.ERROR, StopReason.REFUSAL)
 """Why a reply may end within a call, which then must not run unless it was closed before."""
 
@@ -57,8 +57,8 @@ class Reply:
         self._clock = clock
         self._began_at = clock()
         self._message_id = request.message_id
-        self._blocks: list[Growing] = []
-        self._by_key: dict[Hashable, Growing] = {}
+        self._blocks: list[BlockBuilder] = []
+        self._by_key: dict[Hashable, BlockBuilder] = {}
         self._front = 0  # the block that may be shown; those before it are over
         self._indices = 0
         self._started = False
@@ -86,44 +86,44 @@ class Reply:
 
     def text(self, text: str, key: Hashable = None) -> list[StreamEvent]:
         """Take more words."""
-        return self._grow(self._words(GrowingText, key), text) if text else []
+        return self._grow(self._words(TextBuilder, key), text) if text else []
 
     def thinking(self, text: str, key: Hashable = None) -> list[StreamEvent]:
         """Take more reasoning."""
-        return self._grow(self._words(GrowingThinking, key), text) if text else []
+        return self._grow(self._words(ThinkingBuilder, key), text) if text else []
 
     def signature(self, signature: str, key: Hashable = None) -> list[StreamEvent]:
         """Take the signature of a block of reasoning, whose text may be empty."""
-        block = self._words(GrowingThinking, key)
+        block = self._words(ThinkingBuilder, key)
         block.signature = encodable(signature)
         self.activity += 1
         return self._show(block)
 
     def silent(self, key: Hashable) -> list[StreamEvent]:
         """Note reasoning of which the provider tells nothing but that there was some."""
-        block = self._words(GrowingThinking, key)
+        block = self._words(ThinkingBuilder, key)
         block.silent = True
         self.activity += 1
         return self._show(block)
 
     def redacted(self, data: str) -> list[StreamEvent]:
         """Take reasoning that is whole and unreadable."""
-        return self._grow(self._add(GrowingRedacted()), data) if data else []
+        return self._grow(self._add(RedactedThinkingBuilder()), data) if data else []
 
     def call(self, key: Hashable, wire_id: str | None, name: str | None) -> list[StreamEvent]:
         """Take the head of a call; what is said again later is set once and never appended."""
         block = self._by_key.get(key)
-        if not isinstance(block, GrowingCall):
-            block = self._add(GrowingCall(key))
+        if not isinstance(block, ToolCallBuilder):
+            block = self._add(ToolCallBuilder(key))
             self.activity += 1
         block.wire_id = block.wire_id or storable(wire_id or "")
         block.name = block.name or encodable(name or "").replace("\0", "\ufffd")
         return self._show(block)
 
-    def call_at(self, key: Hashable) -> GrowingCall | None:
+    def call_at(self, key: Hashable) -> ToolCallBuilder | None:
         """Return the call under `key` as far as it is here."""
         block = self._by_key.get(key)
-        return block if isinstance(block, GrowingCall) else None
+        return block if isinstance(block, ToolCallBuilder) else None
 
     def arguments(self, key: Hashable, fragment: str) -> list[StreamEvent]:
         """Take more of a call's arguments."""
@@ -142,10 +142,10 @@ class Reply:
         If they say something else, the whole is right; what was shown cannot be taken back.
         """
         block = self._by_key.get(key)
-        if block is None or not text or (isinstance(block, GrowingCall) and block.ended):
+        if block is None or not text or (isinstance(block, ToolCallBuilder) and block.ended):
             return []
         said = block.clean(text)
-        told, block.half = "".join(block.parts), ""
+        told, block.pending_surrogate = "".join(block.parts), ""
         if not said.startswith(told):
             block.restate(said)
         elif len(said) > len(told):
@@ -155,7 +155,7 @@ class Reply:
     def close(self, key: Hashable) -> list[StreamEvent]:
         """Note that the block under `key` is whole."""
         block = self._by_key.get(key)
-        if not isinstance(block, GrowingCall) or block.closed:
+        if not isinstance(block, ToolCallBuilder) or block.closed:
             return []
         block.closed = True
         return self._advance()
@@ -163,19 +163,19 @@ class Reply:
     def close_calls(self, *, blank: bool = True) -> list[StreamEvent]:
         """Note that every call is whole; without `blank` only those that have arguments."""
         for block in self._blocks:
-            if isinstance(block, GrowingCall) and (blank or block.parts):
+            if isinstance(block, ToolCallBuilder) and (blank or block.parts):
                 block.closed = True
         return self._advance()
 
     def server(self, key: Hashable, raw: dict[str, Any]) -> None:
         """Keep a block that only this provider can read, for when the message is sent back."""
-        self._add(GrowingServer(key, storable_json(raw)))
+        self._add(ServerToolBuilder(key, storable_json(raw)))
         self.activity += 1
 
     def grow_server(self, key: Hashable, field: str, text: str) -> None:
         """Take more of a field of such a block."""
         block = self._by_key.get(key)
-        if isinstance(block, GrowingServer):
+        if isinstance(block, ServerToolBuilder):
             block.parts += (field, encodable(text))
             self.activity += 1
 
@@ -185,7 +185,7 @@ class Reply:
         `of_text`: it is about words, which may follow it.
         """
         if of_text:
-            block = self._words(GrowingText, key)
+            block = self._words(TextBuilder, key)
         else:
             block = self._blocks[-1] if key is None and self._blocks else self._by_key.get(key)
         if block is not None:
@@ -205,7 +205,7 @@ class Reply:
 
     def is_server(self, key: Hashable) -> bool:
         """Whether the block under `key` is one of the provider's own."""
-        return isinstance(self._by_key.get(key), GrowingServer)
+        return isinstance(self._by_key.get(key), ServerToolBuilder)
 
     @property
     def provider(self) -> str:
@@ -215,7 +215,7 @@ class Reply:
     @property
     def has_calls(self) -> bool:
         """Whether the model wants to run a tool."""
-        return any(isinstance(block, GrowingCall) for block in self._blocks)
+        return any(isinstance(block, ToolCallBuilder) for block in self._blocks)
 
     def usage(self, usage: TokenUsage) -> list[StreamEvent]:
         """Take the counters so far."""
@@ -267,12 +267,12 @@ class Reply:
             block = block if block is not None and block.key is None else None
         return block if isinstance(block, kind) else self._add(kind(key))
 
-    def _grow(self, block: Growing, text: str) -> list[StreamEvent]:
+    def _grow(self, block: BlockBuilder, text: str) -> list[StreamEvent]:
         block.take(text)
         self.activity += 1
         return self._show(block)
 
-    def _show(self, block: Growing) -> list[StreamEvent]:
+    def _show(self, block: BlockBuilder) -> list[StreamEvent]:
         """Return what is new in `block` if its turn has come or can be brought about."""
         if self._blocks[self._front] is block:
             return self._news(block)
@@ -289,24 +289,24 @@ class Reply:
             self._front += 1
             front = self._blocks[self._front]
             events += self._news(front)
-        if isinstance(front, GrowingCall) and front.closed:
+        if isinstance(front, ToolCallBuilder) and front.closed:
             events += self._leave(front, None)
         return events
 
-    def _news(self, block: Growing) -> list[StreamEvent]:
+    def _news(self, block: BlockBuilder) -> list[StreamEvent]:
         if not block.showable:
             return []
         if block.index >= 0:
-            return block.news(self._message_id)
+            return block.drain_events(self._message_id)
         events = self._start()
         block.index = self._indices
         self._indices += 1
-        if isinstance(block, GrowingCall):
+        if isinstance(block, ToolCallBuilder):
             provider = self._request.model.provider
             block.use_id = self._request.tool_ids.canonical(provider, block.wire_id)
-        return [*events, *block.start(self._message_id), *block.news(self._message_id)]
+        return [*events, *block.start(self._message_id), *block.drain_events(self._message_id)]
 
-    def _leave(self, block: Growing, unfinished: str | None) -> list[StreamEvent]:
+    def _leave(self, block: BlockBuilder, unfinished: str | None) -> list[StreamEvent]:
         block.flush()
         events = self._news(block)
         if block.index >= 0:
@@ -328,7 +328,7 @@ class Reply:
         """Show what waited and end what is open."""
         yield from self._start()
         for block in self._blocks[self._front :]:
-            if isinstance(block, GrowingCall) and not block.name:
+            if isinstance(block, ToolCallBuilder) and not block.name:
                 block.name = "unknown"
             yield from self._leave(block, unfinished)
 
@@ -353,7 +353,7 @@ class Reply:
 
     def _input_errors(self, *, cut: bool) -> dict[str, ToolInputError]:
         """Return why calls must not run; of a reply that was cut, the last one never may."""
-        calls = [block for block in self._blocks if isinstance(block, GrowingCall)]
+        calls = [block for block in self._blocks if isinstance(block, ToolCallBuilder)]
         errors: dict[str, ToolInputError] = {}
         for call in calls:
             hit = cut and (call is calls[-1] or call.error is not None)
@@ -367,7 +367,7 @@ class Reply:
         notes: dict[str, Any] = {}
         place = 0
         for block in self._blocks:
-            if isinstance(block, GrowingServer):
+            if isinstance(block, ServerToolBuilder):
                 kept.append({"at": place, "block": block.whole()})
             elif block.index >= 0:
                 place = block.index + 1

@@ -81,7 +81,7 @@ _Block = TypeVar("_Block", bound=ContentBlock)
 _EMPTY = ImageSource("base64", "")
 
 
-def fitted(
+def fit_attachments(
     messages: Sequence[Message], model: Model, places: Places, losses: Losses | None = None
 ) -> Fitted:
     """Return the messages with words in place of what a request to `model` has no room for.
@@ -106,7 +106,7 @@ def fitted(
     return Fitted(shown, _remark(len(left), why))
 
 
-def refusal(content: Iterable[ContentBlock], model: Model) -> str | None:
+def media_refusal(content: Iterable[ContentBlock], model: Model) -> str | None:
     """Say why a request to `model` cannot hold all of these; None: nothing is too much.
 
     What is kept in a file already, and what the model takes none of, counts as nothing here.

@@ -41,7 +41,7 @@ def adjustment(model: Model, wanted: Effort | None) -> str | None:
     return f"`{model.id}` cannot think at `{wanted}`, only at {named}; `{level}` is asked for."
 
 
-def described(model: Model, wanted: Effort | None) -> str:
+def describe_effort(model: Model, wanted: Effort | None) -> str:
     """Say in a line what the model is asked for, and what it could be."""
     if not (taken := levels(model)):
         return f"Thinking: `{model.id}` takes no level."

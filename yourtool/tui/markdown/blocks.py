@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple, Protocol, TypeAlias
 
-from yourtool.tui.lines import Line, Source, Span, expand_tabs, rows_of, width_of, wrap
+from yourtool.tui.lines import Source, Span, StyledLine, expand_tabs, width_of, wrap, wrap_lines
 from yourtool.tui.markdown.block_starts import (
     ITEM,
     QUOTE,
@@ -91,7 +91,7 @@ class Blocks:
         self._leaf: _Leaf = None
         self._gap: Containers | None = None  # a blank line is due, within these
         self._begun = False
-        self._rows: list[Line] = []
+        self._rows: list[StyledLine] = []
 
     def fork(self) -> "Blocks":
         """Return a copy to try a line with."""
@@ -102,7 +102,7 @@ class Blocks:
             copy._leaf = self._leaf._replace(highlighter=self._leaf.highlighter.fork())
         return copy
 
-    def push(self, line: str, *, more: bool = False) -> list[Line]:
+    def push(self, line: str, *, more: bool = False) -> list[StyledLine]:
         """Take the next line, without its end; with `more`, only what it begins with."""
         rest, matched = self._match(line)
         if isinstance(self._leaf, _Fence) and matched == len(self._containers):
@@ -118,7 +118,7 @@ class Blocks:
         self._settle_long(within_line=more)
         return self._taken()
 
-    def extend(self, text: str, joint: str, *, more: bool = False) -> list[Line]:
+    def extend(self, text: str, joint: str, *, more: bool = False) -> list[StyledLine]:
         """Take more of the line pushed last, which was cut at `joint`: a space, or nothing."""
         match self._leaf:
             case _Paragraph():
@@ -153,12 +153,12 @@ class Blocks:
         inner = QUOTE.sub("", rest)
         return is_undecided(inner) or inner.lstrip().startswith("|")
 
-    def close(self) -> list[Line]:
+    def close(self) -> list[StyledLine]:
         """End the text."""
         self._close_leaf()
         return self._taken()
 
-    def tail(self) -> list[Line]:
+    def tail(self) -> list[StyledLine]:
         """Return the rows of the open leaf as they would be now; nothing is settled by it."""
         trial = self.fork()
         match trial._leaf:
@@ -293,7 +293,7 @@ class Blocks:
                 pass
 
     def _settle_paragraph(self, leaf: _Paragraph, *, within_line: bool) -> None:
-        rows = rows_of([*leaf.carry, *inline(leaf.text)], self._available)
+        rows = wrap_lines([*leaf.carry, *inline(leaf.text)], self._available)
         rows[0] = (rows[0][0], leaf.joint)
         carry, joint = rows.pop() if within_line else ((), "\n")
         shared = Source(leaf.source)
@@ -305,7 +305,7 @@ class Blocks:
     def _emit(self, spans: list[Span], source: str, joint: str = "\n") -> None:
         self._open_gap()
         shared = Source(source)
-        for at, (row, before) in enumerate(rows_of(spans, self._available)):
+        for at, (row, before) in enumerate(wrap_lines(spans, self._available)):
             self._append(row, shared, joint=before if at else joint)
 
     def _emit_code(self, spans: list[Span], source: str, joint: str = "\n") -> None:
@@ -321,7 +321,7 @@ class Blocks:
             pairs = zip(self._gap, self._containers, strict=False)
             around = takewhile(lambda pair: pair[0] == pair[1], pairs)
             bars = tuple(one.rest for one, _ in around)
-            self._rows.append(Line(bars if width_of(bars) < self._width else (), Source("")))
+            self._rows.append(StyledLine(bars if width_of(bars) < self._width else (), Source("")))
         self._gap = None
 
     def _append(
@@ -332,14 +332,14 @@ class Blocks:
         prefix = tuple(one.marker or one.rest for one in shown)
         if any(one.marker for one in self._containers):
             self._containers = tuple(one._replace(marker=None) for one in self._containers)
-        self._rows.append(Line((*prefix, *row), source, fill, joint))
+        self._rows.append(StyledLine((*prefix, *row), source, fill, joint))
 
     @property
     def _available(self) -> int:
         shown = visible_containers(self._containers, self._width)
         return self._width - width_of(one.rest for one in shown)
 
-    def _taken(self) -> list[Line]:
+    def _taken(self) -> list[StyledLine]:
         rows, self._rows = self._rows, []
         return rows
 

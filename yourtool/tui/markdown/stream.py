@@ -6,7 +6,7 @@ however the text was cut.
 """
 
 from yourtool.text import printable
-from yourtool.tui.lines import Line
+from yourtool.tui.lines import StyledLine
 from yourtool.tui.markdown.blocks import LONGEST, UNIT, Blocks, Highlight
 
 
@@ -14,8 +14,8 @@ class MarkdownStream:
     """Rows of `width` cells of a text that is fed to it piece by piece."""
 
     def __init__(self, width: int, highlight: Highlight | None = None) -> None:
-        self.settled: list[Line] = []
-        self.tail: list[Line] = []
+        self.settled: list[StyledLine] = []
+        self.tail: list[StyledLine] = []
         """Rows after the settled ones; may change with every piece."""
         self._blocks = Blocks(width, highlight)
         self._partial = ""
@@ -40,7 +40,7 @@ class MarkdownStream:
         self.tail = []
 
     @property
-    def rows(self) -> list[Line]:
+    def rows(self) -> list[StyledLine]:
         """All rows, as of now."""
         return self.settled + self.tail
 
@@ -73,7 +73,7 @@ class MarkdownStream:
     def _is_text(self, line: str) -> bool:
         return self._blocks.extends_text() if self._extends else self._blocks.flows(line)
 
-    def _push(self, blocks: Blocks, line: str, *, more: bool = False) -> list[Line]:
+    def _push(self, blocks: Blocks, line: str, *, more: bool = False) -> list[StyledLine]:
         shown = printable(line.removesuffix("\r"))
         if self._extends:
             return blocks.extend(shown, self._joint, more=more)
@@ -89,7 +89,7 @@ class MarkdownStream:
         self.tail = rows + trial.tail()
 
 
-def markdown(text: str, width: int, highlight: Highlight | None = None) -> list[Line]:
+def markdown(text: str, width: int, highlight: Highlight | None = None) -> list[StyledLine]:
     """Return the rows of a complete text."""
     stream = MarkdownStream(width, highlight)
     stream.feed(text)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
 
 
-async def attach(chat: TurnScreen, argument: str) -> None:
+async def attach_file(chat: TurnScreen, argument: str) -> None:
     """`/attach`: a file or an address, `-`, or what goes with the next prompt."""
     if argument == "-":
         chat.attached.clear()

@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 from yourtool.text import printable
 
 
-class Entry(ModalScreen[str | None]):
+class TextEntry(ModalScreen[str | None]):
     """Gives what was typed, stripped, or None; with `hidden`, nothing shows it."""
 
     DEFAULT_CSS = """

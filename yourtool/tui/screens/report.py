@@ -8,7 +8,7 @@ from textual.screen import ModalScreen
 from yourtool.text import printable
 from yourtool.tui.lines import wrap
 from yourtool.tui.reports import Section
-from yourtool.tui.widgets.block import Block
+from yourtool.tui.widgets.block import WrappedWidget
 
 MIN_TEXT = 24
 """Columns that a text beside its name must have."""
@@ -51,7 +51,7 @@ class ReportScreen(ModalScreen[None]):
                 yield Rows(section)
 
 
-class Rows(Block):
+class Rows(WrappedWidget):
     """A heading, and below it names with their texts beside or, in a narrow window, below them."""
 
     DEFAULT_CSS = """

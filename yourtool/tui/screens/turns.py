@@ -31,7 +31,7 @@ from yourtool.tui.widgets.banner import MODE_WORDS, Banner
 from yourtool.tui.widgets.consent import Consent
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
-from yourtool.tui.widgets.status import Status, StatusLine, branch, doing
+from yourtool.tui.widgets.status import StatusFields, StatusLine, branch, doing
 from yourtool.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
@@ -315,13 +315,15 @@ class TurnScreen(Screen[None]):
         session, runtime = self.session, self.runtime
         if session is None or runtime is None:
             queued = len(self.queue)
-            self.status_line.status = Status(model="opening …", queued=queued, urgent=self._urgent)
+            self.status_line.status = StatusFields(
+                model="opening …", queued=queued, urgent=self._urgent
+            )
             return
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
         activity = "stopping" if self._stopping else doing(state.facts, self.transcript.arriving)
-        self.status_line.status = Status(
+        self.status_line.status = StatusFields(
             model=model.id,
             pending="" if pending is None else pending or "default",
             mode=session.mode.value,

@@ -9,13 +9,13 @@ from yourtool.errors import UsageError
 from yourtool.messages import Message, Role, now
 from yourtool.models import EFFORTS, Effort
 from yourtool.tui.reports import context_report, cost_report, help_report
-from yourtool.tui.screens.attaching import attach, attach_clipboard, tell_untaken
+from yourtool.tui.screens.attaching import attach_clipboard, attach_file, tell_untaken
 from yourtool.tui.screens.choices import (
     LEGEND,
     model_choices,
     told_words,
 )
-from yourtool.tui.screens.entry import Entry
+from yourtool.tui.screens.entry import TextEntry
 from yourtool.tui.screens.picker import Choice, Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
@@ -141,7 +141,7 @@ async def enter_key(chat: TurnScreen, argument: str) -> None:
     row = rows[name]
     where = f"Keys are made at {row.key_url}. " if row.key_url else ""
     text = f"{where}What you type is not shown; it is stored in a file that only you can read."
-    key = await chat.app.push_screen_wait(Entry(f"API key for {row.label}", text, hidden=True))
+    key = await chat.app.push_screen_wait(TextEntry(f"API key for {row.label}", text, hidden=True))
     if key is None:
         return
     runtime.registry.save_key(name, key)
@@ -200,7 +200,7 @@ async def set_mode(chat: TurnScreen, mode: Mode) -> None:
     if mode is Mode.AUTO and session.mode is not Mode.AUTO:
         words = "In this mode every tool runs without asking: commands, edits, the network."
         typed = await chat.app.push_screen_wait(
-            Entry("Stop asking?", f"{words}\nType `auto` to go on.")
+            TextEntry("Stop asking?", f"{words}\nType `auto` to go on.")
         )
         mode = Mode.AUTO if typed == "auto" else Mode.ASK
     session.mode = mode
@@ -260,7 +260,7 @@ VERBS: Mapping[str, Verb] = {
     "theme": choose_theme,
     "mode": choose_mode,
     "copy": copy_reply,
-    "attach": attach,
+    "attach": attach_file,
     "paste": attach_clipboard,
     "quit": leave,
 }

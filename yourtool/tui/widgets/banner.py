@@ -9,8 +9,8 @@ from textual.widgets import Static
 from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.text import printable
-from yourtool.tui.widgets.block import Block
-from yourtool.tui.widgets.status import Status, StatusLine
+from yourtool.tui.widgets.block import WrappedWidget
+from yourtool.tui.widgets.status import StatusFields, StatusLine
 
 MODE_WORDS = {
     Mode.ASK: "ask before anything is changed or run",
@@ -54,7 +54,7 @@ class Banner(Static):
         self.set_class(bool(self._notices), "-shown")
 
 
-class Greeting(Block):
+class Greeting(WrappedWidget):
     """Who is here, and three ways to begin; leaves once something is said."""
 
     DEFAULT_CSS = """
@@ -72,7 +72,7 @@ class Greeting(Block):
     def __init__(self, line: StatusLine) -> None:
         super().__init__(classes="-shown")
         self._line = line
-        self._status = Status()
+        self._status = StatusFields()
 
     def on_mount(self) -> None:
         """Keep to what the status line says."""
@@ -91,7 +91,7 @@ class Greeting(Block):
         kept = [row for row in rows if row.plain] if self.app.size.height < 16 else rows
         return [row.truncate(width, ellipsis=True) for row in kept]
 
-    def _tell(self, status: Status) -> None:
+    def _tell(self, status: StatusFields) -> None:
         before, self._status = self._status, status
         self.set_class(status.fresh, "-shown")
         if status.fresh and (status.model, status.mode) != (before.model, before.mode):

@@ -5,7 +5,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 
-class Block(Widget):
+class WrappedWidget(Widget):
     """Override `rows`; call `changed` when they are others."""
 
     DEFAULT_CSS = """

@@ -11,12 +11,14 @@ from yourtool.amounts import duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiLines
-from yourtool.tui.lines import BLANK, Line, Source, Span, clip, width_of, wrap
+from yourtool.tui.lines import BLANK, Source, Span, StyledLine, clip, width_of, wrap
 from yourtool.tui.verbatim import plain_lines
 from yourtool.tui.widgets.diff import diff_lines, diff_size
 from yourtool.tui.widgets.items import Item
 
-Status: TypeAlias = Literal["queued", "waiting", "running", "ok", "failed", "denied", "cancelled"]
+CardStatus: TypeAlias = Literal[
+    "queued", "waiting", "running", "ok", "failed", "denied", "cancelled"
+]
 
 _KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
@@ -46,7 +48,7 @@ class ToolCard(Item):
     rows_shown: ClassVar[tuple[int, int]] = (5, 8)
     """Rows of output while folded: of what went well, and of what did not."""
 
-    MARKS: ClassVar[dict[Status, Span]] = {
+    MARKS: ClassVar[dict[CardStatus, Span]] = {
         "queued": ("○", "muted"),
         "waiting": ("?", "warning"),
         "running": ("●", "accent"),
@@ -59,7 +61,7 @@ class ToolCard(Item):
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.name = name
-        self.status: Status = "queued"
+        self.status: CardStatus = "queued"
         self._clock = clock
         self._input: Mapping[str, Any] = {}
         self._started = 0.0
@@ -118,7 +120,7 @@ class ToolCard(Item):
         self.changed()
 
     def ends(
-        self, status: Status, output: str, seconds: float | None, details: Mapping[str, Any]
+        self, status: CardStatus, output: str, seconds: float | None, details: Mapping[str, Any]
     ) -> None:
         """The call has its result."""
         self._output, self._details, self._size = output, details, None
@@ -145,11 +147,11 @@ class ToolCard(Item):
             return 2 + min(_DIFF_ROWS, self._diff.count("\n"))
         return 1 if self._quiet and self.status == "ok" else 4
 
-    def build(self, width: int) -> list[Line]:
+    def build(self, width: int) -> list[StyledLine]:
         """Make the head, and beneath it what matters or, unfolded, all."""
         return [self._head(width), *self._indented(width)]
 
-    def _become(self, status: Status) -> None:
+    def _become(self, status: CardStatus) -> None:
         self.status = status
         self.changed()
 
@@ -160,7 +162,7 @@ class ToolCard(Item):
                 return value
         return ""
 
-    def _head(self, width: int) -> Line:
+    def _head(self, width: int) -> StyledLine:
         struck = " cancelled" if self.status == "cancelled" else ""
         name, facts = printable(self._label).replace("\n", " "), self._facts
         first, newline, _ = self._argument.strip().partition("\n")
@@ -172,7 +174,7 @@ class ToolCard(Item):
             spans += [(" ", ""), (clip(argument, room), struck.strip())]
         if facts:
             spans += [(f" · {facts}", "muted")]
-        return Line(
+        return StyledLine(
             wrap(spans, width)[0],
             Source(f"{self.name} {self._argument}".partition("\n")[0].strip()),
         )
@@ -211,7 +213,7 @@ class ToolCard(Item):
         plan: Any = self._details.get("plan")
         return plan if isinstance(plan, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType]  # stored JSON
 
-    def _indented(self, width: int) -> list[Line]:
+    def _indented(self, width: int) -> list[StyledLine]:
         inner = max(10, width - 2)
         lines = self._unfolded(inner) if self.expanded else self._folded(inner)
         return [
@@ -219,7 +221,7 @@ class ToolCard(Item):
             for line in lines
         ]
 
-    def _folded(self, width: int) -> list[Line]:
+    def _folded(self, width: int) -> list[StyledLine]:
         well, failures = self.rows_shown
         if self._problem:
             return plain_lines(self._problem[:_CHARACTERS], "error", width)[:failures]
@@ -237,12 +239,12 @@ class ToolCard(Item):
             return self._end_of_output(well, width)
         return []
 
-    def _end_of_output(self, rows: int, width: int) -> list[Line]:
+    def _end_of_output(self, rows: int, width: int) -> list[StyledLine]:
         part, left_out = _part(self._output, end=True)
         lines = _output_lines(part, width)
         return _cut(lines, rows, width, keep_end=True, left_out=left_out)
 
-    def _unfolded(self, width: int) -> list[Line]:
+    def _unfolded(self, width: int) -> list[StyledLine]:
         lines, left_out = self._arguments(width)
         body = self._steps(width) if self._plan else []
         if self._diff:
@@ -254,12 +256,12 @@ class ToolCard(Item):
         if text:
             body = [*body, *([BLANK] if body else []), *_output_lines(text, width)]
         if lines and body:
-            lines.append(Line((("─" * min(width, 20), "muted"),)))
+            lines.append(StyledLine((("─" * min(width, 20), "muted"),)))
         return _cut([*lines, *body], _ALL_ROWS, width, left_out=left_out, way_out=_WAY_OUT)
 
-    def _arguments(self, width: int) -> tuple[list[Line], int]:
+    def _arguments(self, width: int) -> tuple[list[StyledLine], int]:
         """Return the rows of the arguments, and how many lines of them are left out at least."""
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         left_out, room = 0, _CHARACTERS
         for key, value in self._input.items():
             text, more = _part(value if isinstance(value, str) else _json(value), room)
@@ -273,8 +275,8 @@ class ToolCard(Item):
                 lines += plain_lines(text, "", width)
         return lines, left_out
 
-    def _steps(self, width: int) -> list[Line]:
-        lines: list[Line] = []
+    def _steps(self, width: int) -> list[StyledLine]:
+        lines: list[StyledLine] = []
         room = _CHARACTERS
         for number, step in enumerate(self._plan):
             if room <= 0:
@@ -287,7 +289,7 @@ class ToolCard(Item):
             ink = {"✓ ": "muted", "▸ ": "strong"}.get(mark[0], "")
             for at, row in enumerate(wrap([(words, ink)], width - 2)):
                 lines.append(
-                    Line(
+                    StyledLine(
                         (mark if at == 0 else ("  ", ""), *row),
                         Source(words),
                         joint=" " if at else "\n",
@@ -309,13 +311,13 @@ class CommandCard(ToolCard):
         self.runs(SideEffects.EXECUTE)
 
 
-def _output_lines(text: str, width: int) -> list[Line]:
-    lines: list[Line] = []
+def _output_lines(text: str, width: int) -> list[StyledLine]:
+    lines: list[StyledLine] = []
     for spans in AnsiLines().lines(text.rstrip("\r\n")) if text.strip() else []:
         source = Source("".join(part for part, _ in spans))
         shown = [(part, f"muted {ink}".strip()) for part, ink in spans]
         for at, row in enumerate(wrap(shown, width, words=False)):
-            lines.append(Line(row, source, joint="" if at else "\n"))
+            lines.append(StyledLine(row, source, joint="" if at else "\n"))
     return lines
 
 
@@ -337,14 +339,14 @@ def _part(text: str, room: int = _CHARACTERS, *, end: bool = False) -> tuple[str
 
 
 def _cut(
-    lines: list[Line],
+    lines: list[StyledLine],
     most: int,
     width: int,
     *,
     keep_end: bool = False,
     left_out: int = 0,
     way_out: str = "",
-) -> list[Line]:
+) -> list[StyledLine]:
     """Leave out rows beyond `most` and give their number; `left_out` lines are not there already.
 
     `way_out` names where to find them.
@@ -353,5 +355,5 @@ def _cut(
         return lines
     hidden = max(0, len(lines) - most) + left_out
     words = f"… {'at least ' if left_out else ''}{hidden:,} more rows{way_out}"
-    note = Line(((clip(words, width), "muted"),))
+    note = StyledLine(((clip(words, width), "muted"),))
     return [note, *lines[-most:]] if keep_end else [*lines[:most], note]

@@ -6,12 +6,12 @@ from textual.reactive import var
 
 from yourtool.text import printable
 from yourtool.tui.completer import Candidate, Offers
-from yourtool.tui.widgets.block import Block
+from yourtool.tui.widgets.block import WrappedWidget
 
 ROWS = 8
 
 
-class Completion(Block):
+class Completion(WrappedWidget):
     """Hidden when it has nothing to offer; never takes the focus."""
 
     DEFAULT_CSS = """

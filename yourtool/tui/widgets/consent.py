@@ -15,9 +15,9 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.tui.answering import HOLD_SECONDS, QUIET_SECONDS, Answering
+from yourtool.tui.answering import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.keys import KEYS, bindings
-from yourtool.tui.questions import DENY, Option, options_of, title
+from yourtool.tui.questions import DENY, Option, answer_options, title
 from yourtool.tui.widgets.options import Options
 from yourtool.tui.widgets.preview import PreviewText, ReadingPane
 from yourtool.tui.widgets.prompt import Prompt
@@ -61,7 +61,7 @@ class Consent(Vertical):
     def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.can_focus = False
-        self.answering = Answering(clock)
+        self.answering = KeystrokeGuard(clock)
         self._prompt = prompt
         self._waiting: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
         self._furnishing = asyncio.Lock()
@@ -297,7 +297,7 @@ class Consent(Vertical):
             return
         self.border_title = title(question)
         self.scroll.show(question)
-        self.choices.options = options_of(question)
+        self.choices.options = answer_options(question)
         self.choices.reset()
         self.choices.changed()
         self._subtitle()

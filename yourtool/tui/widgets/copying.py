@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from yourtool.tui.lines import Line
+from yourtool.tui.lines import StyledLine
 
 
 class CopiedRow(NamedTuple):
     """A selected row, from one character to before another; -1 is the end."""
 
-    line: Line
+    line: StyledLine
     start: int
     end: int
     begun_before: bool

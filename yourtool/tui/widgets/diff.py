@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from yourtool.text import escaped_line_pieces, escaped_pieces, printable
-from yourtool.tui.lines import TAB, Line, Source, cut_pieces, expand_tabs, lines_of
+from yourtool.tui.lines import TAB, Source, StyledLine, cut_pieces, expand_tabs, lines_of
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _RANGES = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.MULTILINE)
@@ -65,7 +65,7 @@ def printable_pieces(text: str) -> Iterator[str]:
 
 def diff_lines(
     diff: str, width: int, show: Callable[[str], Iterable[str]] = printable_pieces
-) -> Iterator[Line]:
+) -> Iterator[StyledLine]:
     """Return the rows of a unified diff, each made when it is asked for.
 
     File names are shown where there are several. `show` makes a line fit to be drawn.
@@ -76,11 +76,11 @@ def diff_lines(
     for row in _rows(diff):
         if row.kind == "f":
             if several:
-                yield Line((("".join(show(row.text)), "diff.file"),), Source(row.text))
+                yield StyledLine((("".join(show(row.text)), "diff.file"),), Source(row.text))
         elif row.kind == "@":
             if is_first:
                 continue
-            yield Line(((" " * digits + " ⋮ " + "".join(show(row.text)), "diff.hunk"),))
+            yield StyledLine(((" " * digits + " ⋮ " + "".join(show(row.text)), "diff.hunk"),))
         else:
             yield from _changed(row, show(row.text), digits, width)
         is_first = is_first and row.kind == "f" and not several
@@ -103,7 +103,7 @@ def _highest_number(diff: str) -> int:
     )
 
 
-def _changed(row: _Row, shown: Iterable[str], digits: int, width: int) -> Iterator[Line]:
+def _changed(row: _Row, shown: Iterable[str], digits: int, width: int) -> Iterator[StyledLine]:
     ink = {"+": "diff.added", "-": "diff.removed"}.get(row.kind, "")
     mark = f"{ink}.mark" if ink else "diff.number"
     numbers = f"{ink} diff.number".strip()
@@ -116,7 +116,7 @@ def _changed(row: _Row, shown: Iterable[str], digits: int, width: int) -> Iterat
             (f"{sign} " if at == 0 else "  ", mark),
         )
         spans = (*head, (text, ink)) if text else head
-        yield Line(spans, source, ink, "" if at else "\n")
+        yield StyledLine(spans, source, ink, "" if at else "\n")
 
 
 def _rows(diff: str) -> Iterator[_Row]:

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from yourtool.amounts import duration
 from yourtool.text import printable
-from yourtool.tui.lines import Line, Span
+from yourtool.tui.lines import Span, StyledLine
 from yourtool.tui.verbatim import plain_lines
 
 _LONGEST = 10_000
@@ -32,10 +32,10 @@ class Item(ABC):
 
     def __init__(self) -> None:
         self._width = 0
-        self._rows: list[Line] = []
+        self._rows: list[StyledLine] = []
 
     @property
-    def rows(self) -> Sequence[Line]:
+    def rows(self) -> Sequence[StyledLine]:
         """The rows of the last `lay_out`."""
         return self._rows
 
@@ -80,7 +80,7 @@ class Item(ABC):
         return False
 
     @abstractmethod
-    def build(self, width: int) -> list[Line]:
+    def build(self, width: int) -> list[StyledLine]:
         """Make all rows."""
 
     @property
@@ -113,12 +113,12 @@ class Remark(Item):
         """The words."""
         return self._text
 
-    def build(self, width: int) -> list[Line]:
+    def build(self, width: int) -> list[StyledLine]:
         """Wrap the words."""
         return _message(self._text, self._ink, width)
 
 
-class Failure(Item):
+class ErrorItem(Item):
     """A model request that failed: what, where, why, and the way out."""
 
     mark = ("✗", "error")
@@ -160,7 +160,7 @@ class Failure(Item):
         """Everything that is said."""
         return "\n".join((self._head, self._cause, self._way_out))
 
-    def build(self, width: int) -> list[Line]:
+    def build(self, width: int) -> list[StyledLine]:
         """Head, cause and advice; a failure that was overcome is one line."""
         if self.settled and not self.expanded:
             words = f"{self._head}: {self._cause}".partition("\n")[0]
@@ -196,9 +196,9 @@ class Footer(Item):
         """The figures."""
         return " · ".join((*self._parts, self._warning) if self._warning else self._parts)
 
-    def build(self, width: int) -> list[Line]:
+    def build(self, width: int) -> list[StyledLine]:
         """Wrap between the figures, never inside one."""
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         row = ""
         for part in map(printable, self._parts):
             if row and len(row) + 3 + len(part) > width:
@@ -211,12 +211,12 @@ class Footer(Item):
         return lines + (_message(self._warning, "warning", width) if self._warning else [])
 
 
-def _message(text: str, ink: str, width: int) -> list[Line]:
+def _message(text: str, ink: str, width: int) -> list[StyledLine]:
     """Return the rows of a message, which is short unless a server or an import made it long."""
     return plain_lines(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…", ink, width)
 
 
-def first_difference(before: Sequence[Line], after: Sequence[Line]) -> int:
+def first_difference(before: Sequence[StyledLine], after: Sequence[StyledLine]) -> int:
     """Return the first row that does not look the same."""
     for at, (old, new) in enumerate(zip(before, after, strict=False)):
         if old is not new and (old.spans != new.spans or old.fill != new.fill):

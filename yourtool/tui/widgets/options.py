@@ -4,10 +4,10 @@ from textual.content import Content
 from textual.reactive import var
 
 from yourtool.tui.questions import Option
-from yourtool.tui.widgets.block import Block
+from yourtool.tui.widgets.block import WrappedWidget
 
 
-class Options(Block):
+class Options(WrappedWidget):
     """The answers, side by side where there is room."""
 
     DEFAULT_CSS = """

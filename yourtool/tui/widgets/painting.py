@@ -8,7 +8,7 @@ from textual.filter import LineFilter
 from textual.strip import Strip
 from textual.widget import Widget
 
-from yourtool.tui.lines import Line, Span
+from yourtool.tui.lines import Span, StyledLine
 from yourtool.tui.themes import palette_of
 
 GUTTER = 2
@@ -26,14 +26,14 @@ class Painter:
         self._filters: Sequence[LineFilter] = widget.get_line_filters()
         self._selection: Style = widget.screen.get_component_rich_style("screen--selection")
         self._width = widget.region.width
-        self._strips: dict[tuple[int, Span, bool], tuple[Line, Strip]] = {}
+        self._strips: dict[tuple[int, Span, bool], tuple[StyledLine, Strip]] = {}
         self._blank = self._finished([Segment(" " * self._width, self._base)])
 
     def blank(self) -> Strip:
         """Return an empty row."""
         return self._blank
 
-    def strip(self, line: Line, mark: Span, *, chosen: bool) -> Strip:
+    def strip(self, line: StyledLine, mark: Span, *, chosen: bool) -> Strip:
         """Return a row with what stands in the gutter before it."""
         key = (id(line), mark, chosen)
         if (known := self._strips.get(key)) is not None and known[0] is line:

@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from yourtool.effects import Confirmation
 from yourtool.text import escaped_line_pieces
-from yourtool.tui.lines import Line, cut_pieces, lines_of
+from yourtool.tui.lines import StyledLine, cut_pieces, lines_of
 from yourtool.tui.questions import about, arguments
 from yourtool.tui.widgets.diff import approved_pieces, diff_lines
 from yourtool.tui.widgets.view import PAUSE
@@ -76,7 +76,7 @@ class PreviewText(Widget):
         self._made.clear()
         self.refresh(layout=True)
 
-    def rows(self, width: int) -> list[Line]:
+    def rows(self, width: int) -> list[StyledLine]:
         """Return the rows for a width that are made so far; the others follow by and by."""
         if width not in self._made:
             if len(self._made) == _WIDTHS:
@@ -114,7 +114,7 @@ class PreviewText(Widget):
             self.set_timer(PAUSE, partial(self._go_on, width, rows))
         self.refresh(layout=True)
 
-    def _content(self, row: Line, width: int) -> Content:
+    def _content(self, row: StyledLine, width: int) -> Content:
         pieces = [Content(text).stylize(self._style_of(ink)) for text, ink in row.spans]
         content = Content.assemble(*pieces)
         if row.fill:
@@ -133,8 +133,8 @@ class PreviewText(Widget):
 class _Rows:
     """Rows for one width, made in slices."""
 
-    def __init__(self, more: Iterator[Line]) -> None:
-        self.lines: list[Line] = []
+    def __init__(self, more: Iterator[StyledLine]) -> None:
+        self.lines: list[StyledLine] = []
         self.is_complete = False
         self._more = more
         self.make()
@@ -204,7 +204,7 @@ class ReadingPane(VerticalScroll):
         self.call_after_refresh(self.look)
 
 
-def question_rows(question: Confirmation, width: int) -> Iterator[Line]:
+def question_rows(question: Confirmation, width: int) -> Iterator[StyledLine]:
     """Return the rows of what a question asks about, each made when it is asked for."""
     room, preview = max(8, width - len(_BAR)), question.preview
     if preview is not None and preview.kind == "diff":
@@ -213,10 +213,10 @@ def question_rows(question: Confirmation, width: int) -> Iterator[Line]:
             yield line._replace(spans=((bar, ""), *line.spans))
     else:
         lines = arguments(question) if preview is None else lines_of(preview.body)
-        yield from (Line(((row, ""),)) for row in quoted(lines, room))
+        yield from (StyledLine(((row, ""),)) for row in quoted(lines, room))
     for line in about(question):
         for at, row in enumerate(_broken(line, max(8, width - len(_ABOUT_INDENT)))):
-            yield Line(((_ABOUT_INDENT + row if at else row, "quiet"),))
+            yield StyledLine(((_ABOUT_INDENT + row if at else row, "quiet"),))
 
 
 def quoted(lines: Iterable[str], width: int) -> Iterator[str]:

@@ -6,12 +6,12 @@ from textual.message import Message
 
 from yourtool.text import printable
 from yourtool.tui.drafts import Draft
-from yourtool.tui.widgets.block import Block
+from yourtool.tui.widgets.block import WrappedWidget
 
 ROWS = 4
 
 
-class Queue(Block):
+class Queue(WrappedWidget):
     """Drafts in the order they will be sent. A change is whole before anything else can happen, so
     a message that was taken back is never sent."""
 

@@ -24,14 +24,14 @@ from yourtool.events import (
 )
 from yourtool.text import printable
 from yourtool.tui.widgets.card import CommandCard
-from yourtool.tui.widgets.items import Failure, Item
-from yourtool.tui.widgets.texts import Thinking
+from yourtool.tui.widgets.items import ErrorItem, Item
+from yourtool.tui.widgets.texts import ThinkingItem
 
 NARROW = 60
 _GAP = "  "
 
 
-class Status(Struct, frozen=True, kw_only=True):
+class StatusFields(Struct, frozen=True, kw_only=True):
     """What the line says; empty parts are left out."""
 
     model: str = ""
@@ -70,7 +70,7 @@ class StatusLine(Widget):
     StatusLine { height: 1; padding: 0 1; color: $text-muted; }
     """
 
-    status: reactive[Status] = reactive(Status())
+    status: reactive[StatusFields] = reactive(StatusFields())
 
     def render(self) -> Content:
         """Draw what fits."""
@@ -80,7 +80,7 @@ class StatusLine(Widget):
         return Content(_GAP).join(pieces).truncate(width, ellipsis=True)
 
 
-def parts(status: Status, *, narrow: bool) -> list[Part]:
+def parts(status: StatusFields, *, narrow: bool) -> list[Part]:
     """Return the pieces of the line from left to right."""
     name = _short(status.model) if narrow else status.model
     found: list[Part] = []
@@ -140,7 +140,7 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
                 asked = True
             case LlmCallStarted() if arriving is None:
                 return f"waiting for {printable(fact.provider)}"
-            case LlmCallFailed() if isinstance(arriving, Failure) and arriving.under_way:
+            case LlmCallFailed() if isinstance(arriving, ErrorItem) and arriving.under_way:
                 return f"waiting for {printable(fact.provider)}"
             case LlmCallFailed():
                 return "waiting to try again"
@@ -153,7 +153,7 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
     if running:
         return f"running {running[0]}" if len(running) == 1 else f"running {len(running)} tools"
     if arriving is not None:
-        return "thinking" if isinstance(arriving, Thinking) else "writing"
+        return "thinking" if isinstance(arriving, ThinkingItem) else "writing"
     return "working"
 
 

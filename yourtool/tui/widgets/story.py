@@ -61,13 +61,13 @@ from yourtool.messages import (
 from yourtool.tui.attached import counted
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets import summary
-from yourtool.tui.widgets.card import CommandCard, Status, ToolCard
-from yourtool.tui.widgets.items import Failure, Item, Remark
+from yourtool.tui.widgets.card import CardStatus, CommandCard, ToolCard
+from yourtool.tui.widgets.items import ErrorItem, Item, Remark
 from yourtool.tui.widgets.remarks import remark
-from yourtool.tui.widgets.texts import Reply, Thinking, UserMessage
+from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessage
 
-_Part = TypeVar("_Part", Reply, Thinking)
-_ENDINGS: dict[str, Status] = {
+_Part = TypeVar("_Part", ReplyItem, ThinkingItem)
+_ENDINGS: dict[str, CardStatus] = {
     ToolFailure.CANCELLED: "cancelled",
     ToolFailure.USER_DENIED: "denied",
     ToolFailure.PERMISSION_DENIED: "denied",
@@ -88,11 +88,15 @@ class Story:
         self._retry_key = retry_key
         self._clock = clock
         self._cards: dict[str, ToolCard] = {}
-        self._parts: list[Reply | Thinking] = []  # of the message that is arriving, in order
-        self._open: dict[int, Reply | Thinking] = {}  # what was streamed of it, by content block
-        self._untold: dict[int, Thinking] = {}  # reasoning of it that was not, by content block
+        self._parts: list[
+            ReplyItem | ThinkingItem
+        ] = []  # of the message that is arriving, in order
+        self._open: dict[
+            int, ReplyItem | ThinkingItem
+        ] = {}  # what was streamed of it, by content block
+        self._untold: dict[int, ThinkingItem] = {}  # reasoning of it that was not, by content block
         self._reached = 0  # the content block after the last one that was told of
-        self._failure: Failure | None = None
+        self._failure: ErrorItem | None = None
         self._summary = summary.TurnSummary()
 
     @property
@@ -123,7 +127,7 @@ class Story:
     @property
     def last_reply(self) -> str:
         """The Markdown of the last reply."""
-        replies = (item for item in reversed(self.items) if isinstance(item, Reply))
+        replies = (item for item in reversed(self.items) if isinstance(item, ReplyItem))
         return next((reply.source for reply in replies if reply.source), "")
 
     def remark(self, level: Literal["info", "warning", "error"], text: str) -> None:
@@ -227,22 +231,22 @@ class Story:
 
     def _hidden(self, at: int) -> None:
         if at not in self._untold:
-            self._untold[at] = hidden = Thinking(redacted=True)
+            self._untold[at] = hidden = ThinkingItem(redacted=True)
             self._add(hidden)
 
-    def _reply(self, index: int) -> Reply:
+    def _reply(self, index: int) -> ReplyItem:
         part = self._open.get(index)
-        if not isinstance(part, Reply):
+        if not isinstance(part, ReplyItem):
             self._reach(index)
-            part = self._open[index] = self._part(Reply(self.highlight))
+            part = self._open[index] = self._part(ReplyItem(self.highlight))
         self.touched.add(part)
         return part
 
-    def _thinking(self, index: int) -> Thinking:
+    def _thinking(self, index: int) -> ThinkingItem:
         part = self._open.get(index)
-        if not isinstance(part, Thinking):
+        if not isinstance(part, ThinkingItem):
             self._reach(index)
-            part = self._open[index] = self._part(Thinking())
+            part = self._open[index] = self._part(ThinkingItem())
         self.touched.add(part)
         return part
 
@@ -271,7 +275,7 @@ class Story:
         card = self._command(message.id, event.command, shared=shared)
         printed = message.content[1:-1]
         output = "".join(block.text for block in printed if isinstance(block, TextBlock))
-        status: Status = "ok" if event.exit_code == 0 else "failed"
+        status: CardStatus = "ok" if event.exit_code == 0 else "failed"
         if event.exit_code is None:
             status = "cancelled"
         card.ends(status, output, event.duration_seconds, {"exit_code": event.exit_code})
@@ -299,19 +303,19 @@ class Story:
 
     def _content(self, content: Sequence[ContentBlock]) -> None:
         """Make what was streamed equal to the message; add what was not streamed."""
-        replies = [part for part in self._parts if isinstance(part, Reply)]
-        thoughts = [part for part in self._open.values() if isinstance(part, Thinking)]
+        replies = [part for part in self._parts if isinstance(part, ReplyItem)]
+        thoughts = [part for part in self._open.values() if isinstance(part, ThinkingItem)]
         for at, block in enumerate(content):
             match block:
                 case TextBlock(text=text):
-                    part = replies.pop(0) if replies else self._part(Reply(self.highlight))
+                    part = replies.pop(0) if replies else self._part(ReplyItem(self.highlight))
                     part.finish(text)
                     self.touched.add(part)
                 case ThinkingBlock(text=text):
                     if (thought := self._untold.get(at)) is None and thoughts:
                         thought = thoughts.pop(0)
                     elif thought is None:
-                        thought = self._untold[at] = self._part(Thinking())
+                        thought = self._untold[at] = self._part(ThinkingItem())
                     thought.finish(text)
                     self.touched.add(thought)
                 case RedactedThinkingBlock():
@@ -324,7 +328,7 @@ class Story:
     def _end_message(self, *, cancelled: bool = False) -> None:
         """Nothing more arrives for the parts that are open."""
         for part in self._parts:
-            if isinstance(part, Reply) and cancelled:
+            if isinstance(part, ReplyItem) and cancelled:
                 part.cancel()
             else:
                 part.finish()
@@ -348,7 +352,7 @@ class Story:
         self._end_message(cancelled=cancelled)
         if not cancelled:
             way_out = summary.advice(event, self._retry_key)
-            self._failure = Failure(
+            self._failure = ErrorItem(
                 summary.headline(event), event.error_message_redacted, way_out, self._clock
             )
             self._add(self._failure)
@@ -357,7 +361,7 @@ class Story:
         self._summary.route = event
         if event.chosen_model is not None:
             return
-        self._failure = Failure(
+        self._failure = ErrorItem(
             "No model can take this turn", summary.obstacles(event), summary.NO_MODEL
         )
         self._add(self._failure)
@@ -371,7 +375,7 @@ class Story:
             if event.message.metadata.audience is not Audience.MODEL
         )
         card = self._card(event.tool_use_id, event.tool_name)
-        status: Status = "ok" if event.success else "failed"
+        status: CardStatus = "ok" if event.success else "failed"
         card.ends(status, output, event.latency_ms / 1000, event.message.metadata.details or {})
 
     def _fail_call(self, event: ToolFailed) -> None:

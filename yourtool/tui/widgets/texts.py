@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Protocol
 
-from yourtool.tui.lines import Line
+from yourtool.tui.lines import StyledLine
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.markdown.stream import MarkdownStream
 from yourtool.tui.verbatim import VerbatimStream
@@ -18,8 +18,8 @@ WHOLE = 8_000
 class _Stream(Protocol):
     """Rows of a text that is fed to it; settled ones stay."""
 
-    settled: list[Line]
-    tail: list[Line]
+    settled: list[StyledLine]
+    tail: list[StyledLine]
 
     def feed(self, text: str) -> None:
         """Take more of the text."""
@@ -30,7 +30,7 @@ class _Stream(Protocol):
         ...
 
 
-class Text(Item):
+class TextItem(Item):
     """A text of any length, which may grow; it is laid out in parts."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Text(Item):
         super().forget()
         self._stream, self._fed = None, 0
 
-    def build(self, width: int) -> list[Line]:
+    def build(self, width: int) -> list[StyledLine]:
         """Lay out the whole text at once."""
         stream = self._renderer(width)
         stream.feed(self._shown)
@@ -121,16 +121,16 @@ class Text(Item):
     def _renderer(self, width: int) -> _Stream:
         """Return what makes the rows."""
 
-    def _head(self) -> list[Line]:
+    def _head(self) -> list[StyledLine]:
         """Return the rows above the text; their number never changes."""
         return []
 
-    def _foot(self) -> list[Line]:
+    def _foot(self) -> list[StyledLine]:
         """Return the rows below the complete text."""
         return []
 
 
-class UserMessage(Text):
+class UserMessage(TextItem):
     """What the user said."""
 
     mark = ("❯", "prompt")
@@ -144,11 +144,11 @@ class UserMessage(Text):
     def _renderer(self, width: int) -> VerbatimStream:
         return VerbatimStream(width, "user")
 
-    def _foot(self) -> list[Line]:
-        return [Line(((f"[{self._attached}]", "muted"),))] if self._attached else []
+    def _foot(self) -> list[StyledLine]:
+        return [StyledLine(((f"[{self._attached}]", "muted"),))] if self._attached else []
 
 
-class Reply(Text):
+class ReplyItem(TextItem):
     """What the model said, while it says it and afterwards."""
 
     def __init__(self, highlight: Highlight | None = None) -> None:
@@ -170,11 +170,11 @@ class Reply(Text):
     def _renderer(self, width: int) -> _Stream:
         return VerbatimStream(width) if self.raw else MarkdownStream(width, self.highlight)
 
-    def _foot(self) -> list[Line]:
-        return [Line((("(cancelled)", "muted"),))] if self._is_cancelled else []
+    def _foot(self) -> list[StyledLine]:
+        return [StyledLine((("(cancelled)", "muted"),))] if self._is_cancelled else []
 
 
-class Thinking(Text):
+class ThinkingItem(TextItem):
     """Reasoning, folded to a line until somebody wants to read it."""
 
     compact = True
@@ -211,11 +211,11 @@ class Thinking(Text):
     def _renderer(self, width: int) -> VerbatimStream:
         return VerbatimStream(width, "muted")
 
-    def _head(self) -> list[Line]:
+    def _head(self) -> list[StyledLine]:
         if self._is_hidden:
             head = "Thinking kept hidden by the provider"
         elif not self._finished:
             head = "Thinking…"
         else:
             head = f"Thought, {self._words:,} {'word' if self._words == 1 else 'words'}"
-        return [Line(((head, "thinking"),))]
+        return [StyledLine(((head, "thinking"),))]

@@ -19,9 +19,9 @@ from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCo
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import ToolCard
-from yourtool.tui.widgets.items import Failure, Item
+from yourtool.tui.widgets.items import ErrorItem, Item
 from yourtool.tui.widgets.story import Story
-from yourtool.tui.widgets.texts import Reply, Thinking
+from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem
 from yourtool.tui.widgets.view import PAUSE, SLICE_SECONDS, ItemView
 
 FLUSHES = 12
@@ -76,7 +76,7 @@ class Transcript(ItemView):
             return
         self._selected = item
         head = row - self._heights.top(index) == self._gap(index)
-        if isinstance(item, ToolCard | Thinking | Failure) and (head or not item.expanded):
+        if isinstance(item, ToolCard | ThinkingItem | ErrorItem) and (head or not item.expanded):
             self.action_toggle_item()
         self._repaint()
 
@@ -130,7 +130,7 @@ class Transcript(ItemView):
         """Colour code from now on; what is in view is drawn again."""
         self._story.highlight = highlight
         for item in self._story.items:
-            if isinstance(item, Reply):
+            if isinstance(item, ReplyItem):
                 item.highlight = highlight
                 item.changed()
         self._relayout()
@@ -144,7 +144,7 @@ class Transcript(ItemView):
     def silent(self) -> int | None:
         """For how many seconds a reply that has begun does not go on; None: for few."""
         seconds = int(time.monotonic() - self._told_at)
-        begun = isinstance(self._story.arriving, Reply | Thinking)
+        begun = isinstance(self._story.arriving, ReplyItem | ThinkingItem)
         return seconds if begun and seconds >= LONG_SILENCE else None
 
     def last_reply_source(self) -> str:
@@ -181,8 +181,8 @@ class Transcript(ItemView):
 
     def action_toggle_raw(self) -> None:
         """Show the source of the selected reply, else of the last one, or what it means."""
-        replies = [item for item in self._story.items if isinstance(item, Reply)]
-        reply = self._selected if isinstance(self._selected, Reply) else (replies or [None])[-1]
+        replies = [item for item in self._story.items if isinstance(item, ReplyItem)]
+        reply = self._selected if isinstance(self._selected, ReplyItem) else (replies or [None])[-1]
         if reply is not None:
             reply.toggle_raw()
             self._redraw(reply)

@@ -15,12 +15,12 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from yourtool.tui.lines import BLANK, Line
+from yourtool.tui.lines import BLANK, StyledLine
 from yourtool.tui.widgets.copying import CopiedRow, copied
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Item
 from yourtool.tui.widgets.painting import GUTTER, Painter
-from yourtool.tui.widgets.texts import Reply
+from yourtool.tui.widgets.texts import ReplyItem
 
 PAUSE = 0.005
 """Seconds between two parts of long work; callbacks of the toolkit's own queue run in one go."""
@@ -184,7 +184,7 @@ class ItemView(ScrollView, can_focus=True):
     @property
     def _growing(self) -> bool:
         last = self._items[-1] if self._items else None
-        return isinstance(last, Reply) and last.streaming
+        return isinstance(last, ReplyItem) and last.streaming
 
     def _move_to(self, y: int) -> None:
         self._view_top = y
@@ -286,7 +286,7 @@ class ItemView(ScrollView, can_focus=True):
         if last > first:
             self.refresh(Region(0, first - top, self.region.width, last - first))
 
-    def _row(self, y: int) -> tuple[Item | None, int, Line]:
+    def _row(self, y: int) -> tuple[Item | None, int, StyledLine]:
         """Return the item, the row within it (-1: the gap before) and the line at a row."""
         if not 0 <= y < self._heights.total:
             return None, -1, BLANK
