@@ -96,7 +96,7 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
     from yourtool.deltas import MessageComplete, MessageStart, TextDelta, TokenUsage
     from yourtool.messages import StopReason, TextBlock
     from yourtool.tui.highlight import highlighter_of
-    from yourtool.tui.sanitise import Sanitise
+    from yourtool.tui.output_filter import Sanitise
     from yourtool.tui.widgets.transcript import Transcript
 
     class Ours(App[None]):

@@ -15,9 +15,9 @@ from docs.provider_tables import providers_table
 from yourtool.agent.commands import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
 from yourtool.events import Event
-from yourtool.outcome import Result
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
+from yourtool.run_result import Result
 from yourtool.tables import TableKey, dotted
 from yourtool.tui.keys import KEYS
 

@@ -34,11 +34,11 @@ from yourtool.paths import Paths
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.media import in_mib
-from yourtool.providers.rows import BUILT_IN, ProviderSpec
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect
 

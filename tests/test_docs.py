@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from yourtool.agent.commands import COMMANDS
 from yourtool.deltas import Notice, TextDelta
 from yourtool.errors import UsageError
-from yourtool.outcome import failed_before
+from yourtool.run_result import failed_before
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]

@@ -19,8 +19,8 @@ from yourtool.effects import Confirmation, Verdict
 from yourtool.events import Event, TurnCancelled, TurnCompleted
 from yourtool.headless import Printer, Task, deny, run, turn
 from yourtool.messages import ContentBlock, StopReason, now
-from yourtool.outcome import ExitCode
 from yourtool.paths import resolve_paths
+from yourtool.run_result import ExitCode
 
 ROOT = str(Path(__file__).parents[1])
 ENVELOPE: dict[str, Any] = {"id": "e", "timestamp": now(), "session_id": "sess_1"}

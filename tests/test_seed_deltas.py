@@ -53,7 +53,7 @@ from yourtool.messages import (
 )
 from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.replies.refusal import error_from_response
+from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
@@ -61,9 +61,9 @@ from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.widgets.card import ToolCard
-from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.summary import advice, headline
 from yourtool.tui.widgets.texts import ReplyItem, UserMessage
+from yourtool.tui.widgets.timeline import Story
 
 FEW = settings(max_examples=15, deadline=None)
 

@@ -20,7 +20,7 @@ from tests.providers.exchanges import Playback, complete, events_of, model, prob
 from tests.providers.histories import reply_metadata
 from tests.providers.speakers import DIALECTS, EACH, sse
 from tests.strategies import Writer
-from yourtool.agent.prompt import system_messages
+from yourtool.agent.system_prompt import system_messages
 from yourtool.config import load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import SideEffects
@@ -43,10 +43,10 @@ from yourtool.paths import Paths, shipped
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.json_access import decode
 from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.providers.shapes import decode
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST, storable, storable_json
 from yourtool.tools.base import Args, ToolOutput, tool

@@ -22,8 +22,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.attachments import read_attachment
+from yourtool.agent.known_keys import known_mask
 from yourtool.agent.runtime import DEMO, RunOptions, Runtime
-from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.amounts import duration
 from yourtool.deltas import Notice, RetryScheduled
@@ -32,9 +32,9 @@ from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events import Event
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages import ContentBlock, TextBlock
-from yourtool.outcome import ExitCode, NoModelError, Outcome, Result, RunFailure, failed_before
 from yourtool.paths import Paths, require_data_directory
 from yourtool.providers.requests.output_schema import closed
+from yourtool.run_result import ExitCode, NoModelError, Outcome, Result, RunFailure, failed_before
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
 

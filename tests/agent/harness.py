@@ -10,13 +10,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
+from yourtool.agent.environment import RequestSettings, RunBudget, SessionEnvironment
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import RequestSettings, RunBudget, SessionEnvironment
 from yourtool.config import Limits, Mode
 from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict

@@ -16,7 +16,7 @@ from yourtool.agent.clipboard import clipboard_picture
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.magic import dimensions, orientation
+from yourtool.providers.media_types import dimensions, orientation
 
 WAV = b"RIFF\x24\0\0\0WAVEfmt "
 PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"

@@ -3,7 +3,7 @@
 from tests.agent.harness import Checked, play
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.scripted import Scripted, calls, says, thinks
-from yourtool.store.copies import fork
+from yourtool.store.forks import fork
 
 
 async def test_r_per_08_a_fork_is_asked_with_the_bytes_of_its_original_and_both_go_on(bench):

@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from tests.cli.line import Line
-from yourtool.agent.secrets import known_secrets
+from yourtool.agent.known_keys import known_secrets
 from yourtool.credentials import Credentials
 from yourtool.masking import MASK
 from yourtool.paths import resolve_paths

@@ -15,8 +15,8 @@ from yourtool.config import config_file
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
 from yourtool.events import FACT_TYPES, ToolFailed
 from yourtool.messages import canonical_json
-from yourtool.outcome import NoModelError
 from yourtool.paths import resolve_paths
+from yourtool.run_result import NoModelError
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
 RANK = {"aggregatable": 0, "pseudonymous": 1, "user_controlled": 2, "private": 3}

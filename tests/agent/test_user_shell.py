@@ -13,15 +13,15 @@ from tests.agent.harness import Bench, Checked, User, names, play
 from tests.providers.exchanges import READ, request
 from tests.providers.journeys import STATIONS, problems
 from yourtool.agent import user_shell
-from yourtool.agent.secrets import masked
+from yourtool.agent.known_keys import masked
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events import ShellRan, TurnStarted
 from yourtool.messages import Audience, Origin, Role
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, fails, says
-from yourtool.store.copies import adopt, fork, part
 from yourtool.store.exports import export_lines, from_jsonl
+from yourtool.store.forks import adopt, fork, part
 
 
 async def ran(session, command, *, shared=True):

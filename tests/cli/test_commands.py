@@ -20,8 +20,8 @@ from yourtool.cli.sessions import session_prefix
 from yourtool.config import Mode, config_file
 from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
-from yourtool.outcome import ExitCode
 from yourtool.paths import resolve_paths
+from yourtool.run_result import ExitCode
 from yourtool.store.database import Database
 
 pytestmark = pytest.mark.usefixtures("own_logging")

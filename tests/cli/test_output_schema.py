@@ -5,7 +5,7 @@ import pytest
 from tests.cli.line import Line
 from tests.provider_server import ProviderServer, Reply
 from yourtool.headless import held_to
-from yourtool.outcome import ExitCode, Result
+from yourtool.run_result import ExitCode, Result
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

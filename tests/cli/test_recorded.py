@@ -22,7 +22,7 @@ from tests.providers.exchanges import (
     responses,
     sets,
 )
-from yourtool.outcome import ExitCode
+from yourtool.run_result import ExitCode
 
 CALLED_HERE = {"gemini": "google", "openai-compat": "compatible"}
 """Providers that have another name in the recordings."""

@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.scripted_model import write_model
 from tests.e2e.terminal import YOURTOOL
 from yourtool.providers.catalogue.local_servers import discover
-from yourtool.providers.rows import ProviderSpec
+from yourtool.providers.provider_specs import ProviderSpec
 
 LLAMA = os.environ.get("YOURTOOL_LLAMA_SERVER") or shutil.which("llama-server")
 OLLAMA = shutil.which("ollama")

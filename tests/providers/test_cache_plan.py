@@ -22,9 +22,9 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.estimate import estimate_tokens
+from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 
 SONNET = model("anthropic", "claude-sonnet-4-6")

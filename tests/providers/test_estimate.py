@@ -27,7 +27,7 @@ from yourtool.providers.estimate import (
     estimate_text,
     estimate_tokens,
 )
-from yourtool.providers.makers import maker_of
+from yourtool.providers.token_weights import maker_of
 
 FEW = 15
 """Tokens; a tenth of a short prompt is less than what makers put around it."""

@@ -10,7 +10,7 @@ from tests.providers.fakes import events_of, request
 from yourtool.deltas import MessageComplete, TextDelta
 from yourtool.errors import OtherAdapterError
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.shapes import MOST_VALUES, decode
+from yourtool.providers.json_access import MOST_VALUES, decode
 from yourtool.providers.wire import WireAdapter
 
 PIECE = 2**17

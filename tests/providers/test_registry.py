@@ -14,9 +14,9 @@ from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.catalogue.inquiry import own_models
+from yourtool.providers.catalogue.model_listing import own_models
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import ProviderSpec
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 
@@ -359,7 +359,7 @@ from yourtool.credentials import Credentials
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
-from yourtool.providers.rows import ProviderRow
+from yourtool.providers.provider_specs import ProviderRow
 paths = resolve_paths()
 Catalogue.load(paths)
 Registry(Config(), Credentials(paths)).default_model()

@@ -30,7 +30,7 @@ from yourtool.errors import (
 )
 from yourtool.interrupt import Interrupt
 from yourtool.messages import StopReason
-from yourtool.providers.replies.refusal import error_from_response
+from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.retry import Retrying, RetryPolicy
 from yourtool.providers.scripted import Scripted, fails, says
 

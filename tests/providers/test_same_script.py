@@ -22,9 +22,9 @@ from yourtool.messages import (
 from yourtool.paths import Paths
 from yourtool.providers.base import OneTool
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 
 SCRIPT = [

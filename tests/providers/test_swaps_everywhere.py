@@ -37,11 +37,11 @@ from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import OneTool
+from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import BUILT_IN
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
-from yourtool.store.copies import renamed
+from yourtool.store.forks import renamed
 
 EITHER_SET = pytest.mark.parametrize(
     "stations", [pytest.param(STATIONS, id="own"), recorded(RECORDED_STATIONS, id="recorded")]

@@ -21,14 +21,14 @@ from yourtool.errors import SessionBusyError, StoreError
 from yourtool.events import AnyFact
 from yourtool.invariants import validate_session
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.catalogue.probed import recall
-from yourtool.store.copies import fork
+from yourtool.providers.catalogue.discovery_cache import recall
 from yourtool.store.database import Database
 from yourtool.store.exports import to_jsonl
+from yourtool.store.forks import fork
+from yourtool.store.fulltext import stored_words
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
 from yourtool.store.sessions import Sessions
-from yourtool.store.words import stored_words
 
 pytestmark = pytest.mark.blocks_loop("the tests wait for processes that they start and kill")
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from tests.store.turns import Story
 from yourtool.errors import StoreError
 from yourtool.store.database import Database
 from yourtool.store.log import Log
-from yourtool.store.rows import INSERT_MESSAGE, message_row
+from yourtool.store.row_codec import INSERT_MESSAGE, message_row
 from yourtool.store.schema import STEPS
 from yourtool.store.sessions import Sessions
 

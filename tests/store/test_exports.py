@@ -5,17 +5,17 @@ import stat
 
 import pytest
 from hypothesis import given
-
 from tests.store.test_copies import every_string, messages_of, texts, told
+
 from tests.store.turns import Story, call, changed
 from tests.strategies import few, histories
 from yourtool.blobs import fetch, keep
 from yourtool.errors import UsageError
 from yourtool.events import SessionImported
 from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from yourtool.store.copies import adopt
 from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, to_jsonl, write_export
+from yourtool.store.forks import adopt
 from yourtool.store.log import Log
 from yourtool.store.markdown import to_markdown
 

@@ -14,11 +14,11 @@ from tests.strategies import few
 from yourtool.errors import StoreError
 from yourtool.events import message_of
 from yourtool.messages import Role, TextBlock
-from yourtool.store.copies import adopt, fork
 from yourtool.store.database import Database
+from yourtool.store.forks import adopt, fork
+from yourtool.store.fulltext import query_of, snippet, terms_of
 from yourtool.store.log import Log
 from yourtool.store.sessions import Sessions
-from yourtool.store.words import query_of, snippet, terms_of
 
 
 async def said(log, *prompts, workspace="/work"):

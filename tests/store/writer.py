@@ -19,11 +19,11 @@ from typing import Any
 from tests.providers.fakes import paths_in
 from tests.store.turns import Story
 from yourtool import blobs, credentials, files
-from yourtool.providers.catalogue import probed
-from yourtool.providers.rows import ProviderSpec
-from yourtool.store.copies import adopt, fork
+from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, lines_of
+from yourtool.store.forks import adopt, fork
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
 from yourtool.store.schema import STEPS, Steps
@@ -186,13 +186,13 @@ def save_key(place: Path) -> None:
 
 def remember_models(place: Path) -> None:
     row = ProviderSpec(name="p", api="chat", base_url=f"http://{place.name}/v1", label="P")
-    probed.remember(place / "models.json", [probed.answer_of(row, ())])
+    discovery_cache.remember(place / "models.json", [discovery_cache.answer_of(row, ())])
 
 
 FILES: dict[str, tuple[ModuleType, Callable[[Path], None]]] = {
     "blob": (blobs, keep_blob),
     "key": (credentials, save_key),
-    "models": (probed, remember_models),
+    "models": (discovery_cache, remember_models),
 }
 """What is written to files of its own, by a name."""
 

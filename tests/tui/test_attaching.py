@@ -14,9 +14,9 @@ from yourtool.agent.attachments import from_bytes, read_attachment
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.attached import counted
 from yourtool.tui.completer import Completer
-from yourtool.tui.dropped import pasted_file, unquoted
+from yourtool.tui.dropped_paths import pasted_file, unquoted
+from yourtool.tui.pending_attachments import counted
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

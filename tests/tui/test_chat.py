@@ -29,8 +29,8 @@ from yourtool.events import LlmCallStarted, RouteDecided
 from yourtool.messages import StopReason, UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.screens.entry import TextEntry
 from yourtool.tui.screens.report import ReportScreen
+from yourtool.tui.screens.text_entry import TextEntry
 
 HELLO = turn("hello", "Hello to you.")
 

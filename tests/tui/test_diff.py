@@ -3,7 +3,7 @@ import difflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yourtool.tui.lines import width_of
+from yourtool.tui.styled_lines import width_of
 from yourtool.tui.widgets.diff import DiffSize, diff_lines, diff_size
 
 LINES = st.lists(st.sampled_from(["a", "b", "-- c", "++ d", "@@ -1 +1 @@", "", "\tx"]), max_size=12)

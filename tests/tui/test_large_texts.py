@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tui.events import Session
 from tests.tui.test_transcript import Stage
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
-from yourtool.tui.lines import wrap
+from yourtool.tui.styled_lines import wrap
 from yourtool.tui.verbatim import VerbatimStream, plain_lines
 from yourtool.tui.widgets.items import ErrorItem, Footer, Remark
 from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessage

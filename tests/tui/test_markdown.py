@@ -6,10 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yourtool.tui.highlight import highlighter_of
-from yourtool.tui.lines import StyledLine, width_of, wrap
 from yourtool.tui.markdown.blocks import UNIT
 from yourtool.tui.markdown.inline import inline
 from yourtool.tui.markdown.stream import MarkdownStream, markdown
+from yourtool.tui.styled_lines import StyledLine, width_of, wrap
 
 SAMPLE = """# Title with `code`
 

@@ -10,8 +10,8 @@ from yourtool.config import Mode
 from yourtool.paths import shipped
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.screens.choices import history_choices
 from yourtool.tui.screens.picker import Choice, Picker
+from yourtool.tui.screens.picker_rows import history_choices
 from yourtool.tui.themes import load_themes
 
 MODELS = [

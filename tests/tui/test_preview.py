@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from yourtool.effects import Confirmation, Preview, SideEffects
-from yourtool.tui.lines import breaks, cut_pieces
 from yourtool.tui.questions import title
+from yourtool.tui.styled_lines import breaks, cut_pieces
 from yourtool.tui.widgets.diff import approved_line, approved_pieces, diff_lines
 from yourtool.tui.widgets.preview import question_rows, quoted
 

@@ -16,7 +16,7 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import help_report
 from yourtool.tui.widgets.card import CommandCard
 from yourtool.tui.widgets.status import doing
-from yourtool.tui.widgets.story import Story
+from yourtool.tui.widgets.timeline import Story
 
 HELLO = turn("hello", "Hello to you.")
 

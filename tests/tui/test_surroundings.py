@@ -28,13 +28,13 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import KEYS
 from yourtool.tui.reports import context_report, cost_report, help_report, price_words
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.choices import (
+from yourtool.tui.screens.command_handlers import VERBS
+from yourtool.tui.screens.picker_rows import (
     history_choices,
     model_choices,
     session_choices,
 )
-from yourtool.tui.screens.verbs import VERBS
-from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.approval import Consent
 from yourtool.tui.widgets.items import ErrorItem
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import StatusFields, branch, doing, fitting, parts

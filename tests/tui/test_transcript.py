@@ -31,14 +31,14 @@ from yourtool.messages import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from yourtool.tui.sanitise import Sanitise
+from yourtool.tui.output_filter import Sanitise
 from yourtool.tui.widgets import transcript
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Footer
 from yourtool.tui.widgets.remarks import remark
-from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.texts import ReplyItem
+from yourtool.tui.widgets.timeline import Story
 from yourtool.tui.widgets.transcript import Transcript
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})

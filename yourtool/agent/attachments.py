@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from yourtool.agent.pictures import convert_to_png, fit_image, foreign, is_large
+from yourtool.agent.images import convert_to_png, fit_image, foreign, is_large
 from yourtool.errors import UsageError
 from yourtool.messages import (
     AudioBlock,
@@ -20,7 +20,14 @@ from yourtool.messages import (
     ImageSource,
     TextBlock,
 )
-from yourtool.providers.magic import AUDIO_TYPES, IMAGE_TYPES, PDF, dimensions, orientation, sniff
+from yourtool.providers.media_types import (
+    AUDIO_TYPES,
+    IMAGE_TYPES,
+    PDF,
+    dimensions,
+    orientation,
+    sniff,
+)
 from yourtool.text import printable, storable
 
 TEXT_LIMIT = 2**18

@@ -16,8 +16,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
+from yourtool.agent.approval import ask
 from yourtool.agent.call import Finished, ToolCall, texts, without_keys
-from yourtool.agent.consent import ask
 from yourtool.agent.gate import GateDecision, Subjects, subjects_of
 from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn

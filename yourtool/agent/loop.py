@@ -12,12 +12,12 @@ from contextlib import aclosing, suppress
 
 from msgspec.structs import replace
 
-from yourtool.agent.asking import leave_out_opaque, opaque_left_out, prepare, request_options
-from yourtool.agent.booking import Priced, book, price, price_failure, with_usage
+from yourtool.agent.accounting import Priced, book, price, price_failure, with_usage
 from yourtool.agent.dispatch import dispatch, refuse_all
+from yourtool.agent.elision import elision_notice
 from yourtool.agent.limits import demand_money, spend_allowance, unlimited
+from yourtool.agent.model_request import leave_out_opaque, opaque_left_out, prepare, request_options
 from yourtool.agent.turn import Turn
-from yourtool.agent.window import elision_notice
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (

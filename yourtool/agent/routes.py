@@ -23,13 +23,13 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import Model
-from yourtool.providers.catalogue.inquiry import own_models
+from yourtool.providers.catalogue.model_listing import own_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
-from yourtool.providers.requests.allowance import media_refusal
-from yourtool.providers.requests.stand_ins import in_words
-from yourtool.providers.rows import ProviderSpec
+from yourtool.providers.requests.attachment_limits import media_refusal
+from yourtool.providers.requests.placeholders import in_words
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
     Needs,

@@ -11,19 +11,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.agent.addressing import address
 from yourtool.agent.attachments import Attachment, from_bytes, read_attachment
 from yourtool.agent.clipboard import clipboard_picture
+from yourtool.agent.demo_workspace import make_scratch_copy, scratch_copies
+from yourtool.agent.environment import RequestSettings, RunBudget, SessionEnvironment
 from yourtool.agent.gate import Gate, rules_of, stored_rules
-from yourtool.agent.prompt import system_messages
+from yourtool.agent.known_keys import known_mask
+from yourtool.agent.mentions import address
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import Defaults, Routes
-from yourtool.agent.scratch import make_scratch_copy, scratch_copies
-from yourtool.agent.secrets import known_mask
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import RequestSettings, RunBudget, SessionEnvironment
+from yourtool.agent.system_prompt import system_messages
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode, load_config
 from yourtool.credentials import Credentials
@@ -40,20 +40,20 @@ from yourtool.ids import new_id, new_session_id
 from yourtool.masking import Mask
 from yourtool.messages import Message, Role, now
 from yourtool.models import Effort, Model
-from yourtool.outcome import NoModelError
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import RuleSet
-from yourtool.providers.catalogue import probed
-from yourtool.providers.catalogue.inquiry import find_servers
+from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.local_servers import LocalServer
+from yourtool.providers.catalogue.model_listing import find_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
-from yourtool.store.copies import fork, workspace_hash
+from yourtool.run_result import NoModelError
 from yourtool.store.database import Database
 from yourtool.store.exports import export_lines, form_of, write_export
+from yourtool.store.forks import fork, workspace_hash
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
 from yourtool.store.sessions import Sessions
@@ -106,7 +106,9 @@ class Runtime:
         )
         self._warnings: list[str] = []
         try:
-            probed.learn(probed.recall(self._probed), self.registry, self.catalogue)
+            discovery_cache.learn(
+                discovery_cache.recall(self._probed), self.registry, self.catalogue
+            )
         except ValueError as error:
             self._warnings.append(str(error))
 
@@ -299,9 +301,9 @@ class Runtime:
                 self.registry.add_provider(server.row)
                 self.catalogue.learn(server.row.name, server.models)
                 found.append(server)
-        answers = [probed.answer_of(server.row, server.models) for server in found]
+        answers = [discovery_cache.answer_of(server.row, server.models) for server in found]
         with suppress(OSError):  # only a cache
-            await asyncio.to_thread(probed.remember, self._probed, answers)
+            await asyncio.to_thread(discovery_cache.remember, self._probed, answers)
         return tuple(found)
 
     async def spent_today(self) -> Spending:
@@ -315,7 +317,7 @@ class Runtime:
 
     @property
     def _probed(self) -> Path:
-        return self.paths.cache / probed.FILE_NAME
+        return self.paths.cache / discovery_cache.FILE_NAME
 
     def _gate(self, workspace: Path) -> Gate:
         grants = Grants(self.paths.home / "permissions.toml", workspace)

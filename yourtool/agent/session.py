@@ -14,15 +14,15 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from yourtool.agent.addressing import Addressed, address
-from yourtool.agent.choices import Choices
+from yourtool.agent.environment import RunBudget, SessionEnvironment
 from yourtool.agent.loop import run_turn
-from yourtool.agent.prompt import system_messages
+from yourtool.agent.mentions import Addressed, address
+from yourtool.agent.model_selection import Choices
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
 from yourtool.agent.routes import record_of
 from yourtool.agent.state import State
-from yourtool.agent.surroundings import RunBudget, SessionEnvironment
+from yourtool.agent.system_prompt import system_messages
 from yourtool.agent.turn import Turn
 from yourtool.agent.user_shell import UserShell
 from yourtool.blobs import by_hash, has_bytes

@@ -19,8 +19,8 @@ from yourtool.cli.logfile import log_to_file
 from yourtool.config import install_defaults, load_config
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.outcome import ExitCode, exit_of
 from yourtool.paths import Paths, require_data_directory, resolve_paths
+from yourtool.run_result import ExitCode, exit_of
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)

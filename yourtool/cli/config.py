@@ -9,8 +9,8 @@ from msgspec import json, to_builtins
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import Problem, Setting, config_file, dotted, examine
-from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
+from yourtool.run_result import ExitCode
 from yourtool.text import printable
 
 

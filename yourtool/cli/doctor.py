@@ -20,11 +20,11 @@ from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, examine
 from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
-from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
 from yourtool.providers.catalogue.local_servers import LocalServer, discover
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
+from yourtool.run_result import ExitCode
 from yourtool.store.database import Database
 from yourtool.tools.ripgrep import find_ripgrep
 

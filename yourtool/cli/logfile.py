@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from yourtool.agent.secrets import known_secrets, masked
+from yourtool.agent.known_keys import known_secrets, masked
 from yourtool.paths import Paths
 
 LARGEST = 1_000_000

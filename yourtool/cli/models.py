@@ -16,13 +16,13 @@ from yourtool.config import load_config
 from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
-from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
-from yourtool.providers.catalogue import probed
-from yourtool.providers.catalogue.inquiry import own_models
+from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.local_servers import discover
+from yourtool.providers.catalogue.model_listing import own_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
+from yourtool.run_result import ExitCode
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
@@ -30,7 +30,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     config = load_config(paths)
     catalogue = Catalogue.load(paths)
     registry = Registry(config, Credentials(paths), interactive=False)
-    file = paths.cache / probed.FILE_NAME
+    file = paths.cache / discovery_cache.FILE_NAME
     notes = _recall(file, registry, catalogue)
     if arguments.probe:
         notes = asyncio.run(_probe(file, registry, catalogue))
@@ -64,7 +64,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
 def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
     """Let the catalogue know what servers said earlier; return what to tell about it."""
     try:
-        probed.learn(probed.recall(file), registry, catalogue)
+        discovery_cache.learn(discovery_cache.recall(file), registry, catalogue)
     except ValueError as error:
         return [str(error)]
     return []
@@ -74,11 +74,11 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
     """Let the catalogue learn what servers say now, and keep it; return what to tell about it."""
     rows = {row.name: row for row in registry.providers()}
     found = await discover(rows["ollama"].base_url)
-    heard: list[probed.DiscoveredModels] = []
+    heard: list[discovery_cache.DiscoveredModels] = []
     for server in found:
         registry.add_provider(server.row)
         catalogue.learn(server.row.name, server.models)
-        heard.append(probed.answer_of(server.row, server.models))
+        heard.append(discovery_cache.answer_of(server.row, server.models))
     names = ", ".join(server.row.label for server in found) or "no model server"
     notes = [f"Found on the usual ports of this machine: {names}."]
     asked = [
@@ -92,9 +92,9 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
             notes.append(answer)
         else:
             catalogue.learn(name, answer)
-            heard.append(probed.answer_of(rows[name], answer))
+            heard.append(discovery_cache.answer_of(rows[name], answer))
     try:
-        probed.remember(file, heard)
+        discovery_cache.remember(file, heard)
     except OSError as error:
         why = error.strerror or "it is not known why"
         notes.append(f"This is not kept for the next time: `{file}` cannot be written: {why}.")

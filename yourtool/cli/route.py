@@ -12,9 +12,9 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
 from yourtool.events import Fact, RouteDecided
-from yourtool.outcome import ExitCode
 from yourtool.paths import Paths
 from yourtool.routing.router import explain
+from yourtool.run_result import ExitCode
 
 
 class _Line(Struct):

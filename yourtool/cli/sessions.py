@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ulid import ULID
 
-from yourtool.agent.secrets import known_secrets, masked
+from yourtool.agent.known_keys import known_secrets, masked
 from yourtool.agent.state import State
 from yourtool.amounts import money
 from yourtool.cli.arguments import Arguments
@@ -30,11 +30,11 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.outcome import ExitCode
 from yourtool.paths import Paths, require_data_directory
-from yourtool.store.copies import adopt, fork
+from yourtool.run_result import ExitCode
 from yourtool.store.database import Database
 from yourtool.store.exports import export_lines, form_of, from_jsonl, lines_of, write_export
+from yourtool.store.forks import adopt, fork
 from yourtool.store.log import Log
 from yourtool.store.sessions import Hit, Sessions, SessionSummary
 

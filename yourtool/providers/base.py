@@ -28,7 +28,7 @@ from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, Role, TextBlock
 from yourtool.models import Effort, Model
 from yourtool.providers.cache_plan import CachePlan
-from yourtool.providers.losses import Losses
+from yourtool.providers.dropped_blocks import Losses
 from yourtool.providers.tool_ids import ToolIdMap
 
 

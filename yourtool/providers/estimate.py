@@ -30,8 +30,8 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.providers.magic import dimensions
-from yourtool.providers.makers import Maker, maker_of
+from yourtool.providers.media_types import dimensions
+from yourtool.providers.token_weights import Maker, maker_of
 
 _WORD, _WORD_COSTS = re.compile(r"[A-Z]?[a-z]+"), 0.94
 _LONG, _LONG_COSTS = 8, 0.1

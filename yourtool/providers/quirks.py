@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from yourtool.providers.origin import host_of
+from yourtool.providers.urls import host_of
 
 
 class Quirks(Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,8 +22,8 @@ from yourtool.errors import (
 )
 from yourtool.models import Model, ModelId
 from yourtool.providers.base import Adapter, Transport
-from yourtool.providers.origin import origin_of
-from yourtool.providers.rows import AUTH_TOKEN, BUILT_IN, ProviderSpec, provider_specs
+from yourtool.providers.provider_specs import AUTH_TOKEN, BUILT_IN, ProviderSpec, provider_specs
+from yourtool.providers.urls import origin_of
 
 _PROFILE = "ANTHROPIC_PROFILE"
 _STANDING_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from yourtool.errors import StoreError
+from yourtool.store.fulltext import stored_words
 from yourtool.store.schema import STEPS, Steps
-from yourtool.store.words import stored_words
 
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ from yourtool.blobs import fetch, is_blob, keep, reference_of
 from yourtool.errors import BlobError, UsageError
 from yourtool.events import AnyFact, message_of
 from yourtool.messages import MediaBlock, MessageMetadata, canonical_json, each_block
-from yourtool.store.copies import require_whole
+from yourtool.store.forks import require_whole
 from yourtool.store.markdown import to_markdown
-from yourtool.store.rows import Rewrite, rewritten
+from yourtool.store.row_codec import Rewrite, rewritten
 
 VERSION = 1
 Form: TypeAlias = Literal["markdown", "jsonl"]

@@ -11,7 +11,7 @@ from yourtool.invariants import count_problems, validate_message, value_problems
 from yourtool.messages import Message
 from yourtool.store.database import Database
 from yourtool.store.projections import index, project
-from yourtool.store.rows import (
+from yourtool.store.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,
     SELECT_MESSAGE,

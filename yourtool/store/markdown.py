@@ -18,8 +18,8 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.store.rows import Rewrite, rewritten
-from yourtool.store.words import title_of
+from yourtool.store.fulltext import title_of
+from yourtool.store.row_codec import Rewrite, rewritten
 from yourtool.text import printable
 
 _TICKS = re.compile("`+")

@@ -20,8 +20,8 @@ from yourtool.events import (
 )
 from yourtool.invariants import validate_message, value_problems
 from yourtool.messages import SCHEMA_VERSION, Message
-from yourtool.store.rows import INSERT_MESSAGE, message_row, microseconds
-from yourtool.store.words import words_of
+from yourtool.store.fulltext import words_of
+from yourtool.store.row_codec import INSERT_MESSAGE, message_row, microseconds
 
 
 def project(connection: Connection, fact: Fact, message: Message | None) -> None:

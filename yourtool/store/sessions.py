@@ -16,9 +16,9 @@ from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.messages import ContentBlock, Role
 from yourtool.notation import decode_content, require_shallow
 from yourtool.store.database import Database
+from yourtool.store.fulltext import query_of, snippet, terms_of, title_of
 from yourtool.store.leases import Lease
-from yourtool.store.rows import UNREADABLE, microseconds, moment
-from yourtool.store.words import query_of, snippet, terms_of, title_of
+from yourtool.store.row_codec import UNREADABLE, microseconds, moment
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.magic import IMAGE_TYPES, dimensions, sniff
+from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media import in_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE

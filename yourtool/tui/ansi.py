@@ -8,7 +8,7 @@ lines, are dropped; anything else that begins with a control character is shown 
 import re
 
 from yourtool.text import printable
-from yourtool.tui.lines import Span, expand_tabs
+from yourtool.tui.styled_lines import Span, expand_tabs
 
 _SGR = re.compile(r"\x1b\[([0-9;:]{0,200})m")  # a longer one is no terminal's, and text here
 _HARMLESS = re.compile(r"\x1b\[[?]?[\d;]*[A-HJKSTfhlsu]|\x1b\([B0]")

@@ -20,14 +20,14 @@ from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped
 from yourtool.tui.markdown.blocks import Highlight
-from yourtool.tui.plain import Colourless, Plain
-from yourtool.tui.sanitise import Sanitise
-from yourtool.tui.screens.attaching import attach_files
+from yourtool.tui.output_filter import Sanitise
+from yourtool.tui.plain_look import Colourless, Plain
+from yourtool.tui.screens.attachments import attach_files
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.command_handlers import offer_local_servers
+from yourtool.tui.screens.model_swap import offer_ways_out
 from yourtool.tui.screens.sessions import open_stored, pick_session, tell_demo
-from yourtool.tui.screens.swapping import offer_ways_out
-from yourtool.tui.screens.turns import TurnScreen
-from yourtool.tui.screens.verbs import offer_local_servers
+from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
 

@@ -15,7 +15,7 @@ from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVa
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token
 from pygments.util import ClassNotFound
 
-from yourtool.tui.lines import Span
+from yourtool.tui.styled_lines import Span
 
 _LONGEST = 1000
 """Characters; longer lines are data, and stay plain."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from yourtool.text import printable
-from yourtool.tui.lines import BLANK, Source, StyledLine, breaks, expand_tabs
+from yourtool.tui.styled_lines import BLANK, Source, StyledLine, breaks, expand_tabs
 
 _PART = 2_000
 """Characters of a line that are cut into rows at once; more than any row has."""

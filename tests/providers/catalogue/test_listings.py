@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.catalogue.listings import MOST_MODELS, hosted
-from yourtool.providers.magic import IMAGE_TYPES
+from yourtool.providers.media_types import IMAGE_TYPES
 
 YES, NO = {"supported": True}, {"supported": False}
 CLAUDE = {

@@ -11,7 +11,7 @@ from yourtool.providers.catalogue.local_servers import (
     discover,
     usual_places,
 )
-from yourtool.providers.rows import ProviderSpec
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.transports.http import ANSWER_LIMIT, HttpxTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}

@@ -20,10 +20,10 @@ from yourtool.messages import (
 )
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.provider_specs import provider_specs
 from yourtool.providers.registry import dialect_of
-from yourtool.providers.replies.refusal import error_from_response
+from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import provider_specs
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 QUICK = StreamTimeouts(linger=0.001)

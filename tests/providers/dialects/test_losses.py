@@ -18,7 +18,7 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.requests.stand_ins import NO_OUTPUT, unsent
+from yourtool.providers.requests.placeholders import NO_OUTPUT, unsent
 
 LOST = image(f"sha256:{'0' * 64}", "file_ref")
 everywhere = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)

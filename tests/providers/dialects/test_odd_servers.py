@@ -39,9 +39,9 @@ from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import ProviderSpec
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST
 

@@ -37,9 +37,9 @@ from yourtool.providers.base import OneTool
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import ProviderSpec
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 

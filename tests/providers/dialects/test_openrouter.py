@@ -25,8 +25,8 @@ from yourtool.messages import (
     ThinkingBlock,
 )
 from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.hygiene import view
-from yourtool.providers.rows import BUILT_IN
 
 QUIRKS = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
 GROK = model("openrouter", "x-ai/grok-4.1-fast")

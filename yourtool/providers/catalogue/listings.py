@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from yourtool.models import EFFORTS, AdapterCapabilities, Effort, Model, Price, Thinking
 from yourtool.providers.catalogue.prices import is_amount
-from yourtool.providers.magic import IMAGE_TYPES
-from yourtool.providers.shapes import count, mapping, objects, text
+from yourtool.providers.json_access import count, mapping, objects, text
+from yourtool.providers.media_types import IMAGE_TYPES
 
 MOST_MODELS = 1_000
 """Of one server; OpenRouter lists several hundred."""

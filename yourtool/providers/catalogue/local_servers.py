@@ -25,8 +25,8 @@ from yourtool.providers.catalogue.listings import (
     model_from_description,
     window_of,
 )
-from yourtool.providers.rows import ProviderSpec
-from yourtool.providers.shapes import count, decode, mapping, objects, text
+from yourtool.providers.json_access import count, decode, mapping, objects, text
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.transports.http import HttpxTransport, Timeouts
 
 _OLLAMA = "http://127.0.0.1:11434"

@@ -18,13 +18,13 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.base import OneTool, Request
-from yourtool.providers.kept import ProviderExtras
-from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
+from yourtool.providers.json_access import text
+from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
+from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import ANTHROPIC, narrowed
-from yourtool.providers.requests.stand_ins import EMPTY, unsent
+from yourtool.providers.requests.placeholders import EMPTY, unsent
 from yourtool.providers.requests.thinking import asked, levels
-from yourtool.providers.shapes import text
 from yourtool.providers.tool_ids import tool_name
 
 API = "messages"

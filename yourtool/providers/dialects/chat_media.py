@@ -4,9 +4,9 @@ from typing import Any
 
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, MediaBlock, Message
 from yourtool.providers.base import Request
-from yourtool.providers.magic import IMAGE_TYPES, PDF, PLAIN
+from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.requests.media import as_text, sendable
-from yourtool.providers.requests.stand_ins import PDF_NAME
+from yourtool.providers.requests.placeholders import PDF_NAME
 
 _SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _MORE_SOUNDS = {**_SOUNDS, "audio/ogg": "ogg", "audio/flac": "flac"}

@@ -16,11 +16,11 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.dialects.chat_media import media_parts
-from yourtool.providers.kept import ProviderExtras
-from yourtool.providers.makers import maker_of
+from yourtool.providers.json_access import mapping, text
+from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.quirks import Quirks
 from yourtool.providers.requests.output_schema import named
-from yourtool.providers.requests.stand_ins import (
+from yourtool.providers.requests.placeholders import (
     EMPTY,
     FAILED,
     NO_OUTPUT,
@@ -31,7 +31,7 @@ from yourtool.providers.requests.stand_ins import (
 )
 from yourtool.providers.requests.system_prompt import in_first_prompt
 from yourtool.providers.requests.thinking import asked
-from yourtool.providers.shapes import mapping, text
+from yourtool.providers.token_weights import maker_of
 from yourtool.providers.tool_ids import tool_name
 
 API = "chat"

@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from yourtool.deltas import TokenUsage
+from yourtool.providers.json_access import count, mapping
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.shapes import count, mapping
 
 _CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
 

@@ -23,12 +23,12 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import OneTool, Request, ToolChoice
 from yourtool.providers.dialects.google_schema import google_schema
-from yourtool.providers.kept import ProviderExtras
+from yourtool.providers.json_access import count, text
+from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import GOOGLE, narrowed
-from yourtool.providers.requests.stand_ins import EMPTY, NO_OUTPUT, RETURNED, SEE_BELOW, unsent
+from yourtool.providers.requests.placeholders import EMPTY, NO_OUTPUT, RETURNED, SEE_BELOW, unsent
 from yourtool.providers.requests.thinking import asked
-from yourtool.providers.shapes import count, text
 from yourtool.providers.tool_ids import tool_name
 
 API = "generateContent"

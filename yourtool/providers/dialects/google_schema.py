@@ -8,7 +8,7 @@ arguments are checked against the tool's own schema in any case.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from yourtool.providers.shapes import mapping, objects, text
+from yourtool.providers.json_access import mapping, objects, text
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 _KEPT = ("title", "description", "default")

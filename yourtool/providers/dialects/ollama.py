@@ -28,15 +28,16 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import OneTool, Request
+from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import told
+from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.ndjson import Ndjson
-from yourtool.providers.replies.refusal import error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stops import stop_reason
+from yourtool.providers.replies.stop_reasons import stop_reason
 from yourtool.providers.requests.media import sendable
 from yourtool.providers.requests.output_schema import closed
-from yourtool.providers.requests.stand_ins import (
+from yourtool.providers.requests.placeholders import (
     EMPTY,
     FAILED,
     NO_OUTPUT,
@@ -46,7 +47,6 @@ from yourtool.providers.requests.stand_ins import (
 )
 from yourtool.providers.requests.system_prompt import in_first_prompt
 from yourtool.providers.requests.thinking import asked
-from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
 from yourtool.providers.tool_ids import tool_name
 from yourtool.providers.wire import WireRequest
 

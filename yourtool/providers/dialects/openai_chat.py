@@ -17,14 +17,14 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, body
 from yourtool.providers.dialects.chat_usage import usage_of
+from yourtool.providers.json_access import DONE, count, decode_frame, mapping, objects, text
 from yourtool.providers.quirks import Quirks
 from yourtool.providers.replies.arguments import told, written
 from yourtool.providers.replies.blocks import ToolCallBuilder
-from yourtool.providers.replies.refusal import error_from_response, reported
+from yourtool.providers.replies.error_mapping import error_from_response, reported
 from yourtool.providers.replies.reply import CUT_OFF, Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stops import stop_reason
-from yourtool.providers.shapes import DONE, count, decode_frame, mapping, objects, text
+from yourtool.providers.replies.stop_reasons import stop_reason
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/chat/completions"

@@ -17,12 +17,12 @@ from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat_usage import usage_of
 from yourtool.providers.dialects.responses_request import API, body
+from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import told
-from yourtool.providers.replies.refusal import error_from_response, reported
+from yourtool.providers.replies.error_mapping import error_from_response, reported
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stops import stop_reason
-from yourtool.providers.shapes import count, decode_frame, mapping, objects, text
+from yourtool.providers.replies.stop_reasons import stop_reason
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/responses"

@@ -19,13 +19,13 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import OneTool, Request
-from yourtool.providers.kept import ProviderExtras
-from yourtool.providers.magic import PLAIN
+from yourtool.providers.json_access import mapping, text
+from yourtool.providers.media_types import PLAIN
+from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media import as_text, sendable
 from yourtool.providers.requests.output_schema import named
-from yourtool.providers.requests.stand_ins import EMPTY, FAILED, NO_OUTPUT, PDF_NAME, unsent
+from yourtool.providers.requests.placeholders import EMPTY, FAILED, NO_OUTPUT, PDF_NAME, unsent
 from yourtool.providers.requests.thinking import asked
-from yourtool.providers.shapes import mapping, text
 from yourtool.providers.tool_ids import tool_name
 
 API = "responses"

@@ -23,7 +23,7 @@ from yourtool.deltas import (
 from yourtool.errors import AdapterError
 from yourtool.messages import StopReason, ToolInputError
 from yourtool.providers.base import Request
-from yourtool.providers.kept import scope_of
+from yourtool.providers.provider_extras import scope_of
 from yourtool.providers.replies.blocks import (
     BlockBuilder,
     RedactedThinkingBuilder,
@@ -32,7 +32,7 @@ from yourtool.providers.replies.blocks import (
     ThinkingBuilder,
     ToolCallBuilder,
 )
-from yourtool.providers.replies.receipt import receipt_of
+from yourtool.providers.replies.response_headers import receipt_of
 from yourtool.providers.replies.usage import final_usage
 from yourtool.text import encodable, storable, storable_json
 

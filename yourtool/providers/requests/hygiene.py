@@ -28,8 +28,8 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import Model
-from yourtool.providers.losses import Drop, Losses
-from yourtool.providers.requests.stand_ins import EMPTY
+from yourtool.providers.dropped_blocks import Drop, Losses
+from yourtool.providers.requests.placeholders import EMPTY
 from yourtool.text import storable
 
 _WHY = {

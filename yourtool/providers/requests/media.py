@@ -25,7 +25,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Places, Request
-from yourtool.providers.magic import (
+from yourtool.providers.media_types import (
     AUDIO_TYPES,
     DOCUMENT_TYPES,
     IMAGE_TYPES,
@@ -33,7 +33,7 @@ from yourtool.providers.magic import (
     dimensions,
     sniff,
 )
-from yourtool.providers.origin import is_web_address
+from yourtool.providers.urls import is_web_address
 
 _LEAST_PICTURE = 24
 """Bytes; no picture of a type that is accepted has fewer."""

@@ -17,8 +17,8 @@ from msgspec import Struct
 from yourtool.decompression import ACCEPTED, CompressionError, decompressed
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
 from yourtool.providers.base import WireReply
-from yourtool.providers.origin import host_of, is_loopback
-from yourtool.providers.shapes import decode
+from yourtool.providers.json_access import decode
+from yourtool.providers.urls import host_of, is_loopback
 
 ANSWER_LIMIT = 16 * 2**20
 """Bytes of an answer that is no stream: a list of models, or why a request failed."""

@@ -17,7 +17,6 @@ from yourtool.credentials import Secret
 from yourtool.decompression import ACCEPTED, CompressionError, decompressed
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
 from yourtool.providers.base import WireReply
-from yourtool.providers.origin import host_of, is_loopback
 from yourtool.providers.transports.http import (
     ANSWER_LIMIT,
     Timeouts,
@@ -25,6 +24,7 @@ from yourtool.providers.transports.http import (
     listing,
     too_slow,
 )
+from yourtool.providers.urls import host_of, is_loopback
 
 _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
 """What `with_streaming_response` of both clients sets: hand over the response unread."""

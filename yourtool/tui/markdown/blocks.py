@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple, Protocol, TypeAlias
 
-from yourtool.tui.lines import Source, Span, StyledLine, expand_tabs, width_of, wrap, wrap_lines
 from yourtool.tui.markdown.block_starts import (
     ITEM,
     QUOTE,
@@ -27,6 +26,15 @@ from yourtool.tui.markdown.containers import (
 )
 from yourtool.tui.markdown.inline import inline
 from yourtool.tui.markdown.table import Table, alignments
+from yourtool.tui.styled_lines import (
+    Source,
+    Span,
+    StyledLine,
+    expand_tabs,
+    width_of,
+    wrap,
+    wrap_lines,
+)
 
 UNIT = 2000
 """Characters after which a paragraph is settled up to its last row, at the next break."""

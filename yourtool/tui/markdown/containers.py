@@ -6,8 +6,8 @@ Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#container-blocks).
 import re
 from typing import NamedTuple
 
-from yourtool.tui.lines import Span, width_of
 from yourtool.tui.markdown.block_starts import ITEM, QUOTE, is_rule
+from yourtool.tui.styled_lines import Span, width_of
 
 MAX_NESTING = 16
 """Quotes and list items inside one another; the marks of deeper ones are shown as text."""

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from yourtool.text import printable
-from yourtool.tui.lines import Span
+from yourtool.tui.styled_lines import Span
 
 _SPECIAL = re.compile(r"[\\`*_~\[<&]|https?://")
 

@@ -6,8 +6,8 @@ however the text was cut.
 """
 
 from yourtool.text import printable
-from yourtool.tui.lines import StyledLine
 from yourtool.tui.markdown.blocks import LONGEST, UNIT, Blocks, Highlight
+from yourtool.tui.styled_lines import StyledLine
 
 
 class MarkdownStream:

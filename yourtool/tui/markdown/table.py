@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Literal, TypeAlias
 
-from yourtool.tui.lines import Span, width_of, wrap
 from yourtool.tui.markdown.inline import inline
+from yourtool.tui.styled_lines import Span, width_of, wrap
 
 Align: TypeAlias = Literal["left", "right", "center"]
 Cell: TypeAlias = list[Span]

@@ -14,14 +14,14 @@ from yourtool.agent.commands import Invocation
 from yourtool.config import Mode
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import bindings
-from yourtool.tui.screens.choices import history_choices
+from yourtool.tui.screens.command_handlers import VERBS, set_mode
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.turns import HINT, HINT_BUSY, TurnScreen
-from yourtool.tui.screens.verbs import VERBS, set_mode
+from yourtool.tui.screens.picker_rows import history_choices
+from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
 from yourtool.tui.terminal import can_be_woken
-from yourtool.tui.widgets.banner import Banner, Greeting
+from yourtool.tui.widgets.approval import Consent
 from yourtool.tui.widgets.completion import Completion
-from yourtool.tui.widgets.consent import Consent
+from yourtool.tui.widgets.notices import Banner, Greeting
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusLine

@@ -6,8 +6,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from yourtool.text import printable
-from yourtool.tui.lines import wrap
 from yourtool.tui.reports import Section
+from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.block import WrappedWidget
 
 MIN_TEXT = 24

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages import Message, Role, TextBlock, now
 from yourtool.tui.drafts import folded
-from yourtool.tui.screens.choices import fork_choices, hit_choices, session_choices
 from yourtool.tui.screens.picker import Choice, Picker
-from yourtool.tui.screens.turns import TurnScreen
+from yourtool.tui.screens.picker_rows import fork_choices, hit_choices, session_choices
+from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime

@@ -11,7 +11,7 @@ from yourtool.amounts import duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiLines
-from yourtool.tui.lines import BLANK, Source, Span, StyledLine, clip, width_of, wrap
+from yourtool.tui.styled_lines import BLANK, Source, Span, StyledLine, clip, width_of, wrap
 from yourtool.tui.verbatim import plain_lines
 from yourtool.tui.widgets.diff import diff_lines, diff_size
 from yourtool.tui.widgets.items import Item

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from yourtool.tui.lines import StyledLine
+from yourtool.tui.styled_lines import StyledLine
 
 
 class CopiedRow(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from yourtool.text import escaped_line_pieces, escaped_pieces, printable
-from yourtool.tui.lines import TAB, Source, StyledLine, cut_pieces, expand_tabs, lines_of
+from yourtool.tui.styled_lines import TAB, Source, StyledLine, cut_pieces, expand_tabs, lines_of
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _RANGES = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.MULTILINE)

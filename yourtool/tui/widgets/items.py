@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from yourtool.amounts import duration
 from yourtool.text import printable
-from yourtool.tui.lines import Span, StyledLine
+from yourtool.tui.styled_lines import Span, StyledLine
 from yourtool.tui.verbatim import plain_lines
 
 _LONGEST = 10_000

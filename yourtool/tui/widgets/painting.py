@@ -8,7 +8,7 @@ from textual.filter import LineFilter
 from textual.strip import Strip
 from textual.widget import Widget
 
-from yourtool.tui.lines import Span, StyledLine
+from yourtool.tui.styled_lines import Span, StyledLine
 from yourtool.tui.themes import palette_of
 
 GUTTER = 2

@@ -18,8 +18,8 @@ from textual.widget import Widget
 
 from yourtool.effects import Confirmation
 from yourtool.text import escaped_line_pieces
-from yourtool.tui.lines import StyledLine, cut_pieces, lines_of
 from yourtool.tui.questions import about, arguments
+from yourtool.tui.styled_lines import StyledLine, cut_pieces, lines_of
 from yourtool.tui.widgets.diff import approved_pieces, diff_lines
 from yourtool.tui.widgets.view import PAUSE
 

@@ -10,7 +10,7 @@ from textual.widgets import TextArea
 from yourtool.text import printable, storable
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft, chip, chip_before, folds, line_feeds
-from yourtool.tui.dropped import pasted_file
+from yourtool.tui.dropped_paths import pasted_file
 from yourtool.tui.keys import bindings
 from yourtool.tui.widgets.completion import Completion
 

@@ -3,9 +3,9 @@
 from abc import abstractmethod
 from typing import Protocol
 
-from yourtool.tui.lines import StyledLine
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.markdown.stream import MarkdownStream
+from yourtool.tui.styled_lines import StyledLine
 from yourtool.tui.verbatim import VerbatimStream
 from yourtool.tui.widgets.items import Item, first_difference
 

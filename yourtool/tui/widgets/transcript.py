@@ -20,8 +20,8 @@ from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.items import ErrorItem, Item
-from yourtool.tui.widgets.story import Story
 from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem
+from yourtool.tui.widgets.timeline import Story
 from yourtool.tui.widgets.view import PAUSE, SLICE_SECONDS, ItemView
 
 FLUSHES = 12

@@ -15,7 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from yourtool.tui.lines import BLANK, StyledLine
+from yourtool.tui.styled_lines import BLANK, StyledLine
 from yourtool.tui.widgets.copying import CopiedRow, copied
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Item

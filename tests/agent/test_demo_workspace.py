@@ -1,0 +1,75 @@
+"""The copy that the demo works in."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from yourtool.agent import scratch as scratch_copies
+from yourtool.agent.demo_workspace import make_scratch_copy
+from yourtool.errors import UsageError
+
+
+def test_a_scratch_copy_has_the_visible_files_and_leaves_the_original_alone(tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", project], check=True)
+    (project / "src").mkdir()
+    (project / "src" / "app.py").write_text("print()\n")
+    (project / ".gitignore").write_text("secret\n")
+    (project / "secret").write_text("key")
+    (project / "link").symlink_to("/etc/passwd")
+    scratch = make_scratch_copy(project, tmp_path / "cache")
+    assert (scratch / "src" / "app.py").read_text() == "print()\n"
+    assert not (scratch / "secret").exists()
+    assert not (scratch / "link").exists()
+    assert (scratch / ".git").is_dir()
+    (scratch / "src" / "app.py").write_text("changed")
+    assert (project / "src" / "app.py").read_text() == "print()\n"
+
+
+def test_a_file_too_large_for_the_copy_is_left_out_and_the_rest_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch_copies, "MAX_BYTES", 10)
+    project = tmp_path / "plain"
+    project.mkdir()
+    (project / "a-large.bin").write_bytes(b"x" * 11)
+    (project / "small.txt").write_text("x")
+    scratch = make_scratch_copy(project, tmp_path / "cache")
+    assert [path.name for path in scratch.iterdir() if path.name != ".git"] == ["small.txt"]
+
+
+def test_git_is_told_no_key_while_copying_r_crd_02(tmp_path, monkeypatch):
+    programs, project = tmp_path / "bin", tmp_path / "project"
+    programs.mkdir()
+    project.mkdir()
+    git = programs / "git"
+    git.write_text(f"#!/bin/sh\nenv >> {tmp_path}/told\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    make_scratch_copy(project, tmp_path / "copies")
+    told = (tmp_path / "told").read_text()
+    assert "PATH=" in told
+    assert "canary" not in told
+
+
+def test_copies_older_than_a_week_are_deleted_at_the_next_start(tmp_path):
+    project, copies = tmp_path / "project", tmp_path / "copies"
+    project.mkdir()
+    week = 7 * 24 * 3600
+    for name, age in (("old", week + 60), ("young", week - 60)):
+        (copies / name).mkdir(parents=True)
+        (copies / name / "file").write_text("x")
+        os.utime(copies / name, (time.time() - age,) * 2)
+    make_scratch_copy(project, copies)
+    assert not (copies / "old").exists()
+    assert (copies / "young" / "file").exists()
+
+
+def test_a_copy_that_has_no_place_is_refused_with_a_way_out(tmp_path):
+    project, occupied = tmp_path / "project", tmp_path / "cache"
+    project.mkdir()
+    occupied.write_text("a file where the directory should be")
+    with pytest.raises(UsageError, match=r"cannot copy this directory to `.*cache`: .*make room"):
+        make_scratch_copy(project, occupied)

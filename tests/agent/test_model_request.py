@@ -1,0 +1,180 @@
+import pytest
+from msgspec.structs import replace
+
+from tests.agent.harness import MODEL, names, play
+from tests.providers.histories import image
+from yourtool.agent.environment import RequestSettings
+from yourtool.deltas import Notice
+from yourtool.errors import ServerError, UsageError
+from yourtool.events import TurnStarted
+from yourtool.messages import (
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    RequestOptions,
+    Role,
+    TextBlock,
+)
+from yourtool.notation import decode_metadata, encode_metadata
+from yourtool.providers.base import OneTool
+from yourtool.providers.scripted import Scripted, calls, fails, says
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def replies(session):
+    return [each for each in session.state.messages if each.role is Role.ASSISTANT]
+
+
+def warnings(events):
+    return [each.text for each in events if isinstance(each, Notice) and each.level == "warning"]
+
+
+def levels(session):
+    return [each.metadata.request.thinking_level for each in replies(session)]
+
+
+async def test_how_a_reply_was_asked_for_is_kept_beside_it_d18(bench):
+    wishes = RequestSettings(effort="max", cache_retention="long")
+    session = await bench.session(Scripted([says("hello")]), wishes=wishes)
+    await play(session.send("hi"))
+    [reply] = replies(session)
+    assert reply.metadata.request == RequestOptions(
+        thinking_level="high", max_tokens=4_096, tool_choice="auto", cache_retention="long"
+    )
+    stored = decode_metadata(encode_metadata(reply.metadata), where="test")
+    assert stored.request == reply.metadata.request
+    await session.close()
+    resumed = await bench.session(Scripted([]), resume=session.id)
+    assert replies(resumed) == [reply]
+    await resumed.close()
+
+
+async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too_d18(bench):
+    wishes = RequestSettings(effort="low", tool_choice=OneTool("read_file"))
+    half = says("half") + fails(ServerError("gone"))
+    session = await bench.session(Scripted([half]), wishes=wishes)
+    await play(session.send("hi"))
+    [reply] = replies(session)
+    assert reply.metadata.request.thinking_level == "low"
+    assert reply.metadata.request.tool_choice == "tool:read_file"
+    await session.close()
+
+
+async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench):
+    wishes = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
+    (bench.workspace / "a.txt").write_text("a cat")
+    script = Scripted([calls("read_file", path="a.txt"), says("{}")])
+    session = await bench.session(script, wishes=wishes)
+    await play(session.send("hi"))
+    assert levels(session) == ["high", "high"]
+    assert [each.output_schema for each in script.requests] == [SCHEMA, SCHEMA]
+    assert [each.tool_choice for each in script.requests] == ["any", "any"]
+    assert replies(session)[0].metadata.request.tool_choice == "any"
+    await session.close()
+
+
+async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session_r_adp_17(bench):
+    script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
+    session = await bench.session(script, wishes=RequestSettings(effort="max"))
+    [told] = warnings(await play(session.send("hi")))
+    assert told.startswith("`anthropic:test` cannot think at `max`")
+    assert warnings(await play(session.send("hi"))) == []
+    await play(session.select_effort("minimal"))
+    assert (
+        session.thinking() == "Thinking: low instead of minimal; `/effort` takes low, medium, high."
+    )
+    assert session.thinking() in session.explain()
+    [told] = warnings(await play(session.send("hi")))
+    assert "`minimal`" in told
+    await play(session.select_effort(None))
+    assert warnings(await play(session.send("hi"))) == []
+    assert levels(session) == ["high", "high", "low", None]
+    await session.close()
+
+
+async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored_d2(bench):
+    can = replace(MODEL.capabilities, supports_prompt_caching=True)
+    cached = replace(MODEL, capabilities=can, least_cached_tokens=0)
+    script = Scripted([says("one"), says("two")])
+    bench.catalogue.learn(cached.provider, [cached])
+    session = await bench.session(script)
+    await play(session.send("hi"))
+    events = await play(session.send("more"))
+    first, second = (each.cache for each in script.requests)
+    stable, volatile, *_, last = script.requests[1].messages
+    assert [mark.message_id for mark in second.marks] == [
+        None, stable.id, first.marks[-1].message_id, last.id
+    ]  # fmt: skip
+    assert volatile.id not in {mark.message_id for mark in second.marks}
+    assert "marks" not in str(events)
+    assert names(events)[-1] == "turn.completed"
+    await session.close()
+
+
+def pictures(request):
+    return [
+        isinstance(block, ImageBlock)
+        for message in request.messages
+        if message.role is Role.USER
+        for block in message.content[1:]
+    ]
+
+
+async def test_a_session_with_more_pictures_than_a_model_takes_goes_on_r_adp_15_r_swp_01(bench):
+    script = Scripted([says("I see.")] * 6)
+    session = await bench.session(script)
+    for _ in range(3):
+        await play(session.send((TextBlock("look"), image())))
+    await play(session.select("narrow"))
+    told = [*await play(session.send("and now?")), *await play(session.send("sure?"))]
+    assert warnings(told) == [
+        "2 attachments are left out of what is sent: `openai:narrow` takes at most 2 images in one"
+        " request, and the oldest give way. The session keeps all; a model that takes more gets"
+        " more."
+    ]
+    await play(session.select("test"))
+    assert warnings(await play(session.send("back"))) == []
+    assert [pictures(asked) for asked in script.requests[2:]] == [
+        [True] * 3,
+        [False, False, True],
+        [False, False, True],
+        [True] * 3,
+    ]
+    kept = [each for each in session.state.messages if each.role is Role.USER][:3]
+    assert all(isinstance(each.content[1], ImageBlock) for each in kept)
+    await session.close()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "why"),
+    [
+        ((image(),) * 3, "`openai:narrow` takes at most 2 images in one request"),
+        (
+            (DocumentBlock(ImageSource("base64", "AAAA" * 2**19), "application/pdf", "a.pdf"),),
+            "`openai:narrow` takes documents of at most 1 MiB, and `a.pdf` has 1.5 MiB",
+        ),
+    ],
+)
+async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored_r_adp_15(
+    bench, blocks, why
+):
+    script = Scripted([says("never")])
+    session = await bench.session(script)
+    await play(session.select("narrow"))
+    assert session.objection(*blocks) == why
+    with pytest.raises(UsageError, match=f"^{why}. Nothing was sent: make it smaller"):
+        await play(session.send((TextBlock("look"), *blocks)))
+    with pytest.raises(UsageError, match=why):
+        await play(session.send((TextBlock("@narrow look"), *blocks)))
+    assert (session.state.messages, script.requests) == ([], [])
+    await session.close()
+
+
+async def test_what_waits_is_held_against_the_model_that_is_pending(bench):
+    session = await bench.session(Scripted([says("hello")]))
+    async for event in session.send("hi"):
+        if isinstance(event, TurnStarted):
+            await play(session.select("blind"))
+            assert session.objection(image()) == "`openai:blind` takes no images"
+    await session.close()

@@ -1,0 +1,107 @@
+"""The system prompt."""
+
+import os
+import subprocess
+
+import pytest
+
+from yourtool.agent.system_prompt import INSTRUCTION_CAP, system_messages
+from yourtool.invariants import validate_message
+
+
+def test_the_stable_part_is_the_same_bytes_for_every_turn(tmp_path):
+    first, second = system_messages(tmp_path, "s"), system_messages(tmp_path, "s")
+    assert first[0].content == second[0].content
+    assert not [problem for message in first for problem in validate_message(message)]
+
+
+def test_instructions_of_the_project_are_included_nearest_last(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "AGENTS.md").write_text("outer rules")
+    (inner / "CLAUDE.md").write_text("inner rules")
+    text = system_messages(inner, "s")[0].text
+    assert text.index("outer rules") < text.index("inner rules")
+    assert "../AGENTS.md" in text
+
+
+def test_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path):
+    (tmp_path / "private").write_text("the key is 4711")
+    inside = tmp_path / "repo" / "sub"
+    inside.mkdir(parents=True)
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / "repo" / "AGENTS.md").symlink_to(tmp_path / "private")
+    (inside / "CLAUDE.md").symlink_to("../rules.md")
+    (tmp_path / "repo" / "rules.md").write_text("use tabs")
+    text = system_messages(inside, "sess_1")[0].text
+    assert "4711" not in text
+    assert "use tabs" in text
+
+
+def test_a_link_to_credentials_or_to_own_settings_is_not_followed(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".env").write_text("TOKEN=4711")
+    (tmp_path / "AGENTS.md").symlink_to(".env")
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "own"))
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "config.toml").write_text("# 4712")
+    (inner / "AGENTS.md").symlink_to("../own/config.toml")
+    assert "471" not in system_messages(inner, "s")[0].text
+    work = tmp_path / "own" / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("use tabs")
+    assert "use tabs" in system_messages(work, "s")[0].text
+
+
+@pytest.mark.parametrize(
+    "place", [".kube/config", ".ssh/id_rsa", ".aws/credentials", ".aws/config"]
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_link_to_a_credential_file_is_not_read_wherever_the_repository_begins(
+    tmp_path, place, inside
+):
+    secret = tmp_path / place
+    secret.parent.mkdir()
+    secret.write_text("token: 4711")
+    workspace = secret.parent if inside else tmp_path
+    (workspace / ".git").mkdir()
+    (workspace / "AGENTS.md").symlink_to(secret.relative_to(workspace))
+    assert "4711" not in system_messages(workspace, "s")[0].text
+
+
+def test_a_workspace_that_is_reached_by_a_link_keeps_its_credentials(tmp_path):
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube" / "config").write_text("token: 4711")
+    (tmp_path / ".kube" / "AGENTS.md").symlink_to("config")
+    (tmp_path / "work").symlink_to(".kube")
+    assert "4711" not in system_messages(tmp_path / "work", "s")[0].text
+
+
+def test_own_settings_are_not_read_under_another_name(tmp_path, monkeypatch):
+    own, work = tmp_path / "own", tmp_path / "work"
+    monkeypatch.setenv("YOURTOOL_HOME", str(own))
+    own.mkdir()
+    work.mkdir()
+    (own / "credentials.toml").write_text("key = 4711")
+    os.link(own / "credentials.toml", work / "AGENTS.md")
+    assert "4711" not in system_messages(work, "s")[0].text
+
+
+def test_directories_above_the_repository_are_not_read(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("not mine")
+    project = tmp_path / "project"
+    subprocess.run(["git", "init", "-q", project], check=True)
+    assert "not mine" not in system_messages(project, "s")[0].text
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    assert "not mine" not in system_messages(plain, "s")[0].text
+
+
+def test_a_huge_or_undecodable_file_is_cut_and_says_so(tmp_path):
+    (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * INSTRUCTION_CAP)
+    text = system_messages(tmp_path, "s")[0].text
+    assert f"[cut at {INSTRUCTION_CAP} bytes]" in text
+    assert "\0" not in text

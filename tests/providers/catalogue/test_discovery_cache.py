@@ -1,0 +1,123 @@
+"""What servers said of their models, kept between runs."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.providers.fakes import catalogue_of
+from yourtool.config import Config
+from yourtool.credentials import Credentials
+from yourtool.models import AdapterCapabilities, Model
+from yourtool.paths import resolve_paths
+from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.provider_specs import ProviderSpec
+from yourtool.providers.registry import Registry
+from yourtool.tui.screens.picker_rows import told_words
+
+QWEN = Model(
+    id="llama-cpp:qwen",
+    wire_name="qwen",
+    capabilities=AdapterCapabilities(max_context_tokens=12_345, supports_images=True),
+)
+SERVER = ProviderSpec(
+    name="llama-cpp",
+    api="chat",
+    base_url="http://127.0.0.1:8080/v1",
+    label="llama.cpp",
+    headers={"x-secret": "hunter2"},
+)
+
+
+def registry(**environ: str) -> Registry:
+    return Registry(Config(), Credentials(resolve_paths()), environ)
+
+
+def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run_r_ease_03(tmp_path):
+    file, catalogue, known = tmp_path / "cache" / "models.json", catalogue_of(), registry()
+    discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, (QWEN,))])
+    assert b"hunter2" not in file.read_bytes()
+    discovery_cache.learn(discovery_cache.recall(file), known, catalogue)
+    assert catalogue.get("llama-cpp:qwen").capabilities == QWEN.capabilities
+    assert known.why_not("llama-cpp") is None
+    told = catalogue.told_at("llama-cpp:qwen")
+    assert told is not None
+    assert told_words(told, told + timedelta(days=3)) == "  as told 3 d ago"
+    assert told_words(None, told) == ""
+
+
+def test_what_the_user_wrote_wins_over_what_was_kept_r_ease_03():
+    rows: dict[str, Any] = {"llama-cpp:qwen": {"max_context_tokens": 9_000}}
+    catalogue = type(catalogue_of())([QWEN], "2026-01-01", rows=rows)
+    discovery_cache.learn([discovery_cache.answer_of(SERVER, (QWEN,))], registry(), catalogue)
+    capabilities = catalogue.get("llama-cpp:qwen").capabilities
+    assert (capabilities.max_context_tokens, capabilities.supports_images) == (9_000, True)
+
+
+def test_at_another_address_an_answer_means_nothing():
+    catalogue = catalogue_of()
+    model = replace(QWEN, id="ollama:qwen")
+    row = ProviderSpec(name="ollama", api="ollama", base_url="http://127.0.0.1:11434", label="")
+    answers = [discovery_cache.answer_of(row, (model,))]
+    discovery_cache.learn(answers, registry(OLLAMA_HOST="http://gpu.example:11434"), catalogue)
+    assert not catalogue.get("ollama:qwen").known
+    discovery_cache.learn(answers, registry(), catalogue)
+    assert catalogue.get("ollama:qwen").known
+
+
+@pytest.mark.parametrize(
+    ("name", "url"), [("evil", "http://127.0.0.1:1/v1"), ("vllm", "http://evil.example/v1")]
+)
+def test_a_kept_answer_makes_no_other_provider_known(name, url):
+    known = registry()
+    row = replace(SERVER, name=name, base_url=url)
+    discovery_cache.learn([discovery_cache.answer_of(row, (QWEN,))], known, catalogue_of())
+    assert name not in {row.name for row in known.providers()}
+
+
+def test_a_kept_answer_tells_nothing_of_another_provider_s_models():
+    catalogue, known = catalogue_of(), registry()
+    theirs = replace(QWEN, id="anthropic:qwen")
+    discovery_cache.learn([discovery_cache.answer_of(SERVER, (theirs, QWEN))], known, catalogue)
+    assert catalogue.get(QWEN.id).known
+    assert not catalogue.get(theirs.id).known
+
+
+def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
+    file = tmp_path / "models.json"
+    other = replace(SERVER, name="vllm")
+    discovery_cache.remember(
+        file, [discovery_cache.answer_of(SERVER, (QWEN,)), discovery_cache.answer_of(other, ())]
+    )
+    discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, ())])
+    assert [(each.provider, each.models) for each in discovery_cache.recall(file)] == [
+        ("llama-cpp", ()),
+        ("vllm", ()),
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["models.json"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[1]", b"[{}]", b"\xff\xfe", b'"\\u001b[2J"', b'[{"x":' + b"[" * 10**6],
+    ids=["empty", "cut", "numbers", "nothing", "no text", "a sequence", "nested"],
+)
+def test_a_damaged_file_is_told_and_written_anew_r_ease_03(tmp_path, content):
+    file = tmp_path / "models.json"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is not used: .* writes it anew") as told:
+        discovery_cache.recall(file)
+    assert "\x1b" not in str(told.value)
+    discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, (QWEN,))])
+    [kept] = discovery_cache.recall(file)
+    assert kept.models == (QWEN,)
+    assert kept.at <= datetime.now(UTC)
+
+
+def test_a_file_beyond_all_measure_is_not_read(tmp_path):
+    file = tmp_path / "models.json"
+    with file.open("wb") as whole:
+        whole.truncate(9 * 2**20)
+    with pytest.raises(ValueError, match="too large"):
+        discovery_cache.recall(file)

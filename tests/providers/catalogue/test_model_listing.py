@@ -1,0 +1,53 @@
+"""A provider's own list of its models, as it is asked for."""
+
+import pytest
+
+from tests.providers.local_server import serve
+from yourtool.errors import AdapterError, OtherAdapterError
+from yourtool.providers.catalogue.model_listing import listed
+from yourtool.providers.provider_specs import ProviderSpec
+from yourtool.providers.transports.http import HttpxTransport
+
+
+def asked(api, server):
+    return ProviderSpec(name="p", api=api, base_url=server.url, label="P")
+
+
+@pytest.mark.parametrize(
+    ("api", "path", "answer", "names"),
+    [
+        ("chat", "/models", {"data": [{"id": "gpt-x"}, {"id": "bad\nname"}]}, ["gpt-x"]),
+        ("messages", "/v1/models", {"data": [{"id": "claude-x", "type": "model"}]}, ["claude-x"]),
+        (
+            "generate-content",
+            "/v1beta/models",
+            {"models": [{"name": "models/gemini-x", "inputTokenLimit": 1000}]},
+            ["gemini-x"],
+        ),
+        ("responses", "/models", {"object": "list"}, []),
+    ],
+)
+async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, names):
+    with serve({path: answer}) as server:
+        transport = HttpxTransport(server.url, {})
+        models = await listed(asked(api, server), transport)
+        await transport.close()
+    assert [model.wire_name for model in models] == names
+    assert not any(model.known or model.price for model in models)
+    assert all(model.capabilities.supports_tools for model in models)
+
+
+async def test_a_list_that_cannot_be_had_is_an_error():
+    with serve({}) as server:
+        transport = HttpxTransport(server.url, {})
+        with pytest.raises(AdapterError, match="status 404"):
+            await listed(asked("chat", server), transport)
+        await transport.close()
+
+
+async def test_what_does_not_answer_as_ollama_does_is_no_ollama_without_models():
+    with serve({"/api/tags": {"models": "none"}}) as server:
+        transport = HttpxTransport(server.url, {})
+        with pytest.raises(OtherAdapterError, match="does not answer as Ollama does"):
+            await listed(asked("ollama", server), transport)
+        await transport.close()

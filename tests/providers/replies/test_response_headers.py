@@ -1,0 +1,70 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yourtool.messages import RateLimits, Receipt
+from yourtool.providers.replies.response_headers import receipt_of
+
+
+def limits_of(**headers):
+    receipt = receipt_of({name.replace("_", "-"): text for name, text in headers.items()}, "")
+    return receipt and receipt.rate_limits
+
+
+def test_no_headers_and_no_id_leave_nothing():
+    assert receipt_of({}, "") is None
+    assert receipt_of({"content-type": "text/event-stream"}, "") is None
+
+
+@pytest.mark.parametrize("name", ["request-id", "x-request-id", "x-generation-id"])
+def test_the_ids_of_a_request_and_its_reply_are_kept(name):
+    assert receipt_of({name: "req_1"}, "msg_1") == Receipt(request_id="req_1", response_id="msg_1")
+
+
+def test_what_rate_is_left_is_read_as_openai_and_its_like_write_it():
+    assert limits_of(
+        x_ratelimit_remaining_requests="59",
+        x_ratelimit_remaining_tokens="149984",
+        x_ratelimit_reset_requests="1s",
+        x_ratelimit_reset_tokens="6m0.5s",
+    ) == RateLimits(remaining_requests=59, remaining_tokens=149_984, reset_seconds=360.5)
+
+
+def test_what_rate_is_left_is_read_as_anthropic_writes_it():
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    limits = limits_of(
+        anthropic_ratelimit_requests_remaining="4999",
+        anthropic_ratelimit_tokens_remaining="79000",
+        anthropic_ratelimit_tokens_reset=soon.isoformat().replace("+00:00", "Z"),
+    )
+    assert limits is not None
+    assert (limits.remaining_requests, limits.remaining_tokens) == (4999, 79_000)
+    assert 3_500 < (limits.reset_seconds or 0) <= 3_600
+
+
+def test_a_point_in_time_that_is_over_is_no_wait():
+    assert limits_of(x_ratelimit_reset="1700000000000") == RateLimits(reset_seconds=0)
+    assert limits_of(x_ratelimit_reset="1700000000") == RateLimits(reset_seconds=0)
+
+
+@pytest.mark.parametrize("reset", ["20ms", "0.02"])
+def test_short_waits_are_seconds_too(reset):
+    assert limits_of(x_ratelimit_reset_requests=reset) == RateLimits(reset_seconds=0.02)
+
+
+@given(
+    headers=st.dictionaries(
+        st.sampled_from(
+            ["request-id", "x-ratelimit-remaining", "x-ratelimit-reset", "x-ratelimit-reset-tokens"]
+        ),
+        st.text() | st.from_regex(r"[0-9a-zA-Z.:+-]{0,30}", fullmatch=True),
+    ),
+    name=st.text(st.characters(exclude_categories=())),
+)
+def test_any_headers_at_all_give_a_receipt_that_can_be_stored(headers, name):
+    receipt = receipt_of(headers, name)
+    if receipt is not None and receipt.rate_limits is not None:
+        assert 0 <= (receipt.rate_limits.reset_seconds or 0) < float("inf")
+    str(receipt).encode()

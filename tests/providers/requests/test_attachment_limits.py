@@ -1,0 +1,268 @@
+import base64
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.providers.exchanges import model, request
+from tests.providers.histories import PNG
+from tests.providers.journeys import STATIONS
+from tests.strategies import Writer, examples
+from yourtool.blobs import keep
+from yourtool.messages import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    MediaBlock,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    each_block,
+)
+from yourtool.models import AdapterCapabilities
+from yourtool.providers.base import Places
+from yourtool.providers.requests.attachment_limits import fit_attachments, media_refusal
+from yourtool.providers.requests.placeholders import unsent
+
+CAN = AdapterCapabilities(
+    supports_images=True, supports_audio=True, supports_documents=True, max_request_bytes=3 * 2**20
+)
+RAW = base64.b64decode(PNG)
+
+
+def takes(**limits):
+    return model("anthropic", "narrow", capabilities=replace(CAN, **limits))
+
+
+def picture(size=40, side=10):
+    data = base64.b64encode(RAW + b"\0" * (size - len(RAW))).decode()
+    return ImageBlock(ImageSource("base64", data), "image/png", (side, 1))
+
+
+def told(*turns, replies=True):
+    """Return a conversation: what the user said in each turn, and a reply to all but the last."""
+    writer, messages = Writer(), []
+    for number, blocks in enumerate(turns, 1):
+        messages.append(writer.message(Role.USER, (TextBlock("look"), *blocks)))
+        if replies and number < len(turns):
+            messages.append(writer.message(Role.ASSISTANT, [TextBlock("I see.")]))
+    return tuple(messages)
+
+
+def number_in(remark):
+    return int(remark.split()[0]) if remark else 0
+
+
+@pytest.fixture
+def places(tmp_path):
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    return Places(tmp_path / "blobs", workspace)
+
+
+@pytest.fixture
+def left_out(places):
+    """Return for each attachment whether it is left out."""
+
+    def run(messages, target):
+        shown = fit_attachments(messages, target, places)
+        given = [block for each in messages for block in each_block(each.content)]
+        after = [block for each in shown.messages for block in each_block(each.content)]
+        pairs = [pair for pair in zip(given, after, strict=True) if isinstance(pair[0], MediaBlock)]
+        assert all(now in (was, TextBlock(unsent(was))) for was, now in pairs)
+        left = [was != now for was, now in pairs]
+        assert number_in(shown.remark) == sum(left)
+        return left
+
+    return run
+
+
+def test_what_there_is_room_for_is_sent_as_it_stands(places):
+    messages = told([picture()], [picture()])
+    shown = fit_attachments(messages, takes(), places)
+    assert shown == (messages, None)
+    assert all(now is was for now, was in zip(shown.messages, messages, strict=True))
+
+
+def test_the_oldest_are_left_out_and_then_half_is_kept_r_adp_15(left_out):
+    turns = [[picture()] for _ in range(5)]
+    assert left_out(told(*turns), takes(max_images=4)) == [True] * 3 + [False] * 2
+    assert left_out(told(*turns, []), takes(max_images=4)) == [True] * 3 + [False] * 2
+    assert left_out(told(*turns, [picture()] * 2), takes(max_images=4)) == [True] * 3 + [False] * 4
+
+
+def test_the_message_that_is_answered_keeps_its_own_the_longest(left_out):
+    messages = told([picture()], [picture()] * 4)
+    assert left_out(messages, takes(max_images=4)) == [True] + [False] * 4
+    assert left_out(messages, takes(max_images=3)) == [True] * 2 + [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("block", "limits"),
+    [
+        (picture(3_001), {"max_image_bytes": 3_000}),
+        (picture(side=801), {"max_image_side": 800}),
+        (DocumentBlock(picture(3_001).source, "application/pdf"), {"max_file_bytes": 3_000}),
+        (AudioBlock(picture(3_001).source, "audio/wav"), {"max_file_bytes": 3_000}),
+    ],
+    ids=["bytes", "pixels", "document", "recording"],
+)
+def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands_r_adp_15(
+    left_out, block, limits
+):
+    assert left_out(told([picture()], [block]), takes(**limits)) == [False, True]
+    assert media_refusal([picture(), block], takes(**limits)) is not None
+    assert media_refusal([picture(), block], takes()) is None
+
+
+PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
+
+
+@pytest.mark.parametrize(
+    ("turns", "limits", "words"),
+    [
+        (
+            [[picture(2**19)], [picture()]],
+            {"max_image_bytes": 2**18},
+            "1 attachment is left out of what is sent: `anthropic:narrow` takes images of at most"
+            " 0.25 MiB, and one has 0.5 MiB.",
+        ),
+        (
+            [[PDF]],
+            {"max_file_bytes": 2**19},
+            "1 attachment is left out of what is sent: `anthropic:narrow` takes documents of at"
+            " most 0.5 MiB, and `plan␛.pdf` has 1 MiB.",
+        ),
+        (
+            [[picture()]] * 5,
+            {"max_images": 4},
+            "3 attachments are left out of what is sent: `anthropic:narrow` takes at most 4 images"
+            " in one request, and the oldest give way.",
+        ),
+        (
+            [[picture(side=2_001)], *[[picture()]] * 2],
+            {"many_images": 2},
+            "1 attachment is left out of what is sent: `anthropic:narrow` takes at most 2 images"
+            " in one request if one has more than 2,000 pixels a side, and the oldest give way.",
+        ),
+        (
+            [[PDF], [picture(side=801)], [PDF], [picture(side=802)]],
+            {"max_image_side": 800},
+            "3 attachments are left out of what is sent: `anthropic:narrow` takes images of at most"
+            " 800 pixels a side, and one has 801; `anthropic:narrow` takes at most 3 MiB in one"
+            " request, and the oldest give way.",
+        ),
+    ],
+    ids=["bytes", "name", "images", "many", "both"],
+)
+def test_the_remark_says_what_was_too_much_r_adp_15(places, turns, limits, words):
+    remark = fit_attachments(told(*turns), takes(**limits), places).remark
+    assert remark == f"{words} The session keeps all; a model that takes more gets more."
+
+
+def test_where_words_alone_are_too_much_every_attachment_is_left_out(left_out):
+    tiny = takes(max_request_bytes=1_000)
+    assert left_out(told([picture()], [picture()]), tiny) == [True, True]
+    assert media_refusal([TextBlock("look")], tiny) is None
+    assert media_refusal([picture()], tiny) is not None
+
+
+def test_many_images_have_to_be_smaller_than_few(left_out):
+    few = takes(many_images=3, many_images_side=2_000)
+    turns = [[picture(side=2_001)], *([picture(side=2_000)] for _ in range(2))]
+    assert left_out(told(*turns), few) == [False] * 3
+    assert left_out(told(*turns, [picture()]), few) == [True] + [False] * 3
+    assert left_out(told(*turns[1:], *turns[1:]), few) == [False] * 4
+
+
+def test_images_that_tools_returned_count_as_well(left_out):
+    writer = Writer()
+    messages = [writer.message(Role.USER, [TextBlock("look"), picture()])]
+    for _ in range(3):
+        call = writer.tool_use_id()
+        messages.append(writer.message(Role.ASSISTANT, [ToolUseBlock(call, "read_file", {})]))
+        messages.append(writer.message(Role.TOOL, [ToolResultBlock(call, (picture(),))]))
+    assert left_out(messages, takes(max_images=3)) == [False, True, True, False]
+
+
+def test_the_size_of_what_is_kept_or_in_the_workspace_is_the_files(left_out, places):
+    kept = ImageSource("file_ref", keep(places.blobs, RAW + b"\0" * 5_000))
+    (places.workspace / "cat.png").write_bytes(RAW + b"\0" * 5_000)
+    sources = [kept, ImageSource("file_ref", "cat.png")]
+    narrow = takes(max_image_bytes=5_000)
+    blocks = [ImageBlock(source, "image/png") for source in sources]
+    assert left_out(told(blocks), narrow) == [True, True]
+    gone = [ImageSource("file_ref", name) for name in ("sha256:0", "gone.png", "a\0b")]
+    there = [*gone, ImageSource("url", "https://example.org/cat.png")]
+    assert left_out(told([ImageBlock(source, "image/png") for source in there]), narrow) == (
+        [False] * 4
+    )
+
+
+def test_what_a_model_takes_none_of_needs_no_room(left_out):
+    blind = takes(max_images=0, supports_images=False)
+    assert left_out(told([picture()]), blind) == [False]
+    assert media_refusal([picture()], blind) is None
+
+
+def test_words_need_room_as_well(left_out):
+    target = takes()
+    shots = [picture(700_000)] * 2
+    assert left_out(told(shots), target) == [False, False]
+    assert left_out(told([TextBlock("x" * 2**20), *shots]), target) == [True, False]
+
+
+@pytest.mark.parametrize("name", STATIONS)
+def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes_r_adp_15(places, name):
+    station = STATIONS[name]
+    target = replace(station.model, capabilities=takes(max_images=30).capabilities)
+    messages = told(*([picture(60_000)] for _ in range(45)))
+    shown = fit_attachments(messages, target, places)
+    assert number_in(shown.remark) > 10
+    body = station.dialect().to_wire(request(target, shown.messages)).body
+    assert len(body) <= target.capabilities.max_request_bytes
+
+
+SIZES = (1_000, 100_000, 400_000, 900_000)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("work")
+    for size in SIZES:
+        with (directory / f"{size}.png").open("wb") as file:
+            file.truncate(size)
+    return Places(directory / "blobs", directory)
+
+
+TURNS = st.lists(
+    st.lists(st.tuples(st.sampled_from(SIZES), st.integers(1_500, 2_500)), max_size=3),
+    min_size=1,
+    max_size=10,
+)
+"""Size and side of the pictures in each turn."""
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(TURNS)
+def test_what_is_left_out_stays_so_and_leaves_what_is_taken(files, turns):
+    target = takes(max_images=6, many_images=4)
+    said = [
+        [ImageBlock(ImageSource("file_ref", f"{size}.png"), "image/png", (side, 1))
+         for size, side in blocks]
+        for blocks in turns
+    ]  # fmt: skip
+    before = list[bool]()
+    for number in range(1, len(turns) + 1):
+        shown = fit_attachments(told(*said[:number]), target, files)
+        assert fit_attachments(shown.messages, target, files) == (shown.messages, None)
+        heard = [each.content[1:] for each in shown.messages if each.role is Role.USER]
+        sent = [block for content in heard for block in content if isinstance(block, ImageBlock)]
+        assert len(sent) <= (4 if any(block.pixels[0] > 2_000 for block in sent) else 6)
+        assert sum(int(block.source.data[:-4]) for block in sent) * 4 // 3 <= 2 * 2**20
+        left = [isinstance(block, TextBlock) for content in heard for block in content]
+        assert all(now or not was for was, now in zip(before, left, strict=False))
+        before = left

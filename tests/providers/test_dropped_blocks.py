@@ -1,0 +1,91 @@
+"""Blocks that a request leaves out: one log line each, and an error where one is critical."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.providers.fakes import MODEL, catalogue_of, said
+from yourtool.errors import InvalidRequestError
+from yourtool.messages import (
+    ImageBlock,
+    ImageSource,
+    MessageMetadata,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+)
+from yourtool.notation import decode_content, encode_content
+from yourtool.providers.dropped_blocks import Losses
+from yourtool.providers.requests.hygiene import view
+
+OTHER = catalogue_of("demo:other").get("demo:other")
+HISTORY = (
+    said(Role.USER, "hello"),
+    said(Role.ASSISTANT, ThinkingBlock("a", "s"), RedactedThinkingBlock("x"), "hi", model="x:y"),
+    said(Role.USER, "go on"),
+)
+
+
+def marked(block):
+    return (HISTORY[0], said(Role.ASSISTANT, block, "hi", model="x:y"), HISTORY[2])
+
+
+def test_later_requests_to_the_same_model_log_no_block_again(caplog):
+    losses = Losses()
+    for _ in range(3):
+        view(HISTORY, MODEL, losses=losses)
+    assert [each.block_type for each in caplog.records] == ["thinking", "redacted_thinking"]
+
+
+def test_each_model_that_misses_a_block_is_logged(caplog):
+    losses = Losses()
+    for target in (MODEL, OTHER, MODEL, OTHER):
+        view(HISTORY, target, losses=losses)
+    assert len(caplog.records) == 4
+
+
+def test_a_block_that_is_new_is_logged_beside_those_that_were(caplog):
+    losses = Losses()
+    view(HISTORY, MODEL, losses=losses)
+    caplog.clear()
+    more = said(Role.ASSISTANT, ThinkingBlock("a", "s"), "yes", model="x:y")
+    view((*HISTORY, more, said(Role.USER, "?")), MODEL, losses=losses)
+    assert [each.message_id for each in caplog.records] == [more.id]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ThinkingBlock("a", "s", critical=True),
+        RedactedThinkingBlock("x", critical=True),
+        ImageBlock(ImageSource("url", "https://example.com/a.png"), "image/png", critical=True),
+    ],
+)
+def test_a_critical_block_fails_the_request_instead_of_being_left_out(block, caplog):
+    history = marked(block)
+    with pytest.raises(InvalidRequestError, match=history[1].id) as raised:
+        view(history, MODEL)
+    assert MODEL.id in raised.value.message
+    assert caplog.records == []
+
+
+def test_a_critical_message_fails_the_request_for_each_of_its_blocks():
+    asked, reply, more = marked(ThinkingBlock("a", "s"))
+    metadata = MessageMetadata(model="x:y", critical=True)
+    with pytest.raises(InvalidRequestError, match="marked critical"):
+        view((asked, replace(reply, metadata=metadata), more), MODEL)
+
+
+def test_a_critical_block_that_can_be_sent_is_sent():
+    history = (said(Role.USER, TextBlock("hello", critical=True)),)
+    assert view(history, MODEL) == history
+
+
+@pytest.mark.parametrize("critical", [True, False])
+def test_the_mark_is_stored_with_the_block(critical):
+    content = (TextBlock("a", critical=critical), ThinkingBlock("b", "s", critical=critical))
+    assert decode_content(encode_content(content), where="test") == content
+
+
+def test_a_block_without_the_mark_is_stored_as_before():
+    assert encode_content((TextBlock("a"),)) == b'[{"type":"text","text":"a"}]'

@@ -1,0 +1,48 @@
+import pytest
+
+from yourtool.providers.urls import host_of, is_loopback, ollama_url, origin_of
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "origin", "local"),
+    [
+        ("https://api.anthropic.com", "api.anthropic.com", "https://api.anthropic.com", False),
+        ("https://a.example:443/v1?x=y", "a.example", "https://a.example", False),
+        ("http://u:p@127.0.0.1:8080/v1", "127.0.0.1:8080", "http://127.0.0.1:8080", True),
+        ("http://[::1]:9/v1", "[::1]:9", "http://[::1]:9", True),
+        ("http://localhost/v1", "localhost", "http://localhost", True),
+        ("http://127.0.0.1.evil.example", "127.0.0.1.evil.example", None, False),
+        ("http://localhost.evil.example", "localhost.evil.example", None, False),
+        ("http://10.0.0.1", "10.0.0.1", "http://10.0.0.1", False),
+        ("nonsense", "the provider", None, False),
+        ("http://[", "the provider", "http://[", False),
+        ("http://h:x", "the provider", None, False),
+    ],
+)
+def test_host_origin_and_loopback_are_read_from_a_base_url(url, host, origin, local):
+    assert host_of(url) == host
+    assert origin is None or origin_of(url) == origin
+    assert is_loopback(url) is local
+
+
+@pytest.mark.parametrize(
+    ("value", "url"),
+    [
+        ("", ""),
+        ("localhost", "http://localhost:11434"),
+        (" 'gpu' ", "http://gpu:11434"),
+        ("gpu:8080", "http://gpu:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:80", "http://127.0.0.1:80"),
+        ("[::]:9", "http://[::1]:9"),
+        ("::1", "http://[::1]:11434"),
+        ("http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434"),
+        ("https://gpu.example", "https://gpu.example"),
+        ("https://gpu.example/ollama", "https://gpu.example/ollama"),
+        ("gpu.example/ollama", "http://gpu.example:11434/ollama"),
+        ("gpu:port", "gpu:port"),
+    ],
+)
+def test_every_form_of_ollama_host_becomes_a_base_url(value, url):
+    assert ollama_url(value) == url

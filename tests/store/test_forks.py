@@ -1,0 +1,216 @@
+"""Forks and imports: the same conversation under other names."""
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from tests.store.turns import Story, call, changed
+from tests.strategies import few, histories
+from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageError
+from yourtool.events import SessionForked, SessionModelSelected, TurnStarted
+from yourtool.invariants import validate_message, validate_session
+from yourtool.messages import TextBlock, ThinkingBlock
+from yourtool.store.forks import adopt, fork, renamed
+
+
+def messages_of(facts):
+    return [fact.message for fact in facts if getattr(fact, "message", None) is not None]
+
+
+def texts(facts):
+    return [message.text for message in messages_of(facts) if message.text]
+
+
+def every_string(value):
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, entry in value.items():
+                yield from every_string(key)
+                yield from every_string(entry)
+        case list():
+            for entry in value:
+                yield from every_string(entry)
+
+
+async def told(log, *prompts):
+    """Store a session of one turn for each prompt, with a tool call in it."""
+    story = Story()
+    facts = [story.created()]
+    for prompt in prompts:
+        use = call()
+        facts += [
+            story.asked(prompt),
+            story.routed(),
+            story.calling(),
+            story.answered(ThinkingBlock("hm", "c2lnbmVk"), TextBlock(f"re {prompt}"), use),
+            story.started(use),
+            story.completed(use),
+            story.ended(),
+        ]
+    await log.append(*facts)
+    return story.session_id, facts
+
+
+async def test_r_per_08_a_fork_of_everything_is_the_same_conversation_under_new_names(log, rows):
+    session_id, facts = await told(log, "one", "two")
+    before = rows("SELECT * FROM events ORDER BY id"), rows("SELECT * FROM messages ORDER BY id")
+    copy = await log.read(await fork(log, session_id))
+    assert [type(fact) for fact in copy] == [*map(type, facts), SessionForked]
+    assert copy[-1].parent_session_id == session_id
+    assert texts(copy) == texts(facts)
+    for ours, theirs in zip(messages_of(copy), messages_of(facts), strict=True):
+        assert (ours.role, ours.created_at) == (theirs.role, theirs.created_at)
+        assert ours.metadata.usage == theirs.metadata.usage
+    assert {fact.session_id for fact in copy} == {copy[0].session_id} != {session_id}
+    events = rows("SELECT * FROM events WHERE session_id = ? ORDER BY id", session_id)
+    assert events == before[0]
+    assert rows("SELECT * FROM messages WHERE session_id = ?", session_id) == before[1]
+
+
+async def test_a_fork_names_its_parent_and_answers_every_call_it_copied(log, rows):
+    session_id, _ = await told(log, "one", "two")
+    fork_id = await fork(log, session_id)
+    [(parent,)] = rows("SELECT parent_session_id FROM sessions WHERE id = ?", fork_id)
+    assert parent == session_id
+    copy = await log.read(fork_id)
+    assert validate_session(messages_of(copy)) == []
+    assert await log.unanswered(fork_id) == ()
+
+
+async def test_a_fork_keeps_signatures_and_the_ids_that_providers_gave(log):
+    session_id, _ = await told(log, "one", "two")
+    fork_id = await fork(log, session_id)
+    wires = [wire for _, _, wire in await log.tool_ids(session_id)]
+    assert [wire for _, _, wire in await log.tool_ids(fork_id)] == wires
+    ours = {ours for ours, _, _ in await log.tool_ids(fork_id)}
+    assert ours.isdisjoint(ours for ours, _, _ in await log.tool_ids(session_id))
+    signed = [
+        block.signature
+        for message in messages_of(await log.read(fork_id))
+        for block in message.content
+        if isinstance(block, ThinkingBlock)
+    ]
+    assert signed == ["c2lnbmVk", "c2lnbmVk"]
+
+
+async def test_r_per_08_a_fork_at_a_prompt_ends_before_it_and_at_a_reply_after_its_turn(log):
+    session_id, facts = await told(log, "one", "two", "three")
+    second = next(fact.message for fact in facts if texts([fact]) == ["two"])
+    reply = next(fact.message for fact in facts if texts([fact]) == ["re two"])
+    first = next(fact.message for fact in facts if texts([fact]) == ["one"])
+    assert texts(await log.read(await fork(log, session_id, second.id))) == ["one", "re one"]
+    upto = await log.read(await fork(log, session_id, reply.id))
+    assert texts(upto) == ["one", "re one", "two", "re two"]
+    assert validate_session(messages_of(upto)) == []
+    assert messages_of(await log.read(await fork(log, session_id, first.id))) == []
+
+
+async def test_a_turn_that_is_not_over_is_left_out_of_a_fork(log):
+    session_id, facts = await told(log, "one")
+    story = Story(session_id)
+    use = call()
+    asked, answered = story.asked("two"), story.answered(TextBlock("let me"), use)
+    await log.append(asked, answered)
+    copy = await log.read(await fork(log, session_id))
+    assert texts(copy) == texts(facts)
+    with pytest.raises(UsageError, match="not over"):
+        await fork(log, session_id, answered.message.id)
+
+
+async def test_the_model_chosen_before_the_fork_goes_along_and_a_later_one_does_not(log):
+    session_id, facts = await told(log, "one", "two")
+    story = Story(session_id)
+    await log.append(story._fact(SessionModelSelected, model="openai:gpt-5"))
+    second = next(fact.message for fact in facts if texts([fact]) == ["two"])
+    early, late = await fork(log, session_id, second.id), await fork(log, session_id)
+    chosen = {
+        each: [
+            fact.model for fact in await log.read(each) if isinstance(fact, SessionModelSelected)
+        ]
+        for each in (early, late)
+    }
+    assert chosen == {early: [], late: ["openai:gpt-5"]}
+
+
+async def test_r_cst_02_what_a_fork_copied_is_not_paid_for_twice(log, sessions):
+    session_id, _ = await told(log, "one", "two")
+    spent = (await sessions.list())[0].cost_usd
+    fork_id = await fork(log, session_id)
+    costs = {each.id: each.cost_usd for each in await sessions.list()}
+    assert costs == {session_id: spent, fork_id: 0}
+    story = Story(fork_id)
+    await log.append(story.asked("three"), story.answered(TextBlock("re three"), cost="0.5"))
+    assert sum(cost.cost_usd for cost in await sessions.cost_report(fork_id)) == 0.5
+
+
+async def test_both_sessions_go_on_and_know_nothing_of_one_another(log):
+    session_id, facts = await told(log, "one")
+    fork_id = await fork(log, session_id)
+    for each, word in ((session_id, "left"), (fork_id, "right")):
+        story = Story(each)
+        await log.append(*story.turn(word))
+    assert "left" not in str(await log.read(fork_id))
+    assert "right" not in str(await log.read(session_id))
+    again = await fork(log, fork_id)
+    [first, last] = [f for f in await log.read(again) if isinstance(f, SessionForked)]
+    assert (first.parent_session_id, last.parent_session_id) == (session_id, fork_id)
+    assert len(facts) < len(await log.read(fork_id)) < len(await log.read(again))
+
+
+async def test_what_cannot_be_forked_is_named(log):
+    session_id, _ = await told(log, "one")
+    with pytest.raises(UsageError, match="no message `01NOTHING`"):
+        await fork(log, session_id, "01NOTHING")
+    with pytest.raises(SessionNotFoundError):
+        await fork(log, "sess_nowhere")
+
+
+@few
+@given(histories())
+def test_r_can_01_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
+    story = Story()
+    facts = [
+        story._fact(
+            TurnStarted,
+            user_message_hash="",
+            estimated_input_tokens=0,
+            has_images=False,
+            has_tool_calls_in_history=False,
+            message=changed(message, session_id=story.session_id),
+        )
+        for message in messages
+    ]
+    copies = renamed(facts, "sess_other")
+    old = {fact.id for fact in facts} | {message.id for message in messages} | {story.session_id}
+    old |= {use.id for message in messages for use in message.tool_uses}
+    assert old.isdisjoint(every_string(msgspec.to_builtins(copies)))
+    copied = messages_of(copies)
+    assert [each.id for each in copied] == sorted(each.id for each in copied)
+    assert [validate_message(each) for each in copied] == [
+        validate_message(each) for each in messages
+    ]
+    assert len(validate_session(copied)) == len(validate_session(messages))
+
+
+async def test_an_export_is_adopted_whole_or_not_at_all(log, sessions, tmp_path):
+    story = Story()
+    use = call()
+    facts = [story.created(), story.asked("one"), story.answered(TextBlock("a"), use)]
+    for wrong in ([], facts[1:], [facts[0], facts[0]], [facts[0], facts[0], facts[1]]):
+        with pytest.raises(UsageError, match="one session from its beginning"):
+            await adopt(log, wrong, tmp_path)
+    wrong = changed(story.completed(use), tool_use_id="tu_of_nobody")
+    with pytest.raises(InvalidMessageError, match="not the result"):
+        await adopt(log, [*facts, wrong], tmp_path)
+    assert await sessions.list() == ()
+
+
+async def test_ids_of_the_future_are_replaced_so_that_new_ones_can_be_minted(log, tmp_path):
+    story = Story("sess_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    last = "7" + "Z" * 25
+    asked = changed(story.asked(), id=last)
+    adopted = await adopt(log, [story.created(), asked], tmp_path)
+    assert adopted != story.session_id
+    assert (await log.read(adopted))[-1].id < last

@@ -1,0 +1,74 @@
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+
+from tests.strategies import any_messages, few, times
+from yourtool.messages import MessageMetadata, Role, TextBlock, ThinkingBlock
+from yourtool.store.row_codec import message_from, message_row, microseconds, moment
+
+
+@few
+@given(times)
+def test_a_microsecond_is_never_lost(time):
+    assert moment(microseconds(time)) == time
+
+
+def test_a_time_of_another_zone_is_the_same_moment():
+    tokyo = datetime(2026, 5, 8, 9, 0, 0, 1, timezone(timedelta(hours=9)))
+    assert moment(microseconds(tokyo)) == datetime(2026, 5, 8, 0, 0, 0, 1, UTC)
+
+
+@few
+@given(any_messages)
+def test_r_can_01_any_message_survives_its_row(message):
+    again = message_from(message_row(message))
+    assert again == message
+    assert again.metadata.provider_raw == message.metadata.provider_raw
+
+
+ROW = (
+    "m1",
+    "sess_1",
+    "assistant",
+    json.dumps([{"type": "thought", "words": "hm"}, {"type": "text", "text": "yes"}]),
+    json.dumps({"vendor": "anthropic"}),
+    0,
+)
+
+
+def thoughts_become_thinking(content, metadata):
+    blocks = [
+        {"type": "thinking", "text": block["words"]} if block["type"] == "thought" else block
+        for block in content
+    ]
+    return blocks, metadata
+
+
+def vendors_become_providers(content, metadata):
+    return content, {"provider": metadata["vendor"]}
+
+
+UPGRADES = {0: thoughts_become_thinking, 1: vendors_become_providers}
+
+
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_r_can_12_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
+    content, metadata = json.loads(ROW[3]), json.loads(ROW[4])
+    for version in range(written):
+        content, metadata = UPGRADES[version](content, metadata)
+    row = (*ROW[:3], json.dumps(content), json.dumps(metadata), 0, written)
+    message = message_from(row, UPGRADES, version=2)
+    assert message.content == (ThinkingBlock("hm"), TextBlock("yes"))
+    assert message.metadata == MessageMetadata(provider="anthropic")
+    assert message.role is Role.ASSISTANT
+    assert message.schema_version == 2
+    assert not caplog.records
+
+
+def test_r_can_12_a_newer_row_is_read_as_far_as_it_goes(caplog):
+    message = message_from((*ROW, 7))
+    assert message.content == (TextBlock("yes"),)
+    assert message.schema_version == 7
+    assert "newer schema version 7" in caplog.text

@@ -1,0 +1,74 @@
+from decimal import Decimal
+
+import pytest
+
+from tests.tui.fakes import replied
+from yourtool.errors import (
+    AuthError,
+    ConfigError,
+    NetworkError,
+    RateLimitError,
+    SessionBusyError,
+    SessionNotFoundError,
+    StoreError,
+    UnknownModelError,
+    UsageError,
+)
+from yourtool.messages import UsageExtra
+from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_of, failed_before
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), ExitCode.USAGE),
+        (ConfigError("x"), ExitCode.USAGE),
+        (UnknownModelError("x"), ExitCode.USAGE),
+        (SessionNotFoundError("x"), ExitCode.USAGE),
+        (NoModelError("x"), ExitCode.NO_MODEL),
+        (RateLimitError("x"), ExitCode.RETRYABLE),
+        (NetworkError("x"), ExitCode.RETRYABLE),
+        (AuthError("x"), ExitCode.FAILED),
+        (SessionBusyError("x"), ExitCode.FAILED),
+        (StoreError("x"), ExitCode.FAILED),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_every_error_has_its_exit_code_r_cli_01(error, code):
+    assert exit_of(error) is code
+    result = failed_before(error)
+    assert result.is_error
+    assert result.exit_code is code
+    assert result.error is not None
+    assert result.error.retryable == (code is ExitCode.RETRYABLE)
+
+
+def test_a_turn_that_never_ended_is_a_failure():
+    result = Outcome().result("sess_1")
+    assert result.exit_code is ExitCode.FAILED
+    assert result.error is not None
+
+
+@pytest.mark.parametrize(
+    ("extras", "unpriced", "reported"),
+    [
+        ((None,), 0, None),
+        ((UsageExtra(unpriced=True), None), 1, None),
+        (
+            (
+                UsageExtra(reported_cost_usd=Decimal("0.1")),
+                UsageExtra(reported_cost_usd=Decimal("0.2")),
+            ),
+            0,
+            Decimal("0.3"),
+        ),
+    ],
+)
+def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free_r_cst_01(
+    extras, unpriced, reported
+):
+    outcome = Outcome()
+    for extra in extras:
+        outcome.take(replied("yes", cost="0", extra=extra))
+    result = outcome.result("sess_1")
+    assert (result.unpriced_requests, result.reported_cost_usd) == (unpriced, reported)

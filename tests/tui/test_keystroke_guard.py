@@ -1,0 +1,129 @@
+import random
+
+from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
+
+LETTERS = "aswdn"
+TEXTS = [
+    "add a test for the parser and run it",
+    "write down why",
+    "do not push yet",
+    "no, look at the other file first",
+    "see whether it still works",
+    "a",
+    "also d and w",
+]
+
+
+class Desk:
+    """A question, a prompt and a clock: the panel's rules without the panel."""
+
+    def __init__(self):
+        self.now = 100.0
+        self.answering = KeystrokeGuard(lambda: self.now)
+        self.prompt = ""
+        self.listening = False
+        self.answers = []
+
+    def ask(self):
+        self.listening = False
+        self.answering.asked()
+        self.answering.drawn()
+
+    def pass_time(self, seconds):
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + 0.01)
+            if (letter := self.answering.settled()) is not None:
+                self.answers.append(letter)
+                self.ask()
+            elif not self.listening and not self.prompt and self.answering.wait == 0:
+                self.listening = True
+
+    def press(self, key):
+        self.answering.keystroke()
+        held = self.answering.held
+        if not self.listening:
+            self.prompt = "" if key == "\n" else self.prompt + key
+        elif held is None and key in LETTERS:
+            self.answering.hold(key)
+        elif key == held:
+            pass
+        elif key == "\n":
+            if held is None:
+                self.answers.append("enter")
+                self.ask()
+        else:
+            self.prompt += self.answering.take_back() + key
+            self.listening = False
+
+
+def test_t20_a_typist_never_answers_by_accident():
+    dice = random.Random(20)
+    for _ in range(400):
+        desk = Desk()
+        rate = dice.uniform(4, 15)
+        text = dice.choice([each for each in TEXTS if len(each) > 1]) + "\n"
+        appears = dice.randrange(len(text))
+        for at, key in enumerate(text):
+            if at == appears:
+                desk.ask()
+            desk.press(key)
+            desk.pass_time(dice.uniform(0.7, 1.3) / rate)
+        assert desk.answers == []
+
+
+def test_t20_a_pause_before_the_sentence_does_not_make_its_first_letter_an_answer():
+    dice = random.Random(7)
+    for text in TEXTS:
+        if len(text) == 1:
+            continue
+        for _ in range(50):
+            desk = Desk()
+            desk.ask()
+            desk.pass_time(dice.uniform(0, 3))
+            for key in text:
+                desk.press(key)
+                desk.pass_time(dice.uniform(0.05, 0.3))
+            assert desk.answers == []
+            assert desk.prompt == text
+
+
+def test_a_letter_alone_answers_once():
+    desk = Desk()
+    desk.ask()
+    desk.pass_time(QUIET_SECONDS + 0.1)
+    desk.press("a")
+    desk.pass_time(HOLD_SECONDS + 0.1)
+    assert desk.answers == ["a"]
+
+
+def test_r_conf_03_a_key_before_the_question_was_drawn_or_right_after_counts_for_the_prompt():
+    desk = Desk()
+    desk.answering.asked()
+    desk.pass_time(5)
+    desk.press("a")
+    assert desk.prompt == "a"
+    desk.prompt = ""
+    desk.answering.drawn()
+    desk.pass_time(QUIET_SECONDS - 0.1)
+    desk.press("w")
+    desk.pass_time(1)
+    assert desk.answers == []
+
+
+def test_the_quiet_is_measured_from_the_last_key():
+    now = 0.0
+    answering = KeystrokeGuard(lambda: now)
+    answering.drawn()
+    now = 0.4
+    answering.keystroke()
+    now = 0.6
+    assert answering.wait > 0
+    now = 0.95
+    assert answering.wait == 0
+
+
+def test_a_question_that_is_not_drawn_never_listens():
+    answering = KeystrokeGuard(lambda: 10.0)
+    answering.asked()
+    assert answering.wait == float("inf")

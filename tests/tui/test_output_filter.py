@@ -1,0 +1,188 @@
+import os
+import re
+import sys
+from pathlib import Path
+
+import pexpect
+import pyte
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.color import Color
+from textual.widgets import Static
+
+from tests.security.corpora import payload_cases, payload_sets
+from tests.security.payloads import PAIR, PAYLOADS
+from tests.tui.driving import paint
+from tests.tui.events import session
+from yourtool.text import escaped
+from yourtool.tui.ansi import AnsiLines
+from yourtool.tui.output_filter import Sanitise
+from yourtool.tui.widgets.transcript import Transcript
+
+OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+
+
+def filtered(text: str, style: Style | None = None) -> list[Segment]:
+    return Sanitise().apply([Segment(text, style)], Color(0, 0, 0))
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_t17_nothing_a_terminal_obeys_passes_the_filter(text):
+    [segment] = filtered(text)
+    assert not OBEYED.search(segment.text)
+    segment.text.encode("utf-8")
+
+
+def test_t17_harmless_rows_pass_untouched():
+    segment = Segment("naïve 日本 👩‍💻", Style(bold=True))
+    assert Sanitise().apply([segment], Color(0, 0, 0))[0] is segment
+
+
+def test_t18_hyperlinks_are_taken_off():
+    [segment] = filtered("here", Style(link="https://evil.example", bold=True))
+    assert segment.style is not None
+    assert segment.style.link is None and segment.style.bold
+    assert "evil" not in segment.style.render("here")
+
+
+def surfaces_of(text: str):
+    """Every place of the transcript that foreign text can come to, with that text in it."""
+    return {
+        "tool_output": session.turn(output=text),
+        "assistant_text": session.turn(reply=text),
+        "diff": session.turn(diff=f"@@ -0,0 +1 @@\n{text if text.startswith('+') else '+' + text}"),
+        "file_name": session.turn(path=text),
+        "error_message": session.failure(text),
+        "mcp_tool_name": session.turn(tool=text),
+        "session_title": session.turn(prompt=text),
+        "approval_command": session.turn(prompt=escaped(text)),
+        "streamed": session.streamed(text),
+        "live_output": session.live(text),
+        "thinking": session.thinking(text),
+    }
+
+
+class Screen(App[None]):
+    def __init__(self, *, net: bool) -> None:
+        super().__init__()
+        self.net = [Sanitise()] if net else []
+
+    def get_line_filters(self):
+        return [*super().get_line_filters(), *self.net]
+
+    def compose(self):
+        yield Transcript()
+
+
+@pytest.mark.parametrize("payload", payload_cases())
+async def test_t17_t18_t19_payloads_are_harmless_and_visible_on_every_surface(payload):
+    app = Screen(net=False)
+    async with app.run_test(size=(100, 40)) as pilot:
+        transcript = app.query_one(Transcript)
+        for surface, events in surfaces_of(payload["text"]).items():
+            transcript.clear()
+            for event in events:
+                transcript.show(event)
+            await paint(pilot)
+            if surface == "thinking":
+                transcript.action_select(-1)
+                transcript.action_toggle_item()
+                await paint(pilot)
+            strips = transcript.render_lines(transcript.region.reset_offset)
+            rows = [strip.text for strip in strips]
+            raw = "".join(rows).encode("utf-8")
+            assert not any(OBEYED.search(row) for row in rows), surface
+            assert not any(s.style and s.style.link for strip in strips for s in strip)
+            assert not any(bytes.fromhex(code) in raw for code in payload["forbidden_hex"]), surface
+            if surface == payload["surface"]:
+                shown = "\n".join(rows)
+                assert all(words in shown for words in payload["must_show"])
+                assert all(code in shown for code in payload["must_show_codepoints"])
+
+
+def test_t19_texts_that_look_alike_look_different_in_a_question():
+    plain, hidden = (p["text"] for p in PAYLOADS if p.get("pair") == PAIR)
+    assert escaped(plain) != escaped(hidden)
+
+
+async def test_the_net_holds_where_a_widget_forgot_to_make_text_printable():
+    class Careless(Screen):
+        def compose(self):
+            yield Static("one \x1b]52;c;aGk=\x1b\\ two \x9b2J", markup=False)
+
+    app = Careless(net=True)
+    async with app.run_test(size=(60, 5)) as pilot:
+        await paint(pilot)
+        strips = app.screen._compositor.render_strips()
+        text = "\n".join(strip.text for strip in strips)
+        assert "one" in text and "two" in text and not OBEYED.search(text.replace("\n", ""))
+
+
+def test_colours_of_programs_are_kept_and_the_rest_is_shown():
+    lines = AnsiLines().lines(
+        "a\x1b[1;31mred\x1b[0m\x1b[K b\x1b[38;5;200mx\ny\x1b]52;c;aGk=\x07\x1bPq"
+    )
+    assert lines == [
+        [("a", ""), ("red", "sgr:bold,red"), (" b", ""), ("x", "sgr:color(200)")],
+        [("y␛]52;c;aGk=␇␛Pq", "sgr:color(200)")],
+    ]
+
+
+@given(
+    st.text(st.characters(exclude_categories=()))
+    | st.text(st.sampled_from("\x1b[]0123456789;m?KHx\n"))
+)
+def test_no_output_of_a_program_escapes(text):
+    for spans in AnsiLines().lines(text):
+        assert not any(OBEYED.search(part) for part, _ in spans)
+
+
+CHILD = """
+import sys
+from tests.tui.events import session
+from tests.security.corpora import payload_sets
+from tests.tui.test_sanitise import Screen, surfaces_of
+from yourtool.tui.widgets.transcript import Transcript
+
+class Shown(Screen):
+    def on_mount(self):
+        transcript = self.query_one(Transcript)
+        [payloads] = [each.values[0] for each in payload_sets() if each.id == sys.argv[1]]
+        for payload in payloads:
+            for events in surfaces_of(payload["text"]).values():
+                for event in events:
+                    transcript.show(event)
+            for event in session.turn(prompt="all is shown"):
+                transcript.show(event)
+        self.set_timer(0.2, self.exit)
+
+Shown(net=True).run()
+"""
+
+
+@pytest.mark.parametrize("payloads", payload_sets())
+def test_e10_payloads_on_a_real_terminal_leave_no_forbidden_byte_and_a_clean_screen(
+    payloads, request
+):
+    name = request.node.callspec.id
+    root = str(Path(__file__).parents[2])
+    environ = {**os.environ, "PYTHONPATH": root, "TERM": "xterm-256color"}
+    child = pexpect.spawn(
+        sys.executable, ["-c", CHILD, name], cwd=root, env=environ, dimensions=(40, 120), timeout=30
+    )
+    child.expect(pexpect.EOF)
+    raw: bytes = child.before
+    child.close()
+    for payload in payloads:
+        for forbidden in payload["forbidden_hex"]:
+            if len(forbidden) > 4:
+                assert bytes.fromhex(forbidden) not in raw, payload["id"]
+    screen = pyte.Screen(120, 40)
+    stream = pyte.ByteStream(screen)
+    leave = raw.rfind(b"\x1b[?1049l")
+    stream.feed(raw[:leave])
+    assert any("all is shown" in row for row in screen.display)

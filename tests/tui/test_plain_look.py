@@ -1,0 +1,51 @@
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+
+from yourtool.tui.plain_look import _SIGNS, Colourless, Plain
+from yourtool.tui.terminal import called, titled, untitled
+
+
+def drawn(text: str) -> str:
+    [segment] = Plain().apply([Segment(text)], Color(0, 0, 0))
+    return segment.text
+
+
+def test_r_tui_23_lines_and_signs_are_ascii_and_words_stay():
+    assert drawn("╭─ Allow? ─╮") == "+- Allow? -+"
+    assert drawn("│ ✓ read · 3 lines …") == "| v read - 3 lines ~"
+    assert drawn("naïve 日本") == "naïve 日本"
+
+
+def test_every_sign_is_as_wide_as_what_it_stands_for():
+    assert all(cell_len(sign) == cell_len(plain) == 1 for sign, plain in _SIGNS.items())
+    assert all(plain.isascii() for plain in _SIGNS.values())
+
+
+def test_r_tui_23_without_colours_what_stood_out_is_reversed():
+    night = Color(20, 20, 20)
+    row = [
+        Segment("cursor", Style.parse("#000000 on #ffffff")),
+        Segment("diff", Style.parse("bold green on #1d3226")),
+        Segment("plain", None),
+    ]
+    cursor, diff, plain = Colourless().apply(row, night)
+    assert cursor.style == Style(reverse=True)
+    assert diff.style == Style(bold=True)
+    assert plain == row[2]
+
+
+@pytest.mark.parametrize("write", [titled, called])
+def test_r_tui_22_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
+    sent = write("evil\x1b]52;c;aGk=\x07\n\x9b2J\u202e", {"TERM": "xterm"})
+    own = sent.replace("\x1b[22;2t", "").removeprefix("\x07")
+    assert own.startswith("\x1b]") and own.endswith("\x07")
+    assert own[2:-1].isprintable()
+
+
+def test_a_terminal_that_knows_no_titles_is_sent_none():
+    plain = {"TERM": "linux"}
+    assert titled("x", plain) == untitled(plain) == ""
+    assert called("x", plain) == "\x07"

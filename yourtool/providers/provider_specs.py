@@ -1,0 +1,136 @@
+"""Providers as rows: what is built in, with the user's settings laid over it."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.config import Config, ProviderConfig
+from yourtool.providers.quirks import quirks_of
+from yourtool.providers.urls import is_loopback, ollama_url
+
+AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
+
+
+class ProviderSpec(Struct, frozen=True, kw_only=True):
+    """One provider: what it speaks, where it is, and how to get in."""
+
+    name: str
+    api: Literal["messages", "chat", "responses", "generate-content", "ollama", "scripted"]
+    base_url: str = ""
+    key_env: tuple[str, ...] = ()
+    """Environment variables that may hold its key, the first to be named to the user."""
+    label: str
+    key_url: str = ""
+    """Where a key can be had."""
+    default_model: str = ""
+    """Canonical id; empty: none is better than another."""
+    needs_key: bool = True
+    """Whether it lets nobody in without a key, unless it runs on this machine."""
+    start: str = ""
+    """What starts it where it runs on this machine."""
+    sdk: bool = False
+    """Go through the vendor's own client."""
+    headers: Mapping[str, str] = {}
+    quirks: Mapping[str, bool | str] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, and so may need no key."""
+        return is_loopback(self.base_url)
+
+
+BUILT_IN = (
+    ProviderSpec(
+        name="anthropic",
+        api="messages",
+        base_url="https://api.anthropic.com",
+        key_env=("ANTHROPIC_API_KEY", AUTH_TOKEN),
+        label="Anthropic",
+        key_url="https://platform.claude.com/settings/keys",
+        default_model="anthropic:claude-sonnet-4-6",
+    ),
+    ProviderSpec(
+        name="openai",
+        api="responses",
+        base_url="https://api.openai.com/v1",
+        key_env=("OPENAI_API_KEY",),
+        label="OpenAI",
+        key_url="https://platform.openai.com/api-keys",
+        default_model="openai:gpt-6-sol",
+    ),
+    ProviderSpec(
+        name="openrouter",
+        api="chat",
+        base_url="https://openrouter.ai/api/v1",
+        key_env=("OPENROUTER_API_KEY",),
+        label="OpenRouter",
+        key_url="https://openrouter.ai/keys",
+        default_model="openrouter:anthropic/claude-sonnet-4.6",
+        quirks=quirks_of("https://openrouter.ai/api/v1"),
+    ),
+    ProviderSpec(
+        name="google",
+        api="generate-content",
+        base_url="https://generativelanguage.googleapis.com",
+        key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        label="Google",
+        key_url="https://aistudio.google.com/apikey",
+        default_model="google:gemini-3.5-flash",
+    ),
+    ProviderSpec(
+        name="ollama",
+        api="ollama",
+        base_url="http://127.0.0.1:11434",
+        label="Ollama",
+        needs_key=False,
+        start="ollama serve",
+    ),
+    ProviderSpec(
+        name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
+    ),
+)
+_BASE_URL_ENV = {
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "openrouter": "OPENROUTER_BASE_URL",
+    "google": "GOOGLE_GEMINI_BASE_URL",
+    "ollama": "OLLAMA_HOST",
+}
+
+
+def provider_specs(config: Config, environ: Mapping[str, str]) -> list[ProviderSpec]:
+    """Return every row, built-in ones first; a base URL in the environment goes before all."""
+    rows: list[ProviderSpec] = []
+    for row in BUILT_IN:
+        settings = config.providers.get(row.name, ProviderConfig())
+        rows.append(_located(_with(row, settings, environ.get(_BASE_URL_ENV.get(row.name, "")))))
+    names = {row.name for row in BUILT_IN}
+    for name, settings in config.providers.items():
+        if name not in names:
+            rows.append(_located(_with(ProviderSpec(name=name, api="chat", label=name), settings)))
+    return rows
+
+
+def _located(row: ProviderSpec) -> ProviderSpec:
+    """Return the row with a base URL made of what Ollama's users write."""
+    return replace(row, base_url=ollama_url(row.base_url)) if row.api == "ollama" else row
+
+
+def _with(row: ProviderSpec, settings: ProviderConfig, url: str | None = None) -> ProviderSpec:
+    """Lay a user's settings over a row; what is not set stays.
+
+    The address tells the quirks of a well-known host; those that the user sets go before them.
+    `url`: an address that goes before all.
+    """
+    base_url = url or settings.base_url or row.base_url
+    return replace(
+        row,
+        api=row.api if row.api == "scripted" else settings.api or row.api,
+        base_url=base_url,
+        key_env=(settings.key_env,) if settings.key_env else row.key_env,
+        sdk=settings.sdk or row.sdk,
+        headers={**row.headers, **settings.headers},
+        quirks={**row.quirks, **quirks_of(base_url), **settings.quirks},
+    )

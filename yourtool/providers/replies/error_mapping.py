@@ -1,0 +1,310 @@
+"""What a provider's refusal means: a status, a body of any shape, and headers become one error.
+
+Sources: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/guides/error-codes,
+https://openrouter.ai/docs/api-reference/errors and, for Google,
+https://ai.google.dev/gemini-api/docs/troubleshooting. Bodies differ: `error` is an object or a
+string, codes are numbers or words, some servers say `detail` or `message`, proxies answer in HTML,
+and an error may come under status 200, inside a stream or instead of it.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from math import ceil, isnan
+from typing import Any
+
+from msgspec import Struct
+
+from yourtool.amounts import duration
+from yourtool.errors import (
+    AdapterError,
+    AuthError,
+    ContextOverflowError,
+    ErrorCode,
+    InvalidRequestError,
+    NetworkError,
+    OtherAdapterError,
+    RateLimitError,
+    ServerError,
+)
+from yourtool.messages import canonical_json
+from yourtool.providers.json_access import decode, mapping, objects, text
+from yourtool.providers.replies.response_headers import seconds
+from yourtool.text import storable, storable_json
+
+MESSAGE_LIMIT = 600
+"""Characters of a provider's own words that are kept."""
+
+_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
+_TAGS = re.compile(
+    r"<(?:script|style)\b(?:.*?</(?:script|style)>|.*)|<[^<>]*>", re.IGNORECASE | re.DOTALL
+)
+_OVERFLOW = re.compile(
+    r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
+    r"|context (?:length|window|size|limit)|context_length"
+    r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
+    r"|prompt exceeds max|(?:input|prompt) (?:length|token count) .{0,12}(?:exceeds?|larger than)"
+    r"|maximum model length|must have less than \d{1,9} tokens|range of input length"
+    r"|reduce the length|length of (?:all )?messages is too long",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOO_MANY = re.compile(r"tokens? .{0,40}exceed|exceeds? .{0,60}tokens?", re.IGNORECASE | re.DOTALL)
+_OF_OUTPUT = re.compile(
+    r"^(?>(?:(?!prompt|input(?! should)|messages).)*?"
+    r"(?:max(?:imum)?[ _](?:(?:new|output|completion)[ _])?|output |completion |budget_)tokens)"
+    r".*exceed",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Says that more was asked for than the model writes or thinks at once."""
+_FINAL = frozenset({400, 401, 403, 404, 413})
+"""Statuses that another attempt does not change, whatever a header says."""
+_LONG = 60
+"""Seconds; a wait that goes beyond is told."""
+_LONGEST_WAIT = 366 * 24 * 3600.0
+"""Seconds; what goes beyond, such as `inf`, is the same to the user."""
+_NEVER_AGAIN = frozenset(
+    {
+        "insufficient_quota",
+        "insufficient_credits",
+        "enforced_spend_limit_reached",
+        "exceeded_current_quota_error",
+        "billing_error",
+        "billing_not_active",
+    }
+)
+_BILLING = re.compile(
+    r"credit balance is too low|insufficient (?:credits|balance)|used all available credits"
+    r"|monthly spending limit",
+    re.IGNORECASE,
+)
+_DAILY = re.compile(r"per_?day", re.IGNORECASE)
+"""What Google calls the limits that no short wait helps against."""
+_AGAIN = re.compile(
+    r"(?:try again|retry) in ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|[dhms]))+)", re.IGNORECASE
+)
+"""How long to wait, where only the words say so."""
+_FILTERED = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
+)
+_RATE = _NEVER_AGAIN | {
+    "rate_limit_error",
+    "overloaded_error",
+    "rate_limit_exceeded",
+    "resource_exhausted",
+}
+_AUTH = frozenset(
+    {
+        "authentication_error",
+        "permission_error",
+        "invalid_api_key",
+        "api_key_invalid",
+        "unauthenticated",
+        "permission_denied",
+    }
+)
+_SERVER = frozenset(
+    {
+        "api_error",
+        "server_error",
+        "timeout_error",
+        "internal_server_error",
+        "unavailable",
+        "internal",
+        "deadline_exceeded",
+    }
+)
+_NOT_A_KEY = "api key not valid"
+_OVERFLOWED = frozenset(
+    {
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "request_too_large",
+        "too_many_prompt_tokens",
+    }
+)
+_INVALID = _FILTERED | {"invalid_request_error", "not_found_error", "model_not_found"}
+_PLEAS: dict[type[AdapterError], str] = {
+    AuthError: "does not accept the key",
+    RateLimitError: "asks to slow down",
+    ServerError: "failed",
+    NetworkError: "took too long",
+    ContextOverflowError: "cannot take a conversation this long",
+    InvalidRequestError: "refused the request",
+    OtherAdapterError: "answered with an error",
+}
+_CODE_PLEAS = {
+    ErrorCode.BILLING: "has no credit or quota left for this key",
+    ErrorCode.CONTENT_FILTER: "will not process this prompt",
+}
+
+
+class _Report(Struct, frozen=True):
+    """The parts of an error body that matter, whatever its shape."""
+
+    words: frozenset[str]
+    """Types and codes, as far as they are words."""
+    number: int
+    """The HTTP status that the body itself gives; 0 where it gives none."""
+    message: str
+    request_id: str | None
+    retry_after: float | None
+    """Seconds that the body itself asks to wait."""
+    is_daily: bool
+    """Whether a day's quota is used up."""
+
+
+def error_from_response(
+    provider: str, status: int, body: bytes, headers: Mapping[str, str] | None = None
+) -> AdapterError:
+    """Return the error that a response stands for; `status` 200: the body alone tells."""
+    headers = headers or {}
+    report = _report(body)
+    number = status if status != HTTPStatus.OK else report.number
+    kind = _classify(number, report)
+    code = _code(number, report)
+    told = retry_after(headers)
+    wait = report.retry_after if told is None else told
+    wait = wait if wait is None else min(wait, _LONGEST_WAIT)
+    plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
+    if kind is RateLimitError and code is None and wait is not None and wait > _LONG:
+        plea = f"asks to wait {duration(ceil(wait))}"
+    shown = f" ({number})" if number else ""
+    error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status, code=code)
+    if code is ErrorCode.BILLING or report.is_daily:
+        error.retryable = False
+    elif kind is not ContextOverflowError and number not in _FINAL:
+        advice = headers.get("x-should-retry", "").strip().lower()
+        usual = error.retryable or number == HTTPStatus.CONFLICT
+        error.retryable = advice == "true" if advice else usual
+    error.retry_after = wait
+    error.request_id = headers.get("request-id") or headers.get("x-request-id") or report.request_id
+    return error
+
+
+def reported(provider: str, report: dict[str, Any]) -> AdapterError:
+    """Return the error that a decoded part of a reply stands for."""
+    return error_from_response(provider, HTTPStatus.OK, canonical_json(storable_json(report)))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return how many seconds the provider asks to wait: milliseconds, seconds, or a date."""
+    if (wait := _wait_of(headers.get("retry-after-ms", ""), per_second=1000)) is not None:
+        return wait
+    value = headers.get("retry-after", "").strip()
+    if (wait := _wait_of(value)) is not None:
+        return wait
+    try:
+        when = parsedate_to_datetime(value)
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return min(max(0.0, when.timestamp() - time.time()), _LONGEST_WAIT)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _wait_of(value: str, per_second: int = 1) -> float | None:
+    """Return seconds from a number; a header that was sent twice comes as a list."""
+    try:
+        number = float(value.partition(",")[0])
+    except ValueError:
+        return None
+    return None if isnan(number) else min(max(0.0, number) / per_second, _LONGEST_WAIT)
+
+
+def _classify(number: int, report: _Report) -> type[AdapterError]:
+    words = report.words
+    is_auth = words & _AUTH or _NOT_A_KEY in report.message.lower()
+    if number == 403 and words & _FILTERED:
+        return InvalidRequestError
+    if number in (401, 403) or (is_auth and number < 500):
+        return AuthError
+    if number == HTTPStatus.PAYMENT_REQUIRED:
+        return InvalidRequestError
+    if number in (429, 529) or words & _RATE:
+        return RateLimitError
+    if number == 413 or words & _OVERFLOWED:
+        return ContextOverflowError
+    if number == 408:
+        return NetworkError
+    if _is_full(report.message):  # local servers say so with any number
+        return ContextOverflowError
+    if number >= 500 or (words & _SERVER and not 400 <= number < 500):
+        return ServerError
+    if 400 <= number < 500 or words & _INVALID:
+        return InvalidRequestError
+    return OtherAdapterError
+
+
+def _is_full(message: str) -> bool:
+    if _OVERFLOW.search(message):
+        return True
+    return bool(_TOO_MANY.search(message)) and not _OF_OUTPUT.search(message)
+
+
+def _code(number: int, report: _Report) -> ErrorCode | None:
+    is_unpaid = report.words & _NEVER_AGAIN or _BILLING.search(report.message)
+    if number == HTTPStatus.PAYMENT_REQUIRED or is_unpaid:
+        return ErrorCode.BILLING
+    return ErrorCode.CONTENT_FILTER if report.words & _FILTERED else None
+
+
+def _report(body: bytes) -> _Report:
+    try:
+        value = decode(body)
+    except ValueError:
+        value = {}
+    whole = next(iter(objects(value)), mapping(value))
+    error = whole.get("error", whole)
+    fields = mapping(error)
+    values = [fields.get(name) for name in ("type", "code", "status", "status_code")]
+    details = mapping(fields.get("details"))
+    values.append(details.get("error_code"))
+    found = objects(fields.get("details"))
+    values += [detail.get("reason") for detail in found]
+    words = {value.lower() for value in values if isinstance(value, str)}
+    if "flagged_input" in mapping(fields.get("metadata")):  # OpenRouter's moderation
+        words.add("content_filter")
+    numbers = [_status(value) for value in values]
+    request_id = whole.get("request_id")
+    message = _message(error, fields, whole, body)
+    return _Report(
+        words=frozenset(words),
+        number=next((number for number in numbers if number), 0),
+        message=message,
+        request_id=request_id if isinstance(request_id, str) else None,
+        retry_after=_wait(found, message),
+        is_daily=any(
+            _DAILY.search(text(broken.get("quotaId")))
+            for each in found
+            for broken in objects(each.get("violations"))
+        ),
+    )
+
+
+def _wait(details: list[dict[str, Any]], message: str) -> float | None:
+    told = [text(each.get("retryDelay")) for each in details]
+    if (said := _AGAIN.search(message)) is not None:
+        told.append(said[1])
+    return next((wait for each in told if (wait := seconds(each)) is not None), None)
+
+
+def _status(value: Any) -> int:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value[:4])
+    return value if isinstance(value, int) and 400 <= value < 600 else 0
+
+
+def _message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: bytes) -> str:
+    candidates = (error, fields.get("message"), fields.get("detail"), whole.get("message"))
+    told = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
+    raw = mapping(fields.get("metadata")).get("raw")
+    if told and isinstance(raw, str):
+        told = f"{told}: {raw}"
+    if not told:
+        told = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
+    told = " ".join(storable(_KEY.sub("[key]", told)).split())
+    if not told:
+        return "the answer has no text"
+    return told if len(told) <= MESSAGE_LIMIT else f"{told[:MESSAGE_LIMIT]}…"
