@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from yourtool.agent.runtime import RunOptions
+from yourtool.agent.environment import RunOptions
 from yourtool.config import config_file
 from yourtool.deltas import Notice, RetryScheduled, TextDelta
 from yourtool.effects import Confirmation, Verdict

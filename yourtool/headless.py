@@ -22,8 +22,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.attachments import read_attachment
+from yourtool.agent.environment import RunOptions
 from yourtool.agent.known_keys import known_mask
-from yourtool.agent.runtime import DEMO, RunOptions, Runtime
+from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session import Session
 from yourtool.amounts import duration
 from yourtool.deltas import Notice, RetryScheduled

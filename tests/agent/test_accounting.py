@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
 from tests.provider_server import Reply as Answer
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.amounts import Spending
 from yourtool.deltas import Notice, TextDelta, TokenUsage
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError

@@ -2,7 +2,8 @@
 
 from tests.agent.harness import User, play
 from tests.providers.local_server import serve
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths
 
 SHOWN = {

@@ -10,7 +10,8 @@ import pytest
 
 from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.config import config_file
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
 from yourtool.events import FACT_TYPES, ToolFailed

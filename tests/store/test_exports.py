@@ -5,8 +5,8 @@ import stat
 
 import pytest
 from hypothesis import given
-from tests.store.test_copies import every_string, messages_of, texts, told
 
+from tests.store.test_forks import every_string, messages_of, texts, told
 from tests.store.turns import Story, call, changed
 from tests.strategies import few, histories
 from yourtool.blobs import fetch, keep

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tests.tui.driving import press, say, screen_text, until
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
 

@@ -5,7 +5,7 @@ import pytest
 from tests.doubling import LINEAR, growth
 from tests.tui.driving import press, screen_text, settle, until
 from tests.tui.fakes import Ask
-from tests.tui.test_consent import Clock, ask, asking, wait
+from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escaped_line
 from yourtool.tui.widgets.diff import approved_line

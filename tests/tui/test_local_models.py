@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from tests.providers.local_server import serve
 from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import GPT, SONNET, FakeRuntime, FakeSession
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.picker import Picker

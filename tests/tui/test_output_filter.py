@@ -145,7 +145,7 @@ CHILD = """
 import sys
 from tests.tui.events import session
 from tests.security.corpora import payload_sets
-from tests.tui.test_sanitise import Screen, surfaces_of
+from tests.tui.test_output_filter import Screen, surfaces_of
 from yourtool.tui.widgets.transcript import Transcript
 
 class Shown(Screen):

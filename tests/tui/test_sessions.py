@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.tui.driving import press, say, screen_text, settle, until
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import from_jsonl

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from yourtool.agent.gate import Gate
 from yourtool.agent.routes import Routes
-from yourtool.config import Limits, ThinkingOnSwap
+from yourtool.config import Limits, Mode, ThinkingOnSwap
 from yourtool.deltas import Notice
 from yourtool.effects import Confirm
 from yourtool.masking import Mask
@@ -20,6 +20,27 @@ from yourtool.providers.dropped_blocks import Losses
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.base import Toolbox, Workspace
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """The options of the command line for one run."""
+
+    workspace: Path
+    model: str | None = None
+    in_words: bool = False
+    """Whether `model` is sent placeholders for media of a stored session that it takes none of."""
+    mode: Mode | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    add_dirs: tuple[Path, ...] = ()
+    max_turns: int | None = None
+    max_cost: Decimal | None = None
+    effort: Effort | None = None
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema that every last reply is held to."""
+    attachments: tuple[str, ...] = ()
+    """Files and addresses for the first prompt."""
+    interactive: bool = True
 
 
 class RequestSettings(Struct, frozen=True, kw_only=True):

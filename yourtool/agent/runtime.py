@@ -2,19 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct
 
 from yourtool.agent.attachments import Attachment, from_bytes, read_attachment
 from yourtool.agent.clipboard import clipboard_picture
 from yourtool.agent.demo_workspace import make_scratch_copy, scratch_copies
-from yourtool.agent.environment import RequestSettings, RunBudget, SessionEnvironment
+from yourtool.agent.environment import RequestSettings, RunBudget, RunOptions, SessionEnvironment
 from yourtool.agent.gate import Gate, rules_of, stored_rules
 from yourtool.agent.known_keys import known_mask
 from yourtool.agent.mentions import address
@@ -25,7 +21,7 @@ from yourtool.agent.session import Session
 from yourtool.agent.state import State
 from yourtool.agent.system_prompt import system_messages
 from yourtool.amounts import Spending
-from yourtool.config import Config, Mode, load_config
+from yourtool.config import Config, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
 from yourtool.errors import SessionNotFoundError, UsageError
@@ -39,7 +35,7 @@ from yourtool.events import (
 from yourtool.ids import new_id, new_session_id
 from yourtool.masking import Mask
 from yourtool.messages import Message, Role, now
-from yourtool.models import Effort, Model
+from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import RuleSet
@@ -62,27 +58,6 @@ from yourtool.tools.workspace import Workspace
 
 DEMO = "demo"
 """The provider whose sessions work in a scratch copy."""
-
-
-class RunOptions(Struct, frozen=True, kw_only=True):
-    """What the command line says about a run."""
-
-    workspace: Path
-    model: str | None = None
-    in_words: bool = False
-    """Whether `model` is sent placeholders for media of a stored session that it takes none of."""
-    mode: Mode | None = None
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    add_dirs: tuple[Path, ...] = ()
-    max_turns: int | None = None
-    max_cost: Decimal | None = None
-    effort: Effort | None = None
-    output_schema: Mapping[str, Any] | None = None
-    """JSON Schema that every last reply is held to."""
-    attachments: tuple[str, ...] = ()
-    """Files and addresses for the first prompt."""
-    interactive: bool = True
 
 
 class Runtime:

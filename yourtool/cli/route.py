@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
-from yourtool.agent.runtime import RunOptions, Runtime
+from yourtool.agent.environment import RunOptions
+from yourtool.agent.runtime import Runtime
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
