@@ -185,7 +185,7 @@ class Registry:
     def _wire(self, row: ProviderSpec) -> Adapter:
         wire = import_module("yourtool.providers.wire")
         limits = self._config.limits
-        patience = wire.Patience(
+        patience = wire.StreamTimeouts(
             first_event=limits.first_event_seconds, content=limits.content_seconds
         )
         return wire.WireAdapter(dialect_of(row), self._transport(row), row.name, patience=patience)

@@ -107,7 +107,7 @@ class Workspace:
             return relative if inside else str(place.root.path.joinpath(*place.parts))
 
     def kind(self, path: str) -> str | None:
-        """Return what is at `path`, in the words of `Entry.kind`; None: nothing is."""
+        """Return what is at `path`, in the words of `DirectoryEntry.kind`; None: nothing is."""
         with self._at(path) as place:
             return None if place.mode is None else kind_of(place.mode)
 

@@ -14,7 +14,7 @@ class TextEntry(ModalScreen[str | None]):
     """Gives what was typed, stripped, or None; with `hidden`, nothing shows it."""
 
     DEFAULT_CSS = """
-    Entry {
+    TextEntry {
         align: center middle;
         #window {
             width: 90%;

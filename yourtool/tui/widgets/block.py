@@ -9,7 +9,7 @@ class WrappedWidget(Widget):
     """Override `rows`; call `changed` when they are others."""
 
     DEFAULT_CSS = """
-    Block { height: auto; }
+    WrappedWidget { height: auto; }
     """
 
     def rows(self, width: int) -> list[Content]:
