@@ -24,12 +24,14 @@ INLINE = ImageSource("base64", base64.b64encode(CAT).decode())
 
 @few
 @given(content=st.binary(max_size=5_000))
-def test_what_is_kept_is_had_again_d14(tmp_path_factory, content):
+@pytest.mark.req("D14")
+def test_what_is_kept_is_had_again(tmp_path_factory, content):
     directory = tmp_path_factory.mktemp("blobs")
     assert fetch(directory, keep(directory, content)) == content
 
 
-def test_the_same_bytes_are_kept_once_for_their_owner_alone_d14(tmp_path):
+@pytest.mark.req("D14")
+def test_the_same_bytes_are_kept_once_for_their_owner_alone(tmp_path):
     directory = tmp_path / "data" / "blobs"
     assert keep(directory, CAT) == keep(directory, CAT)
     [kept] = directory.iterdir()
@@ -37,7 +39,8 @@ def test_the_same_bytes_are_kept_once_for_their_owner_alone_d14(tmp_path):
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-def test_bytes_and_the_names_that_lead_to_them_are_on_the_disk_before_a_message_is_d14(
+@pytest.mark.req("D14")
+def test_bytes_and_the_names_that_lead_to_them_are_on_the_disk_before_a_message_is(
     tmp_path, monkeypatch
 ):
     synced = []
@@ -93,7 +96,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         keep(tmp_path / "file" / "blobs", CAT)
 
 
-def test_messages_refer_to_their_bytes_wherever_these_stand_d14(tmp_path):
+@pytest.mark.req("D14")
+def test_messages_refer_to_their_bytes_wherever_these_stand(tmp_path):
     content = (
         TextBlock("look"),
         ImageBlock(INLINE, "image/png"),

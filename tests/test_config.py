@@ -36,7 +36,8 @@ def test_without_a_file_everything_is_at_its_default(paths):
     assert load_config(paths, {}) == Config()
 
 
-def test_an_option_beats_the_environment_which_beats_the_file_r_cfg_01(paths):
+@pytest.mark.req("R-CFG-01")
+def test_an_option_beats_the_environment_which_beats_the_file(paths):
     write(paths, 'model = "file:m"\ntheme = "file"\nmode = "plan"\n')
     environ = {"YOURTOOL_MODEL": "env:m", "YOURTOOL_THEME": "env"}
     examined = examine(paths, environ, {"model": "option:m"})
@@ -52,7 +53,8 @@ def test_an_empty_variable_sets_nothing(paths):
     assert load_config(paths, {"YOURTOOL_MODE": ""}).mode is Mode.ASK
 
 
-def test_an_unknown_key_names_file_line_key_and_the_nearest_key_r_cfg_01(paths):
+@pytest.mark.req("R-CFG-01")
+def test_an_unknown_key_names_file_line_key_and_the_nearest_key(paths):
     write(paths, '\ntheme = "dark"\n\n[limits]\n# a comment\nmax_retrys = 1\n')
     with pytest.raises(ConfigError) as caught:
         load_config(paths, {})
@@ -136,7 +138,8 @@ def test_the_first_run_copies_the_template_privately_and_changes_nothing_later(p
     assert load_config(paths, {}).theme == "light"
 
 
-def test_the_first_run_creates_nothing_in_the_workspace_r_cfg_02(paths, tmp_path, monkeypatch):
+@pytest.mark.req("R-CFG-02")
+def test_the_first_run_creates_nothing_in_the_workspace(paths, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     install_defaults(paths)
     assert list(tmp_path.iterdir()) == []
@@ -167,7 +170,8 @@ def test_the_template_has_every_key_at_its_default():
 TABLES = {"workspaces", "providers", "limits", "ui"}
 
 
-def test_the_home_directory_moves_with_one_variable_r_cfg_02(home):
+@pytest.mark.req("R-CFG-02")
+def test_the_home_directory_moves_with_one_variable(home):
     paths = resolve_paths()
     assert all(
         Path(place).is_relative_to(home)

@@ -36,7 +36,8 @@ SOURCES = ["explicit", "P_API_KEY", "P_TOKEN", "file"]
     ("first", "second"),
     [(one, other) for i, one in enumerate(SOURCES) for other in SOURCES[i:]],
 )
-def test_each_source_alone_and_each_pair_give_the_first_in_order_r_crd_01(
+@pytest.mark.req("R-CRD-01")
+def test_each_source_alone_and_each_pair_give_the_first_in_order(
     open_credentials, tmp_path, first, second
 ):
     present = {first, second}
@@ -56,7 +57,8 @@ def test_each_source_alone_and_each_pair_give_the_first_in_order_r_crd_01(
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o666])
-def test_a_file_that_others_can_reach_is_refused_with_the_command_to_run_r_crd_01(
+@pytest.mark.req("R-CRD-01")
+def test_a_file_that_others_can_reach_is_refused_with_the_command_to_run(
     open_credentials, tmp_path, mode
 ):
     path = tmp_path / "credentials.toml"
@@ -88,7 +90,8 @@ def test_a_file_that_others_can_reach_is_refused_with_the_command_to_run_r_crd_0
         ("a = " + "9" * 5_000, "is not TOML"),
     ],
 )
-def test_a_file_of_an_unknown_form_is_refused_and_never_overwritten_r_crd_01(
+@pytest.mark.req("R-CRD-01")
+def test_a_file_of_an_unknown_form_is_refused_and_never_overwritten(
     open_credentials, tmp_path, content, complaint
 ):
     path = tmp_path / "credentials.toml"
@@ -107,9 +110,8 @@ def test_a_file_of_an_unknown_form_is_refused_and_never_overwritten_r_crd_01(
     assert path.read_bytes() == before
 
 
-def test_a_saved_key_is_found_again_and_the_file_is_for_its_owner_alone_r_crd_01_r_crd_05(
-    open_credentials, tmp_path
-):
+@pytest.mark.req("R-CRD-01", "R-CRD-05")
+def test_a_saved_key_is_found_again_and_the_file_is_for_its_owner_alone(open_credentials, tmp_path):
     home = tmp_path / "new" / "home"
     umask = os.umask(0)
     try:
@@ -171,14 +173,16 @@ def test_a_stored_key_is_only_given_out_for_the_origin_it_was_entered_for(open_c
         ("", "***"),
     ],
 )
-def test_a_key_shows_only_its_ends_and_a_short_one_nothing_r_crd_02(key, shown):
+@pytest.mark.req("R-CRD-02")
+def test_a_key_shows_only_its_ends_and_a_short_one_nothing(key, shown):
     secret = Secret(key)
     assert str(secret) == f"{secret}" == shown
     assert repr(secret) == f"Secret({shown})"
     assert secret.reveal() == key
 
 
-def test_a_canary_is_in_no_repr_no_log_and_no_error_r_crd_02(open_credentials, caplog):
+@pytest.mark.req("R-CRD-02")
+def test_a_canary_is_in_no_repr_no_log_and_no_error(open_credentials, caplog):
     credentials = open_credentials({"P_API_KEY": CANARY}, {"q": CANARY})
     credentials.save("p", CANARY)
     found = credentials.find("p", ENV)

@@ -26,7 +26,8 @@ def generator() -> ModuleType:
     return module
 
 
-def test_every_generated_page_is_as_the_code_says_r_qlt_06():
+@pytest.mark.req("R-QLT-06")
+def test_every_generated_page_is_as_the_code_says():
     stale = [path.name for path, content in generator().pages() if path.read_text() != content]
     assert not stale, "run `make docs`"
 
@@ -40,7 +41,8 @@ def test_every_generated_page_is_as_the_code_says_r_qlt_06():
     ],
     ids=lambda line: type(line).__name__,
 )
-def test_lines_fit_the_published_schema_r_cli_02(line):
+@pytest.mark.req("R-CLI-02")
+def test_lines_fit_the_published_schema(line):
     schema = msgspec.json.decode((ROOT / "docs/events.schema.json").read_bytes())
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate(msgspec.json.decode(msgspec.json.encode(line)))
@@ -62,14 +64,16 @@ def spoken_of(pattern: str) -> set[str]:
     return {found for text in pages for found in re.findall(pattern, text, re.MULTILINE)}
 
 
-def test_every_slash_command_on_a_page_exists_r_qlt_06():
+@pytest.mark.req("R-QLT-06")
+def test_every_slash_command_on_a_page_exists():
     known = {name for each in COMMANDS for name in (each.name, *each.aliases)}
     spoken = spoken_of(r"`/([a-z]+)(?=[` ])")
     assert len(spoken) > 15
     assert spoken - {"proc"} <= known
 
 
-def test_every_option_and_subcommand_on_a_page_exists_r_qlt_06():
+@pytest.mark.req("R-QLT-06")
+def test_every_option_and_subcommand_on_a_page_exists():
     sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     text = "\n".join(source.read_text() for source in sources)
     options = {"--help", *re.findall(r'"(--[a-z-]+)"', text)}
@@ -78,7 +82,8 @@ def test_every_option_and_subcommand_on_a_page_exists_r_qlt_06():
     assert spoken_of(r"(?:`|^)yourtool ([a-z]+)") <= subcommands
 
 
-def test_every_make_target_and_link_on_a_page_exists_r_qlt_06():
+@pytest.mark.req("R-QLT-06")
+def test_every_make_target_and_link_on_a_page_exists():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert spoken_of(r"(?:`|^)make ([a-z]+)") <= targets
     missing = [
@@ -135,7 +140,8 @@ def test_the_list_of_the_screen_is_in_its_own_section():
     assert r"`\u{hex}`" in rest.partition("\n## ")[0]
 
 
-def test_the_page_of_providers_says_that_each_gets_its_own_reasoning_back_r_swp_03():
+@pytest.mark.req("R-SWP-03")
+def test_the_page_of_providers_says_that_each_gets_its_own_reasoning_back():
     rows = [line.strip("| ").split(" | ") for line in generator().providers_table().splitlines()]
     carried = {name: cells for name, *cells in rows}
     assert carried["its own reasoning"] == ["sent back"] * 6

@@ -49,7 +49,8 @@ def test_every_fact_has_an_actor_and_a_floor_of_sensitivity(name):
 
 
 @pytest.mark.parametrize("name", sorted(CATALOG))
-def test_r_evt_01_a_fact_of_another_shape_is_no_fact(name):
+@pytest.mark.req("R-EVT-01")
+def test_a_fact_of_another_shape_is_no_fact(name):
     kind = FACT_TYPES[name]
     required = [field for field in msgspec.structs.fields(kind) if field.required]
     with pytest.raises(msgspec.ValidationError):

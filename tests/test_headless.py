@@ -184,7 +184,8 @@ def test_whatever_ends_a_run_before_its_turn_leaves_a_result(output, fault, caps
 
 
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
-async def test_a_wait_for_another_attempt_is_told_on_standard_error_r_adp_08(output):
+@pytest.mark.req("R-ADP-08")
+async def test_a_wait_for_another_attempt_is_told_on_standard_error(output):
     err = io.StringIO()
     wait = RetryScheduled(
         attempt=2, max_attempts=3, delay_seconds=7.6, error_class="server_error", message="broken"
@@ -193,7 +194,8 @@ async def test_a_wait_for_another_attempt_is_told_on_standard_error_r_adp_08(out
     assert err.getvalue() == "yourtool: broken; trying again in 8 s (2 of 3).\n"
 
 
-async def test_every_question_is_answered_with_no_r_cli_03():
+@pytest.mark.req("R-CLI-03")
+async def test_every_question_is_answered_with_no():
     decision = await deny(Confirmation(id="c", kind="tool", title="shell"))
     assert decision.verdict is Verdict.DENY
 
@@ -215,7 +217,8 @@ def start(tmp_path: Path, *argv: str, replies: list[Any]) -> "subprocess.Popen[s
     )
 
 
-def test_interrupting_the_process_leaves_a_whole_result_and_exits_130_r_cli_01(tmp_path):
+@pytest.mark.req("R-CLI-01")
+def test_interrupting_the_process_leaves_a_whole_result_and_exits_130(tmp_path):
     slow = [[{"say": "Wait."}, {"pause": 60}]]
     with start(tmp_path, "--output-format", "stream-json", replies=slow) as process:
         assert process.stdout is not None

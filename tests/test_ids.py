@@ -6,7 +6,8 @@ import pytest
 from yourtool.ids import IdFactory, is_ulid, new_id, new_session_id, new_tool_use_id
 
 
-def test_r_can_06_ids_of_four_threads_are_unique_and_grow_in_each():
+@pytest.mark.req("R-CAN-06")
+def test_ids_of_four_threads_are_unique_and_grow_in_each():
     factory, minted = IdFactory(), [list[str]() for _ in range(4)]
     together = threading.Barrier(4)
 
@@ -24,7 +25,8 @@ def test_r_can_06_ids_of_four_threads_are_unique_and_grow_in_each():
     assert all(is_ulid(each) for mine in minted for each in mine)
 
 
-def test_r_can_06_ids_grow_while_the_clock_stands_or_goes_back():
+@pytest.mark.req("R-CAN-06")
+def test_ids_grow_while_the_clock_stands_or_goes_back():
     second = 1_000_000_000
     clock = iter([50 * second, 50 * second, 20 * second, 0, 51 * second])
     factory = IdFactory(lambda: next(clock))

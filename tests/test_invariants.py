@@ -70,40 +70,47 @@ def codes(problems):
 
 
 @pytest.mark.parametrize("role", [Role.USER, Role.ASSISTANT])
-def test_r_can_02_m1_a_message_says_something(role):
+@pytest.mark.req("R-CAN-02")
+def test_m1_a_message_says_something(role):
     assert codes(validate_message(message(role))) == ["M1"]
     assert validate_message(message(role, TEXT)) == []
 
 
-def test_r_can_02_m1_a_tool_message_without_its_result_says_nothing():
+@pytest.mark.req("R-CAN-02")
+def test_m1_a_tool_message_without_its_result_says_nothing():
     assert codes(validate_message(message(Role.TOOL))) == ["M1", "M3"]
     assert validate_message(message(Role.TOOL, RESULT)) == []
 
 
-def test_r_can_02_m2_only_a_system_message_may_be_empty():
+@pytest.mark.req("R-CAN-02")
+def test_m2_only_a_system_message_may_be_empty():
     assert validate_message(message(Role.SYSTEM)) == []
     assert validate_message(message(Role.SYSTEM, TEXT)) == []
 
 
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_r_can_02_m3_each_role_has_its_blocks(role, kind):
+@pytest.mark.req("R-CAN-02")
+def test_m3_each_role_has_its_blocks(role, kind):
     expected = [] if kind in PERMITTED[role] else ["M3"]
     assert codes(validate_message(message(role, BLOCKS[kind]))) == expected
 
 
-def test_r_can_02_m3_a_tool_message_holds_exactly_one_result():
+@pytest.mark.req("R-CAN-02")
+def test_m3_a_tool_message_holds_exactly_one_result():
     assert codes(validate_message(message(Role.TOOL, RESULT, RESULT))) == ["M3"]
 
 
-def test_r_can_02_m4_order_is_part_of_a_message():
+@pytest.mark.req("R-CAN-02")
+def test_m4_order_is_part_of_a_message():
     assert message(Role.USER, TEXT, BLOCKS["image"]) != message(Role.USER, BLOCKS["image"], TEXT)
 
 
 @pytest.mark.parametrize(
     ("field", "code"), [("model", "D1"), ("provider", "D1"), ("routing", "D2"), ("usage", "D3")]
 )
-def test_r_can_02_d1_to_d3_a_complete_reply_says_where_it_came_from(field, code):
+@pytest.mark.req("R-CAN-02", "D1")
+def test_to_d3_a_complete_reply_says_where_it_came_from(field, code):
     assert codes(validate_message(message(Role.ASSISTANT, TEXT, **{field: None}))) == [code]
     assert validate_message(message(Role.ASSISTANT, TEXT)) == []
 
@@ -116,56 +123,66 @@ def test_a_reply_that_broke_off_is_held_to_its_blocks_only(status):
 
 
 @pytest.mark.parametrize("parent", [None, "tu_other"])
-def test_r_can_02_d4_a_tool_message_names_the_call_it_answers(parent):
+@pytest.mark.req("R-CAN-02", "D4")
+def test_a_tool_message_names_the_call_it_answers(parent):
     assert codes(validate_message(message(Role.TOOL, RESULT, parent_tool_use_id=parent))) == ["D4"]
 
 
 @few
 @given(any_messages)
-def test_r_can_02_m5_a_partial_message_has_no_problems(any_message):
+@pytest.mark.req("R-CAN-02")
+def test_m5_a_partial_message_has_no_problems(any_message):
     partial = replace(any_message.metadata, status=MessageStatus.PARTIAL)
     assert validate_message(replace(any_message, metadata=partial)) == []
 
 
-def test_r_can_02_every_problem_is_reported():
+@pytest.mark.req("R-CAN-02")
+def test_every_problem_is_reported():
     broken = message(Role.ASSISTANT, RESULT, model=None, routing=None, usage=None)
     assert codes(validate_message(broken)) == ["M3", "D1", "D2", "D3"]
 
 
-def test_r_can_03_a_call_with_its_result_is_in_order():
+@pytest.mark.req("R-CAN-03")
+def test_a_call_with_its_result_is_in_order():
     assert validate_session([message(Role.ASSISTANT, CALL), message(Role.TOOL, RESULT)]) == []
 
 
-def test_r_can_03_t1_a_call_id_of_a_provider_is_reported():
+@pytest.mark.req("R-CAN-03", "T1")
+def test_a_call_id_of_a_provider_is_reported():
     call = ToolUseBlock("toolu_1", "read_file", {})
     result = ToolResultBlock("toolu_1", ())
     history = [message(Role.ASSISTANT, call), message(Role.TOOL, result)]
     assert codes(validate_session(history)) == ["T1"]
 
 
-def test_r_can_03_t2_a_result_without_its_call_is_reported():
+@pytest.mark.req("R-CAN-03", "T2")
+def test_a_result_without_its_call_is_reported():
     assert codes(validate_session([message(Role.TOOL, RESULT)])) == ["T2"]
 
 
-def test_r_can_03_t3_two_results_are_reported():
+@pytest.mark.req("R-CAN-03", "T3")
+def test_two_results_are_reported():
     history = [message(Role.ASSISTANT, CALL), *[message(Role.TOOL, RESULT)] * 2]
     assert codes(validate_session(history)) == ["T3"]
 
 
-def test_r_can_03_a_call_without_a_result_is_reported():
+@pytest.mark.req("R-CAN-03")
+def test_a_call_without_a_result_is_reported():
     assert validate_session([message(Role.ASSISTANT, CALL)]) == ["unanswered: `tu_1` has no result"]
 
 
 @few
 @given(histories())
-def test_r_can_03_legal_conversations_have_no_problems(history):
+@pytest.mark.req("R-CAN-03")
+def test_legal_conversations_have_no_problems(history):
     assert [validate_message(each) for each in history] == [[]] * len(history)
     assert validate_session(history) == []
 
 
 @few
 @given(histories())
-def test_r_can_03_taking_a_result_away_is_always_noticed(history):
+@pytest.mark.req("R-CAN-03")
+def test_taking_a_result_away_is_always_noticed(history):
     for number, each in enumerate(history):
         if each.role is Role.TOOL:
             lacking = (*history[:number], *history[number + 1 :])

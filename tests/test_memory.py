@@ -26,7 +26,8 @@ def raised(error, *, cause=None, context=None):
         ExceptionGroup("one", [raised(ValueError("x"), cause=MemoryError())]),
     ],
 )
-def test_a_lack_of_memory_is_recognised_wherever_it_is_in_the_error_d16(error):
+@pytest.mark.req("D16")
+def test_a_lack_of_memory_is_recognised_wherever_it_is_in_the_error(error):
     assert is_shortage(error)
 
 

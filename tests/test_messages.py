@@ -50,7 +50,8 @@ EVERY_KIND = (
 
 @few
 @given(any_messages)
-def test_r_can_01_every_message_survives_json(message):
+@pytest.mark.req("R-CAN-01")
+def test_every_message_survives_json(message):
     again = msgspec.json.decode(canonical_json(message), type=Message)
     assert again == message
     assert again.metadata.provider_raw == message.metadata.provider_raw
@@ -60,19 +61,22 @@ def test_r_can_01_every_message_survives_json(message):
 
 @few
 @given(blocks)
-def test_r_can_01_every_block_survives_json_in_its_union(block):
+@pytest.mark.req("R-CAN-01")
+def test_every_block_survives_json_in_its_union(block):
     assert msgspec.json.decode(canonical_json(block), type=ContentBlock) == block
 
 
 @few
 @given(metadatas)
-def test_r_can_01_metadata_survives_storage(metadata):
+@pytest.mark.req("R-CAN-01")
+def test_metadata_survives_storage(metadata):
     again = decode_metadata(encode_metadata(metadata), where="row")
     assert again == metadata
     assert again.provider_raw == metadata.provider_raw
 
 
-def test_r_can_01_a_tool_definition_survives_json():
+@pytest.mark.req("R-CAN-01")
+def test_a_tool_definition_survives_json():
     tool = ToolDefinition(
         name="shell",
         description="Run a command.",
@@ -83,7 +87,8 @@ def test_r_can_01_a_tool_definition_survives_json():
     assert hash(tool) == hash(replace(tool))
 
 
-def test_r_can_01_a_cost_keeps_every_digit():
+@pytest.mark.req("R-CAN-01")
+def test_a_cost_keeps_every_digit():
     usage = Usage(
         input_tokens=1,
         output_tokens=1,
@@ -130,7 +135,8 @@ def example(**metadata):
     )
 
 
-def test_r_can_05_provider_raw_is_no_part_of_equality_or_hash():
+@pytest.mark.req("R-CAN-05")
+def test_provider_raw_is_no_part_of_equality_or_hash():
     message = example(model="openai:gpt-5", provider_raw={"signature": "a"})
     other = replace(message, metadata=replace(message.metadata, provider_raw={"b": [1]}))
     assert message == other
@@ -142,7 +148,8 @@ def test_r_can_05_provider_raw_is_no_part_of_equality_or_hash():
 
 
 @pytest.mark.parametrize("block", EVERY_KIND, ids=lambda block: type(block).__name__)
-def test_r_can_05_every_kind_of_block_can_be_hashed(block):
+@pytest.mark.req("R-CAN-05")
+def test_every_kind_of_block_can_be_hashed(block):
     copy = msgspec.convert(msgspec.to_builtins(block), type(block))
     assert copy is not block
     assert hash(copy) == hash(block)
@@ -151,19 +158,22 @@ def test_r_can_05_every_kind_of_block_can_be_hashed(block):
 
 @few
 @given(any_messages)
-def test_r_can_05_equal_messages_hash_equal(message):
+@pytest.mark.req("R-CAN-05")
+def test_equal_messages_hash_equal(message):
     copy = msgspec.json.decode(canonical_json(message), type=Message)
     assert hash(copy) == hash(message)
 
 
 @pytest.mark.parametrize("number", [1, 1.0, True])
-def test_r_can_05_arguments_that_are_equal_hash_equal(number):
+@pytest.mark.req("R-CAN-05")
+def test_arguments_that_are_equal_hash_equal(number):
     one, other = ToolUseBlock("tu_1", "f", {"n": 1}), ToolUseBlock("tu_1", "f", {"n": number})
     assert one == other
     assert hash(one) == hash(other)
 
 
-def test_r_can_11_unknown_blocks_are_skipped_with_one_warning(caplog):
+@pytest.mark.req("R-CAN-11")
+def test_unknown_blocks_are_skipped_with_one_warning(caplog):
     stored = (
         b'[{"type":"hologram","data":1},{"type":"text","text":"a"},{"words":"typeless"},'
         b'{"type":"tool_result","tool_use_id":"tu_1","content":[{"type":"smell"},'
@@ -181,7 +191,8 @@ def test_r_can_11_unknown_blocks_are_skipped_with_one_warning(caplog):
     )
 
 
-def test_r_can_11_unknown_metadata_is_skipped_with_one_warning(caplog):
+@pytest.mark.req("R-CAN-11")
+def test_unknown_metadata_is_skipped_with_one_warning(caplog):
     stored = b'{"model":"a:b","mood":"blue","stop_reason":"bored","usage":{"tokens":"many"}}'
     assert decode_metadata(stored, where="message `m`") == MessageMetadata(model="a:b")
     [record] = caplog.records
@@ -190,7 +201,8 @@ def test_r_can_11_unknown_metadata_is_skipped_with_one_warning(caplog):
     )
 
 
-def test_r_can_11_what_is_known_warns_of_nothing(caplog):
+@pytest.mark.req("R-CAN-11")
+def test_what_is_known_warns_of_nothing(caplog):
     metadata = MessageMetadata(stop_reason=StopReason.END_TURN, status=MessageStatus.CANCELLED)
     assert decode_content(encode_content(EVERY_KIND), where="row") == EVERY_KIND
     assert decode_metadata(encode_metadata(metadata), where="row") == metadata

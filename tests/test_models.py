@@ -13,7 +13,8 @@ from yourtool.models import AdapterCapabilities, Model, ModelId
         ("a::b", "a", ":b"),
     ],
 )
-def test_r_can_08_a_model_id_splits_at_its_first_colon_and_comes_back(text, provider, name):
+@pytest.mark.req("R-CAN-08")
+def test_a_model_id_splits_at_its_first_colon_and_comes_back(text, provider, name):
     model_id = ModelId.parse(text)
     assert (model_id.provider, model_id.name) == (provider, name)
     assert str(model_id) == text
@@ -21,7 +22,8 @@ def test_r_can_08_a_model_id_splits_at_its_first_colon_and_comes_back(text, prov
 
 
 @pytest.mark.parametrize("text", ["x", "", ":x", "x:", ":"])
-def test_r_can_08_what_is_no_model_id_is_told_what_one_looks_like(text):
+@pytest.mark.req("R-CAN-08")
+def test_what_is_no_model_id_is_told_what_one_looks_like(text):
     with pytest.raises(UnknownModelError, match=r"`<provider>:<name>`") as caught:
         ModelId.parse(text)
     assert f"`{text}` is not a model id" in str(caught.value)

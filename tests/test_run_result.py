@@ -34,7 +34,8 @@ from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_of, failed
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_every_error_has_its_exit_code_r_cli_01(error, code):
+@pytest.mark.req("R-CLI-01")
+def test_every_error_has_its_exit_code(error, code):
     assert exit_of(error) is code
     result = failed_before(error)
     assert result.is_error
@@ -64,9 +65,8 @@ def test_a_turn_that_never_ended_is_a_failure():
         ),
     ],
 )
-def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free_r_cst_01(
-    extras, unpriced, reported
-):
+@pytest.mark.req("R-CST-01")
+def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free(extras, unpriced, reported):
     outcome = Outcome()
     for extra in extras:
         outcome.take(replied("yes", cost="0", extra=extra))

@@ -146,21 +146,22 @@ async def read(dialect, stream, headers=None):
         ("ollama", "length", StopReason.MAX_TOKENS),
     ],
 )
-async def test_d1_each_reason_to_stop_is_known_and_the_provider_s_word_is_kept(
-    dialect, word, reason
-):
+@pytest.mark.req("D1")
+async def test_each_reason_to_stop_is_known_and_the_provider_s_word_is_kept(dialect, word, reason):
     whole = complete(await read(dialect, ending(dialect, word.encode())))
     assert (whole.stop_reason, whole.stop_detail) == (reason, word)
 
 
 @EACH
-async def test_d1_a_reason_that_is_not_known_is_kept_and_none_is_guessed(dialect, caplog):
+@pytest.mark.req("D1")
+async def test_a_reason_that_is_not_known_is_kept_and_none_is_guessed(dialect, caplog):
     whole = complete(await read(dialect, ending(dialect, b"something_new")))
     assert (whole.stop_reason, whole.stop_detail) == (StopReason.OTHER, "something_new")
     assert "something_new" in caplog.text
 
 
-async def test_d1_calls_are_run_because_they_are_there_whatever_the_reason_says(bench):
+@pytest.mark.req("D1")
+async def test_calls_are_run_because_they_are_there_whatever_the_reason_says(bench):
     reply = calls("update_plan", steps=[]) + stops(StopReason.END_TURN)
     session = await bench.session(Checked(Scripted([reply, says("done")])))
     events = await play(session.send("go"))
@@ -195,14 +196,16 @@ async def test_d1_calls_are_run_because_they_are_there_whatever_the_reason_says(
         (500, {"error": {"message": "x"}}, None),
     ],
 )
-def test_d1_an_error_says_what_is_known_beyond_its_class(status, body, code):
+@pytest.mark.req("D1")
+def test_an_error_says_what_is_known_beyond_its_class(status, body, code):
     error = error_from_response("acme", status, json.dumps(body).encode())
     assert error.code == code
     if code in (ErrorCode.BILLING, ErrorCode.CONTENT_FILTER):
         assert not error.retryable
 
 
-async def test_d1_the_error_and_its_code_are_stored_with_what_had_arrived(bench):
+@pytest.mark.req("D1")
+async def test_the_error_and_its_code_are_stored_with_what_had_arrived(bench):
     error = RateLimitError("no credit", status=402, retryable=False, code=ErrorCode.BILLING)
     session = await bench.session(Scripted([says("Half") + fails(error)]))
     events = await play(session.send("go"))
@@ -220,7 +223,8 @@ async def test_d1_the_error_and_its_code_are_stored_with_what_had_arrived(bench)
 # D3: arguments that are no JSON object
 
 
-async def test_d3_arguments_that_are_no_object_are_flagged_and_the_call_is_never_run(bench):
+@pytest.mark.req("D3")
+async def test_arguments_that_are_no_object_are_flagged_and_the_call_is_never_run(bench):
     session = await bench.session(Scripted([calls_badly("write_file", '{"path": "a'), says("ok")]))
     events = await play(session.send("go"))
     await session.close()
@@ -239,7 +243,8 @@ async def test_d3_arguments_that_are_no_object_are_flagged_and_the_call_is_never
 # D4: what only one model over one wire format can read
 
 
-async def test_d4_what_is_kept_goes_back_to_the_provider_the_model_and_the_format_it_is_of():
+@pytest.mark.req("D4")
+async def test_what_is_kept_goes_back_to_the_provider_the_model_and_the_format_it_is_of():
     item = {"type": "reasoning", "summary": [], "encrypted_content": "c2VhbGVk", "id": "rs_1"}
     stream = sse(
         canonical_json(
@@ -277,7 +282,8 @@ def sent_back(whole, scope):
     return DIALECTS["responses"][0].to_wire(request(target, view(history, target))).body
 
 
-async def test_d4_citations_and_grounding_are_kept_and_never_sent_as_words():
+@pytest.mark.req("D4")
+async def test_citations_and_grounding_are_kept_and_never_sent_as_words():
     cited = {"type": "url_citation", "url": "https://example.org", "start_index": 0}
     part = {"type": "output_text", "text": "Hi", "annotations": [cited]}
     item = {"type": "message", "content": [part], "phase": "final"}
@@ -309,7 +315,8 @@ async def test_d4_citations_and_grounding_are_kept_and_never_sent_as_words():
         ({"rows": ["x" * 1000] * 1000}, {"omitted": "1,003,010 bytes"}),
     ],
 )
-async def test_d5_details_have_a_size_and_reach_no_model(bench, details, kept):
+@pytest.mark.req("D5")
+async def test_details_have_a_size_and_reach_no_model(bench, details, kept):
     @tool(SideEffects.READ)
     async def tell(args: Nothing, context: object) -> ToolOutput:
         """Say something."""
@@ -327,7 +334,8 @@ async def test_d5_details_have_a_size_and_reach_no_model(bench, details, kept):
         assert b"exit_code" not in body and b"omitted" not in body
 
 
-async def test_d5_a_text_that_is_too_long_is_cut_at_a_line_and_says_how_much_is_missing(bench):
+@pytest.mark.req("D5")
+async def test_a_text_that_is_too_long_is_cut_at_a_line_and_says_how_much_is_missing(bench):
     @tool(SideEffects.READ)
     async def tell(args: Nothing, context: object) -> ToolOutput:
         """Say something long."""
@@ -346,7 +354,8 @@ async def test_d5_a_text_that_is_too_long_is_cut_at_a_line_and_says_how_much_is_
 
 
 @pytest.mark.parametrize(("agree", "requests"), [((True, True), 1), ((True, False), 2)])
-async def test_d6_a_turn_ends_after_tools_only_if_every_result_says_so(bench, agree, requests):
+@pytest.mark.req("D6")
+async def test_a_turn_ends_after_tools_only_if_every_result_says_so(bench, agree, requests):
     def made(name, terminate):
         async def run(args: Nothing, context: object) -> ToolOutput:
             """Do it."""
@@ -369,7 +378,8 @@ async def test_d6_a_turn_ends_after_tools_only_if_every_result_says_so(bench, ag
 # D7: what is known about the tokens of a request beside their number
 
 
-async def test_d7_the_kinds_of_tokens_and_the_reported_cost_are_kept():
+@pytest.mark.req("D7")
+async def test_the_kinds_of_tokens_and_the_reported_cost_are_kept():
     usage = {
         "prompt_tokens": 100,
         "completion_tokens": 20,
@@ -384,7 +394,8 @@ async def test_d7_the_kinds_of_tokens_and_the_reported_cost_are_kept():
     assert counted.reported_cost_usd == Decimal("0.00125")
 
 
-async def test_d7_google_counts_by_modality():
+@pytest.mark.req("D7")
+async def test_google_counts_by_modality():
     meta = {
         "promptTokenCount": 300,
         "candidatesTokenCount": 3,
@@ -401,7 +412,8 @@ async def test_d7_google_counts_by_modality():
 
 
 @EACH
-async def test_d7_the_ids_and_the_rate_that_is_left_come_with_every_dialect(dialect):
+@pytest.mark.req("D7")
+async def test_the_ids_and_the_rate_that_is_left_come_with_every_dialect(dialect):
     headers = {"x-request-id": "req_7", "x-ratelimit-remaining-requests": "41"}
     stop = {"google": b"STOP", "responses": b"completed", "anthropic": b"end_turn"}
     stream = ending(dialect, stop.get(dialect, b"stop"))
@@ -410,7 +422,8 @@ async def test_d7_the_ids_and_the_rate_that_is_left_come_with_every_dialect(dial
     assert (receipt.request_id, receipt.rate_limits.remaining_requests) == ("req_7", 41)
 
 
-async def test_d7_what_is_known_about_a_request_is_stored_with_its_message(bench):
+@pytest.mark.req("D7")
+async def test_what_is_known_about_a_request_is_stored_with_its_message(bench):
     headers = {"request-id": "req_8"}
     stream = Playback([ending("anthropic", b"end_turn")], headers=headers)
     adapter = WireAdapter(
@@ -452,7 +465,8 @@ def addressed(audience):
 
 @pytest.mark.parametrize("audience", Audience)
 @EACH
-def test_d8_no_request_holds_what_is_for_the_user_alone(audience, dialect):
+@pytest.mark.req("D8")
+def test_no_request_holds_what_is_for_the_user_alone(audience, dialect):
     speaks, provider, api = DIALECTS[dialect]
     _, history = addressed(audience)
     target = model(provider)
@@ -463,7 +477,8 @@ def test_d8_no_request_holds_what_is_for_the_user_alone(audience, dialect):
 
 
 @pytest.mark.parametrize("audience", Audience)
-def test_d8_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
+@pytest.mark.req("D8")
+def test_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
     session, story = Session(), Story()
     started, answered = session.started("to be seen?"), session.answered(TextBlock("An aside."))
     for event in (started, answered):
@@ -474,7 +489,8 @@ def test_d8_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
 
 
 @pytest.mark.parametrize("audience", Audience)
-def test_d8_a_document_for_people_leaves_out_what_is_for_the_model_alone(audience):
+@pytest.mark.req("D8")
+def test_a_document_for_people_leaves_out_what_is_for_the_model_alone(audience):
     session = Session()
     facts = [session.started("Hello?"), replaced(session.answered(TextBlock("Aside.")), audience)]
     document = b"".join(to_markdown(facts, lambda text: text))
@@ -517,7 +533,8 @@ def ids_in(value):
 @pytest.mark.parametrize("dialect", RULES)
 @FEW
 @given(wire=st.lists(st.text(min_size=1, max_size=90), min_size=1, max_size=12))
-def test_d11_each_target_gets_ids_it_takes_one_for_each_call(dialect, wire):
+@pytest.mark.req("D11")
+def test_each_target_gets_ids_it_takes_one_for_each_call(dialect, wire):
     speaks = OpenAIChat({"short_tool_ids": True}) if dialect == "mistral" else DIALECTS[dialect][0]
     target, known, writer = model("anthropic"), ToolIdMap(), Writer()
     uses = [known.canonical("anthropic", one) for one in wire]
@@ -538,7 +555,8 @@ def test_d11_each_target_gets_ids_it_takes_one_for_each_call(dialect, wire):
     assert all(re.fullmatch(RULES[dialect], one) for one in found)
 
 
-def test_d11_ids_of_nine_are_told_apart_in_a_long_session():
+@pytest.mark.req("D11")
+def test_ids_of_nine_are_told_apart_in_a_long_session():
     ids, accepted = ToolIdMap(), re.compile(RULES["mistral"])
     minted = [ids.wire("mistral", new_tool_use_id(), accepted) for _ in range(5_000)]
     assert len(set(minted)) == len(minted)
@@ -548,7 +566,8 @@ def test_d11_ids_of_nine_are_told_apart_in_a_long_session():
 
 
 @EACH
-def test_d12_a_history_that_begins_with_a_reply_is_a_valid_request(dialect):
+@pytest.mark.req("D12")
+def test_a_history_that_begins_with_a_reply_is_a_valid_request(dialect):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)
     history = [*full(target)[3:], full(target)[2]]
@@ -562,7 +581,8 @@ def test_d12_a_history_that_begins_with_a_reply_is_a_valid_request(dialect):
 @EACH
 @FEW
 @given(history=histories(), data=st.data())
-def test_d12_pieces_of_histories_in_any_order_are_valid_requests(dialect, history, data):
+@pytest.mark.req("D12")
+def test_pieces_of_histories_in_any_order_are_valid_requests(dialect, history, data):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)
     pieces = data.draw(st.lists(st.sampled_from(history), min_size=1, max_size=8))
@@ -578,7 +598,8 @@ def test_d12_pieces_of_histories_in_any_order_are_valid_requests(dialect, histor
     "origin", [Origin.COMPACTION_SUMMARY, Origin.BRANCH_SUMMARY, "custom:todo"]
 )
 @EACH
-def test_d13_what_nobody_spoke_is_a_user_s_text_to_the_model(origin, dialect):
+@pytest.mark.req("D13")
+def test_what_nobody_spoke_is_a_user_s_text_to_the_model(origin, dialect):
     speaks, provider, api = DIALECTS[dialect]
     target, writer = model(provider), Writer()
     history = [
@@ -594,7 +615,8 @@ def test_d13_what_nobody_spoke_is_a_user_s_text_to_the_model(origin, dialect):
 
 
 @pytest.mark.parametrize("origin", [*Origin, "custom:note"])
-def test_d13_an_origin_is_stored_as_it_is(origin):
+@pytest.mark.req("D13")
+def test_an_origin_is_stored_as_it_is(origin):
     metadata = MessageMetadata(origin=origin)
     assert decode_metadata(encode_metadata(metadata), where="here") == metadata
 
@@ -613,7 +635,8 @@ for speaks, provider, _ in DIALECTS.values():
 """
 
 
-def test_d15_the_bytes_of_a_request_are_the_same_in_every_process():
+@pytest.mark.req("D15")
+def test_the_bytes_of_a_request_are_the_same_in_every_process():
     runs = [
         subprocess.run(
             [sys.executable, "-c", _ENCODED],
@@ -628,14 +651,16 @@ def test_d15_the_bytes_of_a_request_are_the_same_in_every_process():
 
 
 @given(value=st.dictionaries(st.text(max_size=5), st.integers(), max_size=6))
-def test_d15_the_order_of_names_is_no_part_of_the_bytes(value):
+@pytest.mark.req("D15")
+def test_the_order_of_names_is_no_part_of_the_bytes(value):
     assert canonical_json(value) == canonical_json(dict(reversed(value.items())))
 
 
 # D17: where an imported message was before
 
 
-def test_d17_the_source_of_an_import_is_stored_under_its_word():
+@pytest.mark.req("D17")
+def test_the_source_of_an_import_is_stored_under_its_word():
     source = ImportSource(
         system="pi",
         format="session-jsonl",
@@ -653,7 +678,8 @@ def test_d17_the_source_of_an_import_is_stored_under_its_word():
     assert hash(decode_metadata(stored, where="here")) == hash(metadata)
 
 
-def test_d17_metadata_of_a_later_version_costs_nothing_else(caplog):
+@pytest.mark.req("D17")
+def test_metadata_of_a_later_version_costs_nothing_else(caplog):
     stored = b'{"import": {"system": "pi", "format": "x"}, "audience": "nobody", "new": 1}'
     metadata = decode_metadata(stored, where="here")
     assert metadata.import_source == ImportSource(system="pi", format="x")
@@ -665,7 +691,8 @@ def test_d17_metadata_of_a_later_version_costs_nothing_else(caplog):
 
 
 @EACH
-async def test_d19_each_delta_names_its_block_and_the_end_holds_the_whole(dialect):
+@pytest.mark.req("D19")
+async def test_each_delta_names_its_block_and_the_end_holds_the_whole(dialect):
     stop = {"google": b"STOP", "responses": b"completed", "anthropic": b"end_turn"}
     events = await read(dialect, ending(dialect, stop.get(dialect, b"stop")))
     assert broken_rules(events) == []
@@ -675,7 +702,8 @@ async def test_d19_each_delta_names_its_block_and_the_end_holds_the_whole(dialec
     assert {event.content_block_index for event in deltas} == {0}
 
 
-async def test_d19_the_arguments_of_a_call_are_parsed_once_at_its_end():
+@pytest.mark.req("D19")
+async def test_the_arguments_of_a_call_are_parsed_once_at_its_end():
     stream = sse(
         b'{"choices":[{"index":0,"delta":{"content":"Hi"}}]}',
         b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":'
@@ -694,7 +722,8 @@ async def test_d19_the_arguments_of_a_call_are_parsed_once_at_its_end():
 # D20: how a tool may be shown
 
 
-async def test_d20_hints_reach_the_card_and_no_model(bench):
+@pytest.mark.req("D20")
+async def test_hints_reach_the_card_and_no_model(bench):
     hints = ToolHints(label="Look \x1b[2J it up", kind="web", icon="⌕")
 
     @tool(SideEffects.READ, hints=hints)
@@ -726,7 +755,8 @@ async def test_d20_hints_reach_the_card_and_no_model(bench):
         (SideEffects.NETWORK, "web"),
     ],
 )
-def test_d20_what_a_tool_may_do_tells_its_kind_where_it_gives_no_hint(effects, kind):
+@pytest.mark.req("D20")
+def test_what_a_tool_may_do_tells_its_kind_where_it_gives_no_hint(effects, kind):
     @tool(effects)
     async def something(args: Nothing, context: object) -> str:
         """Do something."""

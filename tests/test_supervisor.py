@@ -122,7 +122,8 @@ def full_screen(life: str, *, lead: bool = True) -> str:
     ],
     ids=["SIGKILL", "SIGTERM", "SIGHUP", "SIGSEGV", "_exit", "exception"],
 )
-def test_the_terminal_is_restored_after_each_of_the_six_deaths_r16(terminal, life, code):
+@pytest.mark.req("R16")
+def test_the_terminal_is_restored_after_each_of_the_six_deaths(terminal, life, code):
     screen = terminal(full_screen(life))
     assert screen.end() == code
     screen.assert_restored()
@@ -130,7 +131,8 @@ def test_the_terminal_is_restored_after_each_of_the_six_deaths_r16(terminal, lif
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_to_the_parent_reaches_the_program_r_tui_16(terminal, number):
+@pytest.mark.req("R-TUI-16")
+def test_a_signal_to_the_parent_reaches_the_program(terminal, number):
     obey = f"signal.signal({int(number)}, lambda *_: (os.write(1, b'<told>'), os._exit(7)))"
     screen = terminal(full_screen(f"{obey}; os.write(1, b'<ready>'){WAIT}"))
     parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
@@ -211,7 +213,8 @@ os.write(1, b"<ended %d>" % os.waitstatus_to_exitcode(status))
 
 
 @pytest.mark.parametrize("number", ["SIGSTOP", "SIGTSTP"])
-def test_a_stopped_program_gives_the_shell_its_terminal_and_goes_on_r23(terminal, number):
+@pytest.mark.req("R23")
+def test_a_stopped_program_gives_the_shell_its_terminal_and_goes_on(terminal, number):
     life = (
         f"raw = termios.tcgetattr(0); os.kill(os.getpid(), signal.{number});"
         "exec('while termios.tcgetattr(0) != raw: time.sleep(0.001)');"
@@ -234,7 +237,8 @@ main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_the_real_interface_leaves_the_terminal_as_it_was_r_tui_16(terminal, tmp_path, number):
+@pytest.mark.req("R-TUI-16")
+def test_the_real_interface_leaves_the_terminal_as_it_was(terminal, tmp_path, number):
     screen = terminal(INTERFACE.format(cwd=str(tmp_path)))
     screen.until(rb"demo:tour")
     [child] = children_of(screen.process.pid)
@@ -247,7 +251,8 @@ def test_the_real_interface_leaves_the_terminal_as_it_was_r_tui_16(terminal, tmp
     assert b"Traceback" not in screen.output
 
 
-def test_the_real_interface_ends_when_its_terminal_is_gone_r_tui_16(terminal, tmp_path):
+@pytest.mark.req("R-TUI-16")
+def test_the_real_interface_ends_when_its_terminal_is_gone(terminal, tmp_path):
     without = INTERFACE.replace("fcntl.ioctl(0, termios.TIOCSCTTY, 0)", "")
     screen = terminal(without.format(cwd=str(tmp_path)))
     screen.until(rb"demo:tour")

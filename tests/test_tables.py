@@ -16,7 +16,8 @@ from yourtool.tables import parsed
         ("a = -1e-" + "9" * 30, "too large"),
     ],
 )
-def test_what_no_parser_can_hold_is_a_mistake_in_the_file_r_rte_07(text, complaint):
+@pytest.mark.req("R-RTE-07")
+def test_what_no_parser_can_hold_is_a_mistake_in_the_file(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         parsed(text, Decimal)
 

@@ -169,7 +169,8 @@ def test_escaped_leaves_plain_words_of_other_scripts_readable(text):
 
 
 @pytest.mark.parametrize("payload", payload_cases())
-def test_t17_t19_hostile_text_is_shown_and_not_obeyed(payload):
+@pytest.mark.req("T17", "T19")
+def test_hostile_text_is_shown_and_not_obeyed(payload):
     shown = (escaped if payload["surface"] == "approval_command" else printable)(payload["text"])
     raw = shown.encode("utf-8")
     assert not any(bytes.fromhex(forbidden) in raw for forbidden in payload["forbidden_hex"])
@@ -177,6 +178,7 @@ def test_t17_t19_hostile_text_is_shown_and_not_obeyed(payload):
     assert all(code in shown for code in payload["must_show_codepoints"])
 
 
-def test_t19_texts_that_look_the_same_are_approved_apart():
+@pytest.mark.req("T19")
+def test_texts_that_look_the_same_are_approved_apart():
     pair = [escaped(payload["text"]) for payload in PAYLOADS if payload.get("pair") == PAIR]
     assert len(pair) == len(set(pair)) == 2

@@ -55,14 +55,16 @@ def content(attachment):
         (b"fLaC\0\0\0\x22", "audio/flac"),
     ],
 )
-def test_a_recording_is_known_by_its_first_bytes_d14(tmp_path, magic, media_type):
+@pytest.mark.req("D14")
+def test_a_recording_is_known_by_its_first_bytes(tmp_path, magic, media_type):
     (tmp_path / "said").write_bytes(magic)
     attached = read_attachment(tmp_path / "said")
     assert isinstance(attached.block, AudioBlock)
     assert (attached.block.media_type, content(attached)) == (media_type, magic)
 
 
-def test_a_pdf_keeps_its_name_d14(tmp_path):
+@pytest.mark.req("D14")
+def test_a_pdf_keeps_its_name(tmp_path):
     (tmp_path / "plan.pdf").write_bytes(PDF)
     attached = read_attachment(str(tmp_path / "plan.pdf"))
     assert isinstance(attached.block, DocumentBlock)
@@ -77,7 +79,8 @@ def test_a_picture_that_fits_goes_as_it_is(kind):
     assert (content(attached), attached.remark) == (picture, "")
 
 
-def test_what_a_file_is_beats_what_it_is_called_with_a_warning_d14():
+@pytest.mark.req("D14")
+def test_what_a_file_is_beats_what_it_is_called_with_a_warning():
     attached = from_bytes(drawn("JPEG"), "a.png")
     assert attached.block.media_type == "image/jpeg"
     assert attached.remark == "`a.png` is really image/jpeg, and is sent as that."
@@ -154,7 +157,8 @@ def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
     ],
     ids=["empty", "heic", "broken", "program", "large-pdf", "large-wav", "large-text"],
 )
-def test_what_cannot_go_along_is_refused_in_words_d14(given, name, why):
+@pytest.mark.req("D14")
+def test_what_cannot_go_along_is_refused_in_words(given, name, why):
     with pytest.raises(UsageError, match=why):
         from_bytes(given, name)
 
@@ -264,7 +268,8 @@ def test_the_clipboards_picture_comes_from_the_platforms_tool(tools, name, varia
     assert clipboard_picture() == f"a picture, by {name}".encode()
 
 
-def test_no_key_reaches_a_clipboard_tool_r_crd_02(tools, monkeypatch):
+@pytest.mark.req("R-CRD-02")
+def test_no_key_reaches_a_clipboard_tool(tools, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
     tools("xclip", "DISPLAY", 'printf "%s" "key:${ANTHROPIC_API_KEY:-none}"')
     assert clipboard_picture() == b"key:none"

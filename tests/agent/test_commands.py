@@ -67,7 +67,8 @@ def test_every_equivalent_is_a_command():
 
 
 @pytest.mark.parametrize("text", ["/etc/hosts what is this", "/tmp/a.log", "/notes.md\nmore"])
-def test_r_rte_10_what_looks_like_a_path_may_be_sent_as_text(text):
+@pytest.mark.req("R-RTE-10")
+def test_what_looks_like_a_path_may_be_sent_as_text(text):
     parsed = parse(text)
     assert isinstance(parsed, Mistake)
     assert parsed.path_like

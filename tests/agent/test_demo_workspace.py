@@ -39,7 +39,8 @@ def test_a_file_too_large_for_the_copy_is_left_out_and_the_rest_is_not(tmp_path,
     assert [path.name for path in scratch.iterdir() if path.name != ".git"] == ["small.txt"]
 
 
-def test_git_is_told_no_key_while_copying_r_crd_02(tmp_path, monkeypatch):
+@pytest.mark.req("R-CRD-02")
+def test_git_is_told_no_key_while_copying(tmp_path, monkeypatch):
     programs, project = tmp_path / "bin", tmp_path / "project"
     programs.mkdir()
     project.mkdir()

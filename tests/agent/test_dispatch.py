@@ -61,7 +61,8 @@ async def test_an_unknown_tool_fails_as_not_found_and_names_those_there_are(benc
         ({"supports_images": False}, "this model takes no images"),
     ],
 )
-async def test_an_image_is_read_if_the_model_takes_it_r_tool_10(bench, able, why):
+@pytest.mark.req("R-TOOL-10")
+async def test_an_image_is_read_if_the_model_takes_it(bench, able, why):
     (bench.workspace / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 2**20)
     _, failed = await outcome(bench, calls("read_file", path="a.png"))
     assert failed == []

@@ -55,7 +55,8 @@ def failures(events):
 
 
 @pytest.mark.parametrize("room", range(0, LARGEST, 1_000))
-async def test_a_full_window_of_any_size_ends_no_session_and_never_loops_r10(bench, room):
+@pytest.mark.req("R10")
+async def test_a_full_window_of_any_size_ends_no_session_and_never_loops(bench, room):
     (bench.workspace / "a.txt").write_text(FILE)
     limit = LARGEST
     adapter = reader(lambda: limit)

@@ -106,7 +106,8 @@ async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path
 
 @pytest.mark.parametrize("point", [*range(1, 24), *range(24, 90, 6)])
 @pytest.mark.parametrize("how", ["stop", "kill the task"])
-async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_message_is_d14(
+@pytest.mark.req("D14")
+async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_message_is(
     tmp_path, point, how
 ):
     bench = Bench(tmp_path)
@@ -130,7 +131,8 @@ async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_mess
 
 
 @pytest.mark.parametrize("point", range(1, 8))
-async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one_d14(tmp_path, point):
+@pytest.mark.req("D14")
+async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one(tmp_path, point):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
     session._record._log = FailingLog(bench.log, point)
@@ -147,7 +149,8 @@ async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one_d
     await bench.close()
 
 
-async def test_where_no_picture_can_be_kept_nothing_is_stored_and_words_still_go_d14(tmp_path):
+@pytest.mark.req("D14")
+async def test_where_no_picture_can_be_kept_nothing_is_stored_and_words_still_go(tmp_path):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("Fine.")])))
     before = await bench.log.read(session.id)

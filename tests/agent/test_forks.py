@@ -1,12 +1,15 @@
 """A fork and its original go on, each with requests that every provider takes (R-PER-08)."""
 
+import pytest
+
 from tests.agent.harness import Checked, play
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 from yourtool.store.forks import fork
 
 
-async def test_r_per_08_a_fork_is_asked_with_the_bytes_of_its_original_and_both_go_on(bench):
+@pytest.mark.req("R-PER-08")
+async def test_a_fork_is_asked_with_the_bytes_of_its_original_and_both_go_on(bench):
     (bench.workspace / "a.txt").write_text("x\n")
     read = thinks("I need it.", "c2lnbmVk") + says("I read.") + calls("read_file", path="a.txt")
     original = Scripted([read, says("It is x."), says("left")])

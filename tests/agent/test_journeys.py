@@ -105,7 +105,8 @@ async def test_the_cost_ceiling_of_a_turn_pauses_and_asks(bench, answer, request
 
 
 @pytest.mark.parametrize("error", [InvalidRequestError("no"), ContextOverflowError("too long")])
-async def test_refusals_of_a_request_never_take_a_model_out_r_rte_05(bench, error):
+@pytest.mark.req("R-RTE-05")
+async def test_refusals_of_a_request_never_take_a_model_out(bench, error):
     session = await bench.session(Scripted([fails(error)] * 6 + [says("still here")]))
     for _ in range(6):
         events = await play(session.send("hi"))

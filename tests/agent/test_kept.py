@@ -23,7 +23,8 @@ def inline(content):
 PICTURE = (TextBlock("what is this?"), ImageBlock(inline(PIXEL), "image/png"))
 
 
-async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes_d14(bench):
+@pytest.mark.req("D14")
+async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(bench):
     adapter = Scripted([says("A pixel.")])
     session = await bench.session(adapter)
     await play(session.send(PICTURE))
@@ -38,7 +39,8 @@ async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes_d14
     assert reference.data.encode() in stored
 
 
-async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash_d14(bench):
+@pytest.mark.req("D14")
+async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash(bench):
     (bench.workspace / "dot.png").write_bytes(PIXEL)
     adapter = Scripted([calls("read_file", path="dot.png"), says("A pixel.")])
     session = await bench.session(adapter)
@@ -49,7 +51,8 @@ async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash_d14(bench):
     await session.close()
 
 
-async def test_a_session_goes_on_when_its_attachments_are_gone_d14(bench, caplog):
+@pytest.mark.req("D14")
+async def test_a_session_goes_on_when_its_attachments_are_gone(bench, caplog):
     adapter = Scripted([says("A pixel."), says("I cannot see it any more.")])
     session = await bench.session(adapter)
     await play(session.send(PICTURE))
@@ -63,7 +66,8 @@ async def test_a_session_goes_on_when_its_attachments_are_gone_d14(bench, caplog
     await session.close()
 
 
-async def test_nothing_is_stored_when_an_attachment_cannot_be_kept_d14(bench):
+@pytest.mark.req("D14")
+async def test_nothing_is_stored_when_an_attachment_cannot_be_kept(bench):
     (bench.root / "blobs").write_text("in the way")
     session = await bench.session(Scripted([says("never")]))
     with pytest.raises(BlobError, match="cannot be kept"):
@@ -79,7 +83,8 @@ async def test_nothing_is_stored_when_an_attachment_cannot_be_kept_d14(bench):
         (DocumentBlock(inline(b"%PDF-1.7"), "application/pdf"), "documents", "document"),
     ],
 )
-async def test_a_model_that_takes_no_such_thing_is_refused_d14(bench, block, kind, what):
+@pytest.mark.req("D14")
+async def test_a_model_that_takes_no_such_thing_is_refused(bench, block, kind, what):
     session = await bench.session(Scripted([says("never")]))
     events = await play(session.send((TextBlock("hm"), block)))
     assert any(f"`{MODEL.id}` takes no {what}s" in str(event) for event in events)

@@ -1,5 +1,7 @@
 """Models of a server on this machine, which says itself what they are."""
 
+import pytest
+
 from tests.agent.harness import User, play
 from tests.providers.local_server import serve
 from yourtool.agent.environment import RunOptions
@@ -19,7 +21,8 @@ PAGES = {
 }
 
 
-async def test_r_oll_02_choosing_a_local_model_asks_its_server_what_it_can(tmp_path, monkeypatch):
+@pytest.mark.req("R-OLL-02")
+async def test_choosing_a_local_model_asks_its_server_what_it_can(tmp_path, monkeypatch):
     with serve(PAGES) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
@@ -34,9 +37,8 @@ async def test_r_oll_02_choosing_a_local_model_asks_its_server_what_it_can(tmp_p
         await runtime.close()
 
 
-async def test_r_oll_03_a_local_server_that_is_not_running_is_said_by_the_turn_itself(
-    tmp_path, monkeypatch
-):
+@pytest.mark.req("R-OLL-03")
+async def test_a_local_server_that_is_not_running_is_said_by_the_turn_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     (resolve_paths().home / "config.toml").write_text("[limits]\nmax_retries = 0\n")
     runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
@@ -74,9 +76,8 @@ async def test_a_server_is_asked_once_in_vain_and_again_for_an_explicit_choice(
         await runtime.close()
 
 
-async def test_nothing_is_asked_of_a_server_before_the_first_message_r_qlt_01(
-    tmp_path, monkeypatch
-):
+@pytest.mark.req("R-QLT-01")
+async def test_nothing_is_asked_of_a_server_before_the_first_message(tmp_path, monkeypatch):
     (resolve_paths().home / "config.toml").write_text('model = "ollama:qwen3:8b"\n')
     with serve(PAGES) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
@@ -113,7 +114,8 @@ async def test_servers_of_one_s_own_on_this_machine_are_found_and_no_others_are_
         await again.close()
 
 
-async def test_r_ease_02_servers_on_this_machine_are_found_and_their_models_can_be_taken(
+@pytest.mark.req("R-EASE-02")
+async def test_servers_on_this_machine_are_found_and_their_models_can_be_taken(
     tmp_path, monkeypatch
 ):
     with serve(PAGES) as server:

@@ -216,7 +216,8 @@ async def test_a_failed_request_keeps_the_partial_text_and_the_session_usable(be
     await session.close()
 
 
-async def test_a_conversation_of_which_nothing_is_left_is_refused_before_it_is_sent_r_swp_02(bench):
+@pytest.mark.req("R-SWP-02")
+async def test_a_conversation_of_which_nothing_is_left_is_refused_before_it_is_sent(bench):
     adapter = Checked(Scripted([says("never")]))
     session = await bench.session(adapter)
     hidden = MessageMetadata(audience=Audience.USER)
@@ -234,7 +235,8 @@ async def test_a_conversation_of_which_nothing_is_left_is_refused_before_it_is_s
     await session.close()
 
 
-async def test_a_reply_that_its_provider_ended_with_an_error_is_kept_as_one_d1(bench):
+@pytest.mark.req("D1")
+async def test_a_reply_that_its_provider_ended_with_an_error_is_kept_as_one(bench):
     """It came whole, and is no answer: the next request goes without it."""
     script = [says("Let me") + stops(StopReason.ERROR), says("Here it is.")]
     adapter = Checked(Scripted(script))

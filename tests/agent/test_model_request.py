@@ -34,7 +34,8 @@ def levels(session):
     return [each.metadata.request.thinking_level for each in replies(session)]
 
 
-async def test_how_a_reply_was_asked_for_is_kept_beside_it_d18(bench):
+@pytest.mark.req("D18")
+async def test_how_a_reply_was_asked_for_is_kept_beside_it(bench):
     wishes = RequestSettings(effort="max", cache_retention="long")
     session = await bench.session(Scripted([says("hello")]), wishes=wishes)
     await play(session.send("hi"))
@@ -50,7 +51,8 @@ async def test_how_a_reply_was_asked_for_is_kept_beside_it_d18(bench):
     await resumed.close()
 
 
-async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too_d18(bench):
+@pytest.mark.req("D18")
+async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too(bench):
     wishes = RequestSettings(effort="low", tool_choice=OneTool("read_file"))
     half = says("half") + fails(ServerError("gone"))
     session = await bench.session(Scripted([half]), wishes=wishes)
@@ -74,7 +76,8 @@ async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench
     await session.close()
 
 
-async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session_r_adp_17(bench):
+@pytest.mark.req("R-ADP-17")
+async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
     session = await bench.session(script, wishes=RequestSettings(effort="max"))
     [told] = warnings(await play(session.send("hi")))
@@ -93,7 +96,8 @@ async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session_r_adp_1
     await session.close()
 
 
-async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored_d2(bench):
+@pytest.mark.req("D2")
+async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored(bench):
     can = replace(MODEL.capabilities, supports_prompt_caching=True)
     cached = replace(MODEL, capabilities=can, least_cached_tokens=0)
     script = Scripted([says("one"), says("two")])
@@ -121,7 +125,8 @@ def pictures(request):
     ]
 
 
-async def test_a_session_with_more_pictures_than_a_model_takes_goes_on_r_adp_15_r_swp_01(bench):
+@pytest.mark.req("R-ADP-15", "R-SWP-01")
+async def test_a_session_with_more_pictures_than_a_model_takes_goes_on(bench):
     script = Scripted([says("I see.")] * 6)
     session = await bench.session(script)
     for _ in range(3):
@@ -156,9 +161,8 @@ async def test_a_session_with_more_pictures_than_a_model_takes_goes_on_r_adp_15_
         ),
     ],
 )
-async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored_r_adp_15(
-    bench, blocks, why
-):
+@pytest.mark.req("R-ADP-15")
+async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored(bench, blocks, why):
     script = Scripted([says("never")])
     session = await bench.session(script)
     await play(session.select("narrow"))

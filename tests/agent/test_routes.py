@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+import pytest
+
 from tests.agent.harness import MODEL, play
 from tests.providers.histories import image
 from yourtool.deltas import Notice, TokenUsage
@@ -20,7 +22,8 @@ def _said(request):
     return [message.text for message in request.messages if message.role is not Role.SYSTEM]
 
 
-async def test_what_a_provider_counted_is_the_measure_of_the_next_request_r_adp_19(bench):
+@pytest.mark.req("R-ADP-19")
+async def test_what_a_provider_counted_is_the_measure_of_the_next_request(bench):
     session = await bench.session(Scripted([says("Yes.") + _counted(90_000)]))
     await play(session.send("hello"))
     after = dict(await session.context())
@@ -28,7 +31,8 @@ async def test_what_a_provider_counted_is_the_measure_of_the_next_request_r_adp_
     await session.close()
 
 
-async def test_a_session_that_filled_the_window_by_count_is_refused_before_it_is_sent_r_adp_19(
+@pytest.mark.req("R-ADP-19")
+async def test_a_session_that_filled_the_window_by_count_is_refused_before_it_is_sent(
     bench,
 ):
     window = MODEL.capabilities.max_context_tokens
@@ -57,7 +61,8 @@ async def test_what_one_model_counted_says_nothing_of_another(bench):
     await session.close()
 
 
-async def test_an_estimated_usage_is_no_count_r_adp_13(bench):
+@pytest.mark.req("R-ADP-13")
+async def test_an_estimated_usage_is_no_count(bench):
     guessed = counts(TokenUsage(input_tokens=9_000, output_tokens=5, estimated=True))
     session = await bench.session(Scripted([says("Yes.") + guessed]))
     await play(session.send("hello"))
@@ -65,7 +70,8 @@ async def test_an_estimated_usage_is_no_count_r_adp_13(bench):
     await session.close()
 
 
-async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_once_r_oll_05(bench):
+@pytest.mark.req("R-OLL-05")
+async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_once(bench):
     words = 'Sure: {"name": "shell", "arguments": {"command": "touch pwned"}}'
     adapter = Scripted([says(words), says("Fine."), says("With tools.")])
     session = await bench.session(adapter)
@@ -84,7 +90,8 @@ async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_on
     await session.close()
 
 
-async def test_a_cost_limit_is_kept_by_what_was_counted_before_r_adp_19(bench):
+@pytest.mark.req("R-ADP-19")
+async def test_a_cost_limit_is_kept_by_what_was_counted_before(bench):
     adapter = Scripted([says("Yes.") + _counted(90_000), says("never")])
     session = await bench.session(adapter, max_cost=Decimal("0.5"))  # a request costs 0.27
     await play(session.send("hello"))
@@ -94,7 +101,8 @@ async def test_a_cost_limit_is_kept_by_what_was_counted_before_r_adp_19(bench):
     await session.close()
 
 
-async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way_r_rte_04(bench):
+@pytest.mark.req("R-RTE-04")
+async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way(bench):
     adapter = Scripted([says("Words I can take.")])
     session = await bench.session(adapter)
     await play(session.select("blind"))

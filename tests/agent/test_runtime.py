@@ -201,7 +201,8 @@ async def test_prompts_contents_and_keys_stand_only_where_they_may(workspace, mo
     assert {"tool.input_invalid", "llm.call_failed", "tool.completed", "turn.completed"} <= kinds
 
 
-async def test_r_tui_03_files_that_can_be_mentioned_leave_out_what_git_ignores(workspace):
+@pytest.mark.req("R-TUI-03")
+async def test_files_that_can_be_mentioned_leave_out_what_git_ignores(workspace):
     (workspace / ".gitignore").write_text("*.log\n")
     for name in ("kept.py", "noise.log", "line\nbreak.py"):
         (workspace / name).write_text("")

@@ -39,7 +39,8 @@ def is_gone(pid):
     return not Path(f"/proc/{pid}").exists()
 
 
-async def test_a_command_runs_in_the_workspace_without_a_question_or_a_model_r_tui_04(bench):
+@pytest.mark.req("R-TUI-04")
+async def test_a_command_runs_in_the_workspace_without_a_question_or_a_model(bench):
     (bench.workspace / "a.txt").write_text("a cat\n")
     adapter, user = Scripted([says("never")]), User()
     session = await bench.session(adapter, confirm=user)
@@ -54,7 +55,8 @@ async def test_a_command_runs_in_the_workspace_without_a_question_or_a_model_r_t
     await session.close()
 
 
-async def test_a_command_has_no_key_and_no_input_r_crd_02(bench, monkeypatch):
+@pytest.mark.req("R-CRD-02")
+async def test_a_command_has_no_key_and_no_input(bench, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
     session = await bench.session(Scripted([says("never")]))
     fact = await ran(session, "cat; env")
@@ -79,7 +81,8 @@ async def test_what_is_printed_is_shown_while_it_is_printed(bench):
     await session.close()
 
 
-async def test_the_next_request_holds_a_shared_command_and_no_other_d13_d8(bench):
+@pytest.mark.req("D13", "D8")
+async def test_the_next_request_holds_a_shared_command_and_no_other(bench):
     adapter = Scripted([says("I see.")])
     session = await bench.session(Checked(adapter))
     shared = await ran(session, "echo for both")
@@ -96,7 +99,8 @@ async def test_the_next_request_holds_a_shared_command_and_no_other_d13_d8(bench
     await session.close()
 
 
-async def test_every_dialect_takes_shared_commands_and_none_takes_others_d8(bench):
+@pytest.mark.req("D8")
+async def test_every_dialect_takes_shared_commands_and_none_takes_others(bench):
     session = await bench.session(Checked(Scripted([says("Hello."), says("I see.")])))
     await ran(session, "true")
     await play(session.send("hello"))
@@ -204,7 +208,8 @@ async def test_a_resumed_session_has_its_commands(bench):
     await again.close()
 
 
-def test_a_process_killed_during_a_command_leaves_a_valid_session_r_per_02(tmp_path):
+@pytest.mark.req("R-PER-02")
+def test_a_process_killed_during_a_command_leaves_a_valid_session(tmp_path):
     code = (
         "import asyncio, sys; from pathlib import Path\n"
         "from tests.agent.harness import Bench, play\n"
@@ -262,7 +267,8 @@ async def test_a_prompt_that_no_model_could_take_is_left_out_whatever_was_run_si
     await session.close()
 
 
-async def test_copies_have_the_commands_and_are_parted_before_them_r_per_08(bench, tmp_path):
+@pytest.mark.req("R-PER-08")
+async def test_copies_have_the_commands_and_are_parted_before_them(bench, tmp_path):
     session = await bench.session(Checked(Scripted([says("one")])))
     await play(session.send("hello"))
     fact = await ran(session, "echo hi")

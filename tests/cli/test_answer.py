@@ -18,19 +18,22 @@ PIXEL = base64.b64decode(
 TOUCH = {"call": "shell", "input": {"command": "touch made"}}
 
 
-def test_the_answer_alone_is_on_standard_output_r_cli_01(line):
+@pytest.mark.req("R-CLI-01")
+def test_the_answer_alone_is_on_standard_output(line):
     line.script([{"say": "I look."}, {"call": "list_dir", "input": {}}], [{"say": "Two cats."}])
     assert line("-p", "how many cats?") == (0, "Two cats.\n", "")
 
 
-def test_standard_input_is_appended_to_the_prompt_r_cli_01(line):
+@pytest.mark.req("R-CLI-01")
+def test_standard_input_is_appended_to_the_prompt(line):
     line.script([{"say": "ok"}])
     line.type("from a pipe")
     [started] = [e for e in line.events("-p", "look:") if e["type"] == "turn.started"]
     assert started["message"]["content"][0]["text"] == "look:\n\nfrom a pipe"
 
 
-def test_a_mark_that_begins_standard_input_is_no_part_of_it_d16(line):
+@pytest.mark.req("D16")
+def test_a_mark_that_begins_standard_input_is_no_part_of_it(line):
     line.script([{"say": "ok"}])
     line.type("\ufefffrom a pipe")
     [started] = [e for e in line.events("-p", "look:") if e["type"] == "turn.started"]
@@ -50,7 +53,8 @@ def test_without_any_prompt_nothing_is_sent(line):
     assert "no prompt" in err
 
 
-def test_the_result_object_has_every_promised_field_r_cli_02(line):
+@pytest.mark.req("R-CLI-02")
+def test_the_result_object_has_every_promised_field(line):
     line.script([{"say": "fine"}])
     result = line.result("-p", "hi")
     assert set(result) == {
@@ -71,7 +75,8 @@ def test_the_result_object_has_every_promised_field_r_cli_02(line):
     assert result["permission_denials"] == []
 
 
-def test_the_stream_has_facts_and_deltas_in_order_and_ends_with_the_result_r_cli_02(line):
+@pytest.mark.req("R-CLI-02")
+def test_the_stream_has_facts_and_deltas_in_order_and_ends_with_the_result(line):
     line.script([{"say": "hi"}, TOUCH], [{"say": "done"}])
     kinds = [event["type"] for event in line.events("-p", "go", "--mode", "auto")]
     order = [
@@ -84,7 +89,8 @@ def test_the_stream_has_facts_and_deltas_in_order_and_ends_with_the_result_r_cli
     assert kinds.count("route.decided") == 1
 
 
-def test_what_needs_consent_is_denied_listed_and_exits_3_r_cli_03(line):
+@pytest.mark.req("R-CLI-03")
+def test_what_needs_consent_is_denied_listed_and_exits_3(line):
     line.script([TOUCH], [{"say": "I could not."}])
     result = line.result("-p", "touch")
     assert result["exit_code"] == 3
@@ -105,14 +111,16 @@ def test_a_denial_is_told_on_standard_error(line):
 
 
 @pytest.mark.parametrize("options", [["--allow", "shell(touch made)"], ["--mode", "auto"]])
-def test_a_rule_or_a_mode_allows_it_r_cli_03(line, options):
+@pytest.mark.req("R-CLI-03")
+def test_a_rule_or_a_mode_allows_it(line, options):
     line.script([TOUCH], [{"say": "made"}])
     events = line.events("-p", "touch", *options)
     assert events[-1]["exit_code"] == 0
     assert any(event["type"] == "tool.completed" and event["success"] for event in events)
 
 
-def test_deny_beats_allow_r_cli_03(line):
+@pytest.mark.req("R-CLI-03")
+def test_deny_beats_allow(line):
     line.script([TOUCH], [{"say": "no"}])
     events = line.events("-p", "x", "--allow", "shell", "--deny", "shell(touch*)")
     assert not any(event["type"] == "tool.called" for event in events)
@@ -121,7 +129,8 @@ def test_deny_beats_allow_r_cli_03(line):
     assert not list(line.workspace.iterdir())
 
 
-def test_what_the_mode_forbids_is_a_denial_as_well_r_cli_03(line):
+@pytest.mark.req("R-CLI-03")
+def test_what_the_mode_forbids_is_a_denial_as_well(line):
     line.script([TOUCH], [{"say": "The plan is to touch it."}])
     result = line.result("-p", "x", "--mode", "plan")
     assert (result["exit_code"], result["result"]) == (3, "The plan is to touch it.")
@@ -135,7 +144,8 @@ def test_a_path_outside_is_no_denial_of_consent(line):
     assert (result["exit_code"], result["permission_denials"]) == (0, [])
 
 
-def test_a_limit_of_requests_answers_pending_calls_and_exits_5_r_cli_03(line):
+@pytest.mark.req("R-CLI-03")
+def test_a_limit_of_requests_answers_pending_calls_and_exits_5(line):
     line.script([{"call": "list_dir", "input": {}}], [{"say": "never"}])
     events = line.events("-p", "go", "--max-turns", "1")
     assert events[-1]["exit_code"] == 5
@@ -190,7 +200,8 @@ def test_a_chosen_model_without_a_key_exits_4_in_an_old_session_as_well(line):
 
 
 @pytest.mark.parametrize("option", ["--allow", "--deny"])
-def test_what_is_no_rule_is_a_mistake_in_the_command_r_cli_03(line, option):
+@pytest.mark.req("R-CLI-03")
+def test_what_is_no_rule_is_a_mistake_in_the_command(line, option):
     line.script([{"say": "never"}])
     code, out, err = line("-p", "go", option, "shell(")
     assert (code, out) == (2, "")
@@ -258,7 +269,8 @@ def test_what_is_nothing_that_a_model_takes_is_refused_clearly(line, tmp_path):
     assert line("-p", "x", "--attach", "missing.png")[0] == 2
 
 
-def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database_d14(line, tmp_path):
+@pytest.mark.req("D14")
+def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database(line, tmp_path):
     document = b"%PDF-1.7\n" + b"a long document " * 4_000
     (tmp_path / "plan.pdf").write_bytes(document)
     (tmp_path / "said.png").write_bytes(b"OggS a recording")
@@ -280,7 +292,8 @@ def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database_d14(l
     assert base64.b64encode(document)[:200] not in stored
 
 
-def test_a_key_never_reaches_output_or_log_r_crd_02(line, monkeypatch):
+@pytest.mark.req("R-CRD-02")
+def test_a_key_never_reaches_output_or_log(line, monkeypatch):
     canary = "sk-canary-0123456789abcdef"
     monkeypatch.setenv("ANTHROPIC_API_KEY", canary)
     line.script([{"fail": "server_error", "message": "failed"}])

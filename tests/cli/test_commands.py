@@ -38,7 +38,8 @@ def run(capsys):
     return command
 
 
-def test_every_option_of_a_run_is_read_r_cli_03(tmp_path):
+@pytest.mark.req("R-CLI-03")
+def test_every_option_of_a_run_is_read(tmp_path):
     arguments = read_arguments(
         ["-p", "go", "-m", "sonnet", "--mode", "accept-edits", "--allow", "shell(ls*)", "--allow",
          "glob", "--deny", "shell(rm*)", "--cwd", str(tmp_path), "--add-dir", str(tmp_path),
@@ -118,7 +119,8 @@ def test_a_bug_is_told_in_one_line_and_in_full_in_the_log(run, monkeypatch):
     assert "Traceback" in log.read_text()
 
 
-def test_config_show_prints_every_value_with_its_source_r_cfg_01(run, monkeypatch):
+@pytest.mark.req("R-CFG-01")
+def test_config_show_prints_every_value_with_its_source(run, monkeypatch):
     config_file(resolve_paths()).write_text(
         f'theme = "light"\n[providers.box]\nheaders = {{ Authorization = "{SECRET}" }}\n'
     )
@@ -155,7 +157,8 @@ def test_config_path_names_every_place(run, home):
     assert all(Path(path).is_relative_to(home) for path in places.values())
 
 
-def test_models_are_asked_of_their_servers_only_with_probe_r_ease_03(run, monkeypatch):
+@pytest.mark.req("R-EASE-03")
+def test_models_are_asked_of_their_servers_only_with_probe(run, monkeypatch):
     shown = {
         "capabilities": ["completion", "tools"],
         "model_info": {"general.architecture": "q", "q.context_length": 4096},
@@ -196,7 +199,8 @@ def test_models_are_asked_of_their_servers_only_with_probe_r_ease_03(run, monkey
     assert "The models of `anthropic` are not known: " in table
 
 
-def test_a_damaged_cache_of_models_is_told_and_left_alone_r_ease_03(run, home):
+@pytest.mark.req("R-EASE-03")
+def test_a_damaged_cache_of_models_is_told_and_left_alone(run, home):
     (home / "cache").mkdir()
     (home / "cache" / "models.json").write_text('[{"provider": 1}]')
     code, out, _ = run("models")
@@ -205,9 +209,8 @@ def test_a_damaged_cache_of_models_is_told_and_left_alone_r_ease_03(run, home):
     assert "`yourtool models --probe` writes it anew" in out
 
 
-def test_a_cache_that_cannot_be_written_is_told_and_the_models_are_listed_r_ease_03(
-    run, home, monkeypatch
-):
+@pytest.mark.req("R-EASE-03")
+def test_a_cache_that_cannot_be_written_is_told_and_the_models_are_listed(run, home, monkeypatch):
     (home / "cache").write_text("no directory")
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     code, out, _ = run("models", "--probe")
@@ -276,7 +279,8 @@ def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypat
     assert second["chosen_model"].startswith("anthropic:")
 
 
-def test_doctor_finds_a_model_server_on_this_machine_r_cli_04(run, monkeypatch):
+@pytest.mark.req("R-CLI-04")
+def test_doctor_finds_a_model_server_on_this_machine(run, monkeypatch):
     listed = b'{"models":[{"model":"qwen3:8b"}]}'
     with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
         monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.port}")
@@ -284,7 +288,8 @@ def test_doctor_finds_a_model_server_on_this_machine_r_cli_04(run, monkeypatch):
     assert re.search(rf"local server +Ollama +1 model at {server.url}", out)
 
 
-def test_doctor_does_not_call_a_server_ready_that_does_not_answer_r_cli_04(run, monkeypatch):
+@pytest.mark.req("R-CLI-04")
+def test_doctor_does_not_call_a_server_ready_that_does_not_answer(run, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     checks = json.loads(run("doctor", "--json")[1])["checks"]
     [ollama] = [each for each in checks if (each["area"], each["name"]) == ("provider", "ollama")]
@@ -292,7 +297,8 @@ def test_doctor_does_not_call_a_server_ready_that_does_not_answer_r_cli_04(run, 
     assert ollama["detail"] == "needs no key, and does not answer; `ollama serve` starts it"
 
 
-def test_doctor_masks_keys_and_finds_what_is_wrong_r_cli_04(run, monkeypatch):
+@pytest.mark.req("R-CLI-04")
+def test_doctor_masks_keys_and_finds_what_is_wrong(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     code, out, _ = run("doctor", "--json")
     report = json.loads(out)
@@ -338,7 +344,8 @@ def test_every_beginning_of_our_ids_is_accepted():
     assert session_prefix(session_id[5:].lower()) == session_id[5:].lower()
 
 
-def test_the_log_is_private_and_holds_no_key_r_crd_02_r_crd_05(monkeypatch):
+@pytest.mark.req("R-CRD-02", "R-CRD-05")
+def test_the_log_is_private_and_holds_no_key(monkeypatch):
     paths = resolve_paths()
     monkeypatch.setenv("MY_BOX_SECRETS", "canary-by-config-0001")
     config_file(paths).write_text('[providers.box]\nkey_env = "MY_BOX_SECRETS"\n')
@@ -359,7 +366,8 @@ def test_the_log_is_private_and_holds_no_key_r_crd_02_r_crd_05(monkeypatch):
     assert stat.S_IMODE(paths.log_file.parent.stat().st_mode) == 0o700
 
 
-def test_a_full_log_is_set_aside_and_one_is_kept_r_crd_05():
+@pytest.mark.req("R-CRD-05")
+def test_a_full_log_is_set_aside_and_one_is_kept():
     paths = resolve_paths()
     log_to_file(paths)
     for text in ("a" * LARGEST, "b" * LARGEST, "c"):
@@ -379,7 +387,8 @@ def test_a_full_disk_silences_the_log_and_stops_nothing(monkeypatch):
         log.close()
 
 
-async def test_the_database_is_private_r_crd_05():
+@pytest.mark.req("R-CRD-05")
+async def test_the_database_is_private():
     paths = resolve_paths()
     database = Database(paths.database)
     await database.write(lambda connection: None)

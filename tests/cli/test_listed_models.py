@@ -4,6 +4,8 @@ import json
 import re
 from decimal import Decimal
 
+import pytest
+
 from tests.providers.local_server import LocalServer, head
 
 ENTRY = {
@@ -22,9 +24,8 @@ CHUNKS = (
 STREAM = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in CHUNKS)
 
 
-def test_what_a_provider_s_list_tells_is_asked_of_it_and_billed_by_its_date_r_adp_14(
-    line, monkeypatch
-):
+@pytest.mark.req("R-ADP-14")
+def test_what_a_provider_s_list_tells_is_asked_of_it_and_billed_by_its_date(line, monkeypatch):
     asked = []
 
     def answer(_, body):

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.usefixtures("own_logging")
         "completion", "completion bash", "acp", "auth list", "mcp list", "trust", "import settings",
     ],
 )  # fmt: skip
-def test_a_command_that_does_not_exist_yet_is_refused_in_one_line_r_cli_01(line, command):
+@pytest.mark.req("R-CLI-01")
+def test_a_command_that_does_not_exist_yet_is_refused_in_one_line(line, command):
     code, out, err = line.bare(*command.split())
     assert (code, out) == (2, "")
     [told] = err.splitlines()

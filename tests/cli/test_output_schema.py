@@ -114,7 +114,8 @@ def test_a_failure_is_not_judged_by_a_schema():
     assert held_to(SCHEMA, failed) is failed
 
 
-def test_only_levels_that_exist_are_taken_r_adp_17(line):
+@pytest.mark.req("R-ADP-17")
+def test_only_levels_that_exist_are_taken(line):
     code, _, err = line("-p", "hi", "--effort", "so-so")
     assert code == 2
     assert "xhigh" in err

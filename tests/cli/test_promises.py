@@ -32,7 +32,8 @@ def served(line: Line, monkeypatch: pytest.MonkeyPatch):
         yield server
 
 
-def test_every_line_of_a_stream_fits_the_published_schema_r_cli_02(line):
+@pytest.mark.req("R-CLI-02")
+def test_every_line_of_a_stream_fits_the_published_schema(line):
     (line.workspace / "a.txt").write_text("x")
     line.script(
         [{"think": "Hm."}, {"say": "I look."}, READ, {"call": "nothing", "input": {}}],
@@ -59,7 +60,8 @@ def test_every_line_of_a_stream_fits_the_published_schema_r_cli_02(line):
     assert {"stop_reason", "usage"} <= set(whole)
 
 
-def test_stored_facts_of_a_stream_are_those_of_the_session_in_order_r_cli_02(line):
+@pytest.mark.req("R-CLI-02")
+def test_stored_facts_of_a_stream_are_those_of_the_session_in_order(line):
     line.script([{"say": "hi"}])
     events = line.events("-p", "go")
     shown = [event["id"] for event in events if "." in event["type"]]
@@ -82,7 +84,8 @@ def test_sessions_are_listed_with_title_cost_and_turns(line, served):
     assert "fix the bug" in line("sessions", "list")[1]
 
 
-def test_a_session_that_another_process_writes_is_refused_with_its_number_r_per_06(line):
+@pytest.mark.req("R-PER-06")
+def test_a_session_that_another_process_writes_is_refused_with_its_number(line):
     line.script([{"say": "one"}])
     first = line.result("-p", "a")["session_id"]
     with Lease(resolve_paths().data / "locks", first):
@@ -92,7 +95,8 @@ def test_a_session_that_another_process_writes_is_refused_with_its_number_r_per_
     assert line("-p", "b", "-r", first)[0] == 0
 
 
-def test_what_a_limit_of_cost_stops_is_not_sent_and_exits_5_r_cli_03(line, served):
+@pytest.mark.req("R-CLI-03")
+def test_what_a_limit_of_cost_stops_is_not_sent_and_exits_5(line, served):
     result = line.result("-p", "go", "-m", "sonnet", "--max-cost", "0.000001")
     assert (result["exit_code"], result["num_requests"]) == (5, 0)
     assert "exceeds the limit of" in result["error"]["message"]
@@ -109,7 +113,8 @@ def test_a_model_that_cannot_see_refuses_a_picture_and_exits_4(line, tmp_path):
     assert "demo:tour" in result["error"]["message"]
 
 
-def test_effort_and_model_reach_the_provider_r_cli_03(line, served):
+@pytest.mark.req("R-CLI-03")
+def test_effort_and_model_reach_the_provider(line, served):
     served.script += [Reply("Deep thought."), Reply("Other.")]
     result = line.result("-p", "think", "-m", "opus", "--effort", "high")
     assert (result["exit_code"], result["provider"]) == (0, "anthropic")
@@ -122,7 +127,8 @@ def test_effort_and_model_reach_the_provider_r_cli_03(line, served):
     assert "high" not in json.dumps([without.get("output_config"), without.get("thinking")])
 
 
-def test_an_added_directory_may_be_read_and_not_changed_r_cli_03(line, tmp_path_factory):
+@pytest.mark.req("R-CLI-03")
+def test_an_added_directory_may_be_read_and_not_changed(line, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "notes.txt").write_text("the tall giraffe")
     read = {"call": "read_file", "input": {"path": str(other / "notes.txt")}}
@@ -208,7 +214,8 @@ def test_a_directory_that_is_gone_is_a_mistake_in_the_command(line, tmp_path, mo
 
 
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
-def test_without_a_terminal_a_question_is_denied_at_once_in_every_format_r_cli_03(line, output):
+@pytest.mark.req("R-CLI-03")
+def test_without_a_terminal_a_question_is_denied_at_once_in_every_format(line, output):
     line.script([{"call": "shell", "input": {"command": "touch made"}}], [{"say": "no"}])
     line.type("y\n" * 50)
     code, out, err = line("-p", "go", "--output-format", output)

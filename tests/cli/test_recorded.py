@@ -175,7 +175,8 @@ def content_of(reply):
 
 @pytest.mark.usefixtures("own_logging")
 @pytest.mark.parametrize("name", cases(NAMES))
-def test_the_program_tells_exactly_what_was_recorded_r_adp_01_r_cli_02(name, line, monkeypatch):
+@pytest.mark.req("R-ADP-01", "R-CLI-02")
+def test_the_program_tells_exactly_what_was_recorded(name, line, monkeypatch):
     with ProviderServer([answer_of(name)]) as server:
         for variable, value in server.environment.items():
             monkeypatch.setenv(variable, value)
@@ -191,7 +192,8 @@ def test_the_program_tells_exactly_what_was_recorded_r_adp_01_r_cli_02(name, lin
 
 
 @pytest.mark.parametrize("name", cases(IN_A_PROCESS))
-def test_a_process_of_its_own_tells_the_same_r_cli_01_r_cli_02(name, home, tmp_path):
+@pytest.mark.req("R-CLI-01", "R-CLI-02")
+def test_a_process_of_its_own_tells_the_same(name, home, tmp_path):
     with ProviderServer([answer_of(name)]) as server:
         set_up(home, name, server)
         done = subprocess.run(

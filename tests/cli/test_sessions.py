@@ -39,7 +39,8 @@ def texts(stored):
     ]
 
 
-def test_words_are_found_with_session_message_and_snippet_r_per_09(line):
+@pytest.mark.req("R-PER-09")
+def test_words_are_found_with_session_message_and_snippet(line):
     session_id = begun(line)
     begun(line, "something else")
     [hit] = json.loads(printed(line, "search", "slow", "frob", "--json"))
@@ -52,7 +53,8 @@ def test_words_are_found_with_session_message_and_snippet_r_per_09(line):
     assert "Nothing was found" in printed(line, "search", "nowhere")
 
 
-def test_lists_and_hits_can_be_those_of_one_directory_r_per_07(line, tmp_path):
+@pytest.mark.req("R-PER-07")
+def test_lists_and_hits_can_be_those_of_one_directory(line, tmp_path):
     line.type(printed(line, "export", begun(line), "--json"))
     here = json.loads(printed(line, "import", "-", "--json"))["session_id"]
     assert [each["id"] for each in json.loads(printed(line, "list", "--here", "--json"))] == [here]
@@ -64,7 +66,8 @@ def test_lists_and_hits_can_be_those_of_one_directory_r_per_07(line, tmp_path):
     assert "default model" in printed(line, "list")
 
 
-def test_an_export_is_imported_with_equal_messages_r_per_08(line, tmp_path, monkeypatch):
+@pytest.mark.req("R-PER-08")
+def test_an_export_is_imported_with_equal_messages(line, tmp_path, monkeypatch):
     session_id = begun(line)
     before, file = facts(line, session_id), tmp_path / "a.jsonl"
     told = json.loads(printed(line, "export", session_id, str(file), "--json"))
@@ -80,7 +83,8 @@ def test_an_export_is_imported_with_equal_messages_r_per_08(line, tmp_path, monk
     assert texts(facts(line, again)) == texts(before)
 
 
-def test_an_imported_session_goes_on_r_per_08(line, tmp_path):
+@pytest.mark.req("R-PER-08")
+def test_an_imported_session_goes_on(line, tmp_path):
     session_id = begun(line)
     line.type(printed(line, "export", session_id, "--json"))
     imported = json.loads(printed(line, "import", "-", "--json"))["session_id"]
@@ -91,7 +95,8 @@ def test_an_imported_session_goes_on_r_per_08(line, tmp_path):
     assert len(texts(facts(line, session_id))) == 2
 
 
-def test_a_fork_goes_on_and_the_original_stays_r_per_08(line):
+@pytest.mark.req("R-PER-08")
+def test_a_fork_goes_on_and_the_original_stays(line):
     session_id = begun(line)
     before = facts(line, session_id)
     forked = json.loads(printed(line, "fork", session_id, "--json"))["session_id"]
@@ -119,7 +124,8 @@ def test_markdown_is_the_usual_form_and_no_file_is_written_over(line, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["markdown", "jsonl"])
-def test_a_key_stands_in_no_export_r_crd_02(line, monkeypatch, form):
+@pytest.mark.req("R-CRD-02")
+def test_a_key_stands_in_no_export(line, monkeypatch, form):
     session_id = begun(line, f"my key is {CANARY}", f"Is it {CANARY}?")
     assert CANARY in printed(line, "export", session_id, "--format", form)
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
@@ -153,7 +159,8 @@ def test_what_is_no_export_is_refused_and_nothing_is_stored(line, tmp_path):
     assert len(json.loads(printed(line, "list", "--json"))) == 1
 
 
-def test_what_has_no_known_price_is_not_listed_as_free_r_cst_01(line):
+@pytest.mark.req("R-CST-01")
+def test_what_has_no_known_price_is_not_listed_as_free(line):
     with ProviderServer([Reply("It waits.")]) as server:
         config = f'[providers.mine]\napi = "chat"\nbase_url = "{server.url}/v1"\n'
         config_file(resolve_paths()).write_text(config)

@@ -57,7 +57,8 @@ def had_with(dialect, tmp_path):
 
 
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "messages"])
-def test_the_same_script_gives_the_same_messages_in_every_dialect_r_adp_03(dialect, tmp_path):
+@pytest.mark.req("R-ADP-03")
+def test_the_same_script_gives_the_same_messages_in_every_dialect(dialect, tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     expected = had_with("messages", tmp_path / "one")

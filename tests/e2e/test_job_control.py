@@ -3,6 +3,8 @@
 import os
 import shlex
 
+import pytest
+
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -25,7 +27,8 @@ def left_on(output):
     ]
 
 
-def test_ctrl_z_gives_the_shell_its_terminal_and_fg_brings_everything_back_r16(work, home):
+@pytest.mark.req("R16")
+def test_ctrl_z_gives_the_shell_its_terminal_and_fg_brings_everything_back(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
         ProviderServer([Reply("One is done."), Reply("Two is done.")]) as server,

@@ -48,7 +48,8 @@ def converse(terminal):
     [({"NO_COLOR": "1"}, ()), ({"NO_COLOR": "", "COLORTERM": "truecolor"}, ("--no-color",))],
     ids=["NO_COLOR", "--no-color"],
 )
-def test_r_tui_23_without_colours_none_is_sent(work, home, variables, arguments):
+@pytest.mark.req("R-TUI-23")
+def test_without_colours_none_is_sent(work, home, variables, arguments):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
         with Terminal((*YOURTOOL, *arguments), cwd=work, env=env) as terminal:
@@ -102,7 +103,8 @@ def test_what_prints_to_a_terminal_is_plain_on_a_dumb_one_and_without_colours(
                     assert b"\x1b" not in terminal.output
 
 
-def test_r_tui_07_a_storm_of_sizes_while_a_reply_streams_loses_nothing(work, home):
+@pytest.mark.req("R-TUI-07")
+def test_a_storm_of_sizes_while_a_reply_streams_loses_nothing(work, home):
     words = [f"word{n:03}" for n in range(120)]
     sizes = islice(cycle([(40, 12), (200, 50), (20, 5), (80, 24), (100, 30)]), 60)
     with ProviderServer([Reply(" ".join(words), pause=0.01, words_at_once=1)]) as server:
@@ -121,7 +123,8 @@ def test_r_tui_07_a_storm_of_sizes_while_a_reply_streams_loses_nothing(work, hom
             assert terminal.end() == 0
 
 
-def test_r_tui_18_forty_by_twelve_and_two_hundred_by_fifty_show_a_question_whole(work, home):
+@pytest.mark.req("R-TUI-18")
+def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_question_whole(work, home):
     for columns, rows in ((40, 12), (200, 50)):
         with ProviderServer([Reply("First.", [EDIT]), Reply("It is well.")]) as server:
             env = {**home, **server.environment}

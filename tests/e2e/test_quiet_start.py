@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
 WATCH = """
@@ -18,7 +20,8 @@ sys.addaudithook(_watch)
 """
 
 
-def test_r_qlt_01_the_prompt_is_usable_without_one_call_to_the_network(home, tmp_path):
+@pytest.mark.req("R-QLT-01")
+def test_the_prompt_is_usable_without_one_call_to_the_network(home, tmp_path):
     hook, log, work = tmp_path / "hook", tmp_path / "calls", tmp_path / "work"
     hook.mkdir()
     work.mkdir()

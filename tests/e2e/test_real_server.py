@@ -103,7 +103,8 @@ def test_a_session_goes_from_dialect_to_dialect_of_a_real_server_and_back(tmp_pa
 
 
 @needs_llama
-async def test_llama_server_is_found_with_its_real_window_and_tools_r_ease_02(llama):
+@pytest.mark.req("R-EASE-02")
+async def test_llama_server_is_found_with_its_real_window_and_tools(llama):
     place = ProviderSpec(
         name="llama-cpp", api="chat", base_url=f"{llama}/v1", label="llama.cpp", needs_key=False
     )

@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -11,7 +13,8 @@ READY = "Say what to do"
 FOCUS_OUT = "\x1b[O"
 
 
-def test_r_tui_22_the_window_is_named_and_rings_for_who_looks_elsewhere(work, home):
+@pytest.mark.req("R-TUI-22")
+def test_the_window_is_named_and_rings_for_who_looks_elsewhere(work, home):
     with (
         ProviderServer(
             [Reply("One."), Reply("Two three four.", pause=0.5, words_at_once=1)]
@@ -41,7 +44,8 @@ def test_the_interface_is_seen_when_standard_error_is_a_file(work, home, tmp_pat
     assert (tmp_path / "errors").read_text() == ""
 
 
-def test_r_tui_23_ascii_draws_the_whole_screen_with_plain_signs(work, home):
+@pytest.mark.req("R-TUI-23")
+def test_ascii_draws_the_whole_screen_with_plain_signs(work, home):
     directory = Path(home["YOURTOOL_HOME"])
     directory.mkdir()
     (directory / "config.toml").write_text("[ui]\nascii = true\n")
@@ -55,7 +59,8 @@ def test_r_tui_23_ascii_draws_the_whole_screen_with_plain_signs(work, home):
         terminal.send("\x1b")
 
 
-def test_r_crd_03_a_key_entered_unseen_leaves_the_demo_for_the_real_directory(work, home):
+@pytest.mark.req("R-CRD-03")
+def test_a_key_entered_unseen_leaves_the_demo_for_the_real_directory(work, home):
     key = "sk-ant-hidden-0123456789"
     script = [Reply("I am here.", [("write_file", {"path": "real.txt", "content": "x\n"})])]
     with ProviderServer([*script, Reply("Done.")]) as server:

@@ -3,6 +3,8 @@
 import json
 import subprocess
 
+import pytest
+
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
 
@@ -29,7 +31,8 @@ def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work
         assert terminal.end() == 0
 
 
-def test_in_one_prompt_the_sign_is_text_for_the_model_r_cli_01(work, home):
+@pytest.mark.req("R-CLI-01")
+def test_in_one_prompt_the_sign_is_text_for_the_model(work, home):
     options = ("-p", "!touch ran", "-m", "demo:guide", "--output-format", "stream-json")
     done = subprocess.run(
         (*YOURTOOL, *options),

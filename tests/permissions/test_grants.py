@@ -23,9 +23,8 @@ def test_without_a_file_nothing_is_granted(file, workspace):
     assert Grants(file, workspace).load() == RuleSet()
 
 
-def test_r_conf_05_a_grant_is_stored_outside_the_workspace_for_its_real_path(
-    file, workspace, tmp_path
-):
+@pytest.mark.req("R-CONF-05")
+def test_a_grant_is_stored_outside_the_workspace_for_its_real_path(file, workspace, tmp_path):
     (tmp_path / "alias").symlink_to(workspace)
     rule = Rule.parse("shell(make 'a b')")
     Grants(file, tmp_path / "alias").add(rule)
@@ -55,7 +54,8 @@ def test_what_a_person_wrote_stays(file, workspace):
         "allow = " + "[" * 5_000, "schema_version = " + "9" * 5_000,
     ],
 )  # fmt: skip
-def test_r_conf_08_a_malformed_file_grants_nothing_and_says_so(file, workspace, text):
+@pytest.mark.req("R-CONF-08")
+def test_a_malformed_file_grants_nothing_and_says_so(file, workspace, text):
     file.parent.mkdir()
     file.write_bytes(text.encode("latin-1"))
     grants = Grants(file, workspace)

@@ -16,7 +16,8 @@ from yourtool.permissions.protected import is_protected
         "HEAD", "config", "hooks/post-commit", "Jenkinsfile",
     ],
 )  # fmt: skip
-def test_r_tool_07_a_control_file_is_protected(path):
+@pytest.mark.req("R-TOOL-07")
+def test_a_control_file_is_protected(path):
     assert is_protected(path)
 
 
@@ -31,7 +32,8 @@ def test_r_tool_07_a_control_file_is_protected(path):
         ".ENVRC", ".\u202egit\u202c/config", ".git\U000e0001/x",
     ],
 )  # fmt: skip
-def test_r_tool_07_a_disguised_control_file_is_protected(path):
+@pytest.mark.req("R-TOOL-07")
+def test_a_disguised_control_file_is_protected(path):
     assert is_protected(path)
 
 

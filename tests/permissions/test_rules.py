@@ -33,7 +33,8 @@ def test_what_is_no_rule_is_refused_with_an_example(text):
 
 
 @pytest.mark.parametrize("text", ["shell(ls; rm x)", "shell(*)", "shell(echo $HOME)", "shell(a*b)"])
-def test_r_conf_04_a_shell_rule_that_could_cover_nothing_is_refused(text):
+@pytest.mark.req("R-CONF-04")
+def test_a_shell_rule_that_could_cover_nothing_is_refused(text):
     with pytest.raises(UsageError, match="plain words"):
         Rule.parse(text)
 
@@ -57,7 +58,8 @@ def test_r_conf_04_a_shell_rule_that_could_cover_nothing_is_refused(text):
         ("ls*", "'ls' x", True),
     ],
 )
-def test_r_conf_04_a_rule_covers_its_first_words_with_any_arguments(rule, command, covered):
+@pytest.mark.req("R-CONF-04")
+def test_a_rule_covers_its_first_words_with_any_arguments(rule, command, covered):
     expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert rules([f"shell({rule})"]).verdict("shell", command) is expected
 
@@ -72,14 +74,16 @@ def test_r_conf_04_a_rule_covers_its_first_words_with_any_arguments(rule, comman
         "ls 'a\nb'", 'ls "!x"',
     ],
 )  # fmt: skip
-def test_r_conf_04_what_a_shell_would_interpret_is_never_covered(command):
+@pytest.mark.req("R-CONF-04")
+def test_what_a_shell_would_interpret_is_never_covered(command):
     assert plain_words(command) == ()
     assert rules(["shell(ls*)"]).verdict("shell", command) is RuleEffect.ASK
 
 
 @settings(deadline=None)
 @given(st.text(st.sampled_from("ab=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=12))
-def test_r_conf_04_plain_words_are_what_a_shell_sees(command):
+@pytest.mark.req("R-CONF-04")
+def test_plain_words_are_what_a_shell_sees(command):
     if words := plain_words(command):
         assert list(words) == shlex.split(command)
         assert not set(command.split("'")[0].split('"')[0]) & set("$;|&<>(){}*?[]~#!\\`\n\t")
@@ -206,7 +210,8 @@ def test_a_denied_word_may_be_an_argument():
 
 
 @pytest.mark.parametrize("case", command_cases())
-def test_r_conf_04_the_corpus_of_shell_syntax_is_not_let_through(case):
+@pytest.mark.req("R-CONF-04")
+def test_the_corpus_of_shell_syntax_is_not_let_through(case):
     if case["expect"] != "deny" and case["class"] not in SYNTAX:
         pytest.skip("about paths, options and programs, which no rule reads")
     decided = rules(
@@ -230,7 +235,8 @@ def test_r_conf_04_the_corpus_of_shell_syntax_is_not_let_through(case):
         ("?.py", "a.py", True),
     ],
 )
-def test_r_conf_04_writes_are_granted_by_path(glob, path, covered):
+@pytest.mark.req("R-CONF-04")
+def test_writes_are_granted_by_path(glob, path, covered):
     expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert rules([f"edit_file({glob})"]).verdict("edit_file", path) is expected
 
@@ -259,7 +265,8 @@ def test_hosts_are_compared_whole():
         ("update_plan", None, None),
     ],
 )
-def test_r_conf_04_the_narrowest_rule_is_offered(tool, subject, rule):
+@pytest.mark.req("R-CONF-04")
+def test_the_narrowest_rule_is_offered(tool, subject, rule):
     offered = propose(tool, subject)
     assert (None if offered is None else str(offered)) == rule
     if offered is not None:

@@ -48,7 +48,8 @@ def marked(body):
     return json.dumps(body).count("cache_control")
 
 
-def test_the_marks_are_tools_stable_prompt_last_request_and_end_r_adp_18():
+@pytest.mark.req("R-ADP-18")
+def test_the_marks_are_tools_stable_prompt_last_request_and_end():
     history = full(SONNET)
     stable, volatile, _, _, _, result, reply, last = history
     plan = plan_cache(history, (READ,), SONNET, "short")
@@ -61,7 +62,8 @@ def test_the_marks_are_tools_stable_prompt_last_request_and_end_r_adp_18():
     assert not {volatile.id, reply.id} & {mark.message_id for mark in plan.marks}
 
 
-def test_the_end_of_a_request_is_marked_in_the_next_one_however_much_was_added_r_adp_18():
+@pytest.mark.req("R-ADP-18")
+def test_the_end_of_a_request_is_marked_in_the_next_one_however_much_was_added():
     history = full(SONNET)
     first = plan_cache(history[:3], (READ,), SONNET, "short")
     second = plan_cache(history[:6], (READ,), SONNET, "short")
@@ -84,7 +86,8 @@ def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
     assert plan_cache(messages[:2], (READ,), picky, "short").marks == ()
 
 
-def test_a_prefix_is_as_long_as_the_maker_counts_it_whoever_serves_the_model_r_adp_18():
+@pytest.mark.req("R-ADP-18")
+def test_a_prefix_is_as_long_as_the_maker_counts_it_whoever_serves_the_model():
     long = Writer().message(Role.USER, [TextBlock("word " * 2_000)])
     least = estimate_tokens([long], (), CLAUDE.id)
     assert estimate_tokens([long], (), CLAUDE.provider) < least
@@ -101,7 +104,8 @@ def test_nothing_is_marked_where_nothing_is_kept(target):
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 @given(history=histories())
-def test_two_requests_in_a_row_share_their_bytes_r_adp_18(dialect, history):
+@pytest.mark.req("R-ADP-18")
+def test_two_requests_in_a_row_share_their_bytes(dialect, history):
     logging.disable(logging.WARNING)
     try:
         _check_growth(DIALECTS[dialect], history)
@@ -129,7 +133,8 @@ def _check_growth(station, history):
         before = now, turns
 
 
-def test_whole_messages_are_marked_behind_openrouter_too_d2():
+@pytest.mark.req("D2")
+def test_whole_messages_are_marked_behind_openrouter_too():
     asked = request(CLAUDE, view(full(CLAUDE), CLAUDE), (READ,))
     body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(asked).body)
     assert marked(body["tools"]) == 0
@@ -139,7 +144,8 @@ def test_whole_messages_are_marked_behind_openrouter_too_d2():
 
 
 @pytest.mark.parametrize(("keeps_long", "mark"), [(True, "1h"), (False, None)])
-def test_an_hour_is_asked_for_on_the_makers_own_host_only_d2(keeps_long, mark):
+@pytest.mark.req("D2")
+def test_an_hour_is_asked_for_on_the_makers_own_host_only(keeps_long, mark):
     plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
     asked = request(SONNET, full(SONNET), (READ,), cache=plan)
     body = json.loads(Anthropic(keeps_long=keeps_long).to_wire(asked).body)
@@ -158,7 +164,8 @@ def test_an_hour_is_asked_for_on_the_makers_own_host_only_d2(keeps_long, mark):
         ("gpt-7-unheard-of", True, None),
     ],
 )
-def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it_d2(
+@pytest.mark.req("D2")
+def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it(
     catalogue, name, keeps_long, retention
 ):
     gpt = catalogue.get(f"openai:{name}")
@@ -175,7 +182,8 @@ def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it_d2(
     [("anthropic", None, b'"ttl":"1h"'), ("anthropic", "https://proxy.example.com", None),
      ("openai", None, b'"24h"'), ("openai", "http://127.0.0.1:1234/v1", None)],
 )  # fmt: skip
-def test_the_registry_knows_whose_host_it_is_d2(name, url, mark):
+@pytest.mark.req("D2")
+def test_the_registry_knows_whose_host_it_is(name, url, mark):
     row = next(each for each in BUILT_IN if each.name == name)
     target = replace(model(name, "claude-sonnet-4-6"), caches_for_a_day=True)
     plan = plan_cache(full(target), (READ,), target, "long")
@@ -205,7 +213,8 @@ def digest() -> str:
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])
-def test_the_bytes_are_the_same_in_every_process_d15(seed):
+@pytest.mark.req("D15")
+def test_the_bytes_are_the_same_in_every_process(seed):
     code = "from tests.providers.test_cache_plan import digest; print(digest())"
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],

@@ -67,7 +67,8 @@ def near(guess, tokens):
 
 
 @pytest.mark.recorded
-def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker_r_adp_19():
+@pytest.mark.req("R-ADP-19")
+def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker():
     """What nobody could know is left out; `prompts` says why, prompt by prompt."""
     told = [prompt for prompt in prompts() if not prompt.left_out]
     off = {
@@ -85,7 +86,8 @@ def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker_r_adp_19():
 
 
 @pytest.mark.recorded
-def test_recorded_replies_are_guessed_within_a_tenth_r_adp_19():
+@pytest.mark.req("R-ADP-19")
+def test_recorded_replies_are_guessed_within_a_tenth():
     long = [(model, text, tokens) for model, text, tokens in replies() if tokens >= 30]
     off = [
         (model, tokens, round(guess))
@@ -98,7 +100,8 @@ def test_recorded_replies_are_guessed_within_a_tenth_r_adp_19():
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("fold", [0, 1])
-def test_what_stands_around_prompts_is_the_same_in_each_half_of_them_r_adp_19(fold):
+@pytest.mark.req("R-ADP-19")
+def test_what_stands_around_prompts_is_the_same_in_each_half_of_them(fold):
     """One half of a maker's recordings, by the hash of their names, gives what tools and calls
     cost; the other half is guessed with that. Words weigh what published vocabularies say.
     """
@@ -118,9 +121,8 @@ def test_what_stands_around_prompts_is_the_same_in_each_half_of_them_r_adp_19(fo
 
 @pytest.mark.parametrize("vocabulary", COUNTS)
 @pytest.mark.parametrize("text", sorted(path.stem for path in CORPUS.glob("*.txt")))
-def test_every_kind_of_text_is_guessed_within_a_tenth_for_each_vocabulary_r_adp_19(
-    text, vocabulary
-):
+@pytest.mark.req("R-ADP-19")
+def test_every_kind_of_text_is_guessed_within_a_tenth_for_each_vocabulary(text, vocabulary):
     """Code, data, output and prose: the counts are those of the published vocabulary itself."""
     tokens = COUNTS[vocabulary][text]
     guess = estimate_text((CORPUS / f"{text}.txt").read_text("utf-8"), COUNTED_BY[vocabulary])
@@ -203,7 +205,8 @@ def test_a_schema_counts_as_its_maker_shows_it():
         ("somebody", (1, 1), 1),
     ],
 )
-def test_pictures_are_counted_by_their_size_as_each_maker_says_r_adp_19(maker, size, tokens):
+@pytest.mark.req("R-ADP-19")
+def test_pictures_are_counted_by_their_size_as_each_maker_says(maker, size, tokens):
     png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", *size) + b"\x08\x02\0\0\0"
     picture = image(base64.b64encode(png).decode())
     around = estimate_tokens(user(), (), maker)
@@ -237,7 +240,8 @@ def test_an_adapter_estimates_without_the_network():
 
 
 @pytest.mark.recorded
-def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts_r_adp_19():
+@pytest.mark.req("R-ADP-19")
+def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts():
     """A prompt that a server puts before ours does not matter here, unless it changes."""
     unread = ("reasoning", "stub", "own tool", "thinking", "form of answer", "prompt of its own")
     off = [
@@ -262,9 +266,8 @@ def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts_r
         (0, 100, 1, 1),
     ],
 )
-def test_a_count_is_the_measure_of_what_follows_within_reason_r_adp_19(
-    guess, before, counted, right
-):
+@pytest.mark.req("R-ADP-19")
+def test_a_count_is_the_measure_of_what_follows_within_reason(guess, before, counted, right):
     assert calibrated(guess, before, counted) == right
 
 
@@ -274,12 +277,14 @@ def test_no_two_makers_share_a_name():
     assert len({maker.name for maker in makers}) == len(makers) == len(models)
 
 
-def test_a_message_in_the_place_of_another_that_is_gone_is_counted_anew_r_adp_19():
+@pytest.mark.req("R-ADP-19")
+def test_a_message_in_the_place_of_another_that_is_gone_is_counted_anew():
     for words in range(10, 1_000, 10):
         assert near(estimate_tokens(user(TextBlock("word " * words)), ()), words)
 
 
-def test_a_message_that_was_counted_is_counted_the_same_again_and_by_each_maker_r_adp_19():
+@pytest.mark.req("R-ADP-19")
+def test_a_message_that_was_counted_is_counted_the_same_again_and_by_each_maker():
     messages = user(TextBlock("a word"), ToolUseBlock("tu_1", "read_file", {"path": "a.txt"}))
     first = {model: estimate_tokens(messages, [READ], model) for model in OTHERS}
     assert {model: estimate_tokens(messages, [READ], model) for model in OTHERS} == first

@@ -67,7 +67,8 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("dialect", CHOICES)
-def test_the_choice_of_tools_is_put_in_the_dialects_words_d18(dialect):
+@pytest.mark.req("D18")
+def test_the_choice_of_tools_is_put_in_the_dialects_words(dialect):
     station, (field, *words) = STATIONS[dialect], CHOICES[dialect]
     assert field not in wire(station)
     for choice, word in zip(("any", "none", OneTool("read_file")), words, strict=True):
@@ -80,13 +81,15 @@ def test_the_choice_of_tools_is_put_in_the_dialects_words_d18(dialect):
     ("choice", "names"),
     [("any", ["read_file", "list_files"]), ("none", []), (OneTool("read_file"), ["read_file"])],
 )
-def test_ollama_is_offered_only_what_may_be_called_d18(choice, names):
+@pytest.mark.req("D18")
+def test_ollama_is_offered_only_what_may_be_called(choice, names):
     body = wire(STATIONS["ollama"], tool_choice=choice)
     assert [tool["function"]["name"] for tool in body.get("tools", ())] == names
 
 
 @pytest.mark.parametrize("dialect", STATIONS)
-def test_without_tools_there_is_no_choice_d18(dialect):
+@pytest.mark.req("D18")
+def test_without_tools_there_is_no_choice(dialect):
     station = STATIONS[dialect]
     asked = request(station.model, full(station.model), tool_choice="any")
     body = station.dialect().to_wire(asked).body
@@ -98,7 +101,8 @@ def test_without_tools_there_is_no_choice_d18(dialect):
     ("form", "levels", "thinking"),
     [("budget", (), None), ("adaptive", ("off", "high"), {"type": "disabled"})],
 )
-def test_a_model_does_not_think_while_a_call_is_forced_r_adp_17(form, levels, thinking):
+@pytest.mark.req("R-ADP-17")
+def test_a_model_does_not_think_while_a_call_is_forced(form, levels, thinking):
     target = model("anthropic", "x", thinking=form, thinking_levels=levels)
     body = wire(STATIONS["anthropic"], model=target, tool_choice="any", effort="high",
                 temperature=0.5, max_output_tokens=64_000)  # fmt: skip
@@ -107,7 +111,8 @@ def test_a_model_does_not_think_while_a_call_is_forced_r_adp_17(form, levels, th
     assert body["temperature"] == 0.5
 
 
-def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged_r_adp_17(caplog):
+@pytest.mark.req("R-ADP-17")
+def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged(caplog):
     target = model("anthropic", "x", thinking="adaptive", thinking_levels=("low", "high"))
     with caplog.at_level(logging.WARNING):
         body = wire(STATIONS["anthropic"], model=target, tool_choice=OneTool("read_file"))
@@ -116,7 +121,8 @@ def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged_r_adp_17(ca
 
 
 @pytest.mark.parametrize("form", ["adaptive", "budget"])
-def test_no_thinking_is_said_as_the_model_has_it_r_adp_17(form):
+@pytest.mark.req("R-ADP-17")
+def test_no_thinking_is_said_as_the_model_has_it(form):
     target = model("anthropic", "x", thinking=form, thinking_levels=("off", "high"))
     body = wire(STATIONS["anthropic"], model=target, effort="off", temperature=0.5)
     assert body.get("thinking") == ({"type": "disabled"} if form == "adaptive" else None)
@@ -133,13 +139,15 @@ def test_no_thinking_is_said_as_the_model_has_it_r_adp_17(form):
         ("ollama", "think", False),
     ],
 )
-def test_thinking_can_be_turned_off_r_adp_17(dialect, field, value):
+@pytest.mark.req("R-ADP-17")
+def test_thinking_can_be_turned_off(dialect, field, value):
     station = STATIONS[dialect]
     target = replace(station.model, thinking_levels=("off", "high"))
     assert wire(station, model=target, effort="off")[field] == value
 
 
-def test_a_budget_of_nothing_turns_thinking_off_r_adp_17():
+@pytest.mark.req("R-ADP-17")
+def test_a_budget_of_nothing_turns_thinking_off():
     target = model("google", "x", thinking="budget", thinking_levels=("off", "high"))
     config = wire(STATIONS["google"], model=target, effort="off")["generationConfig"]
     assert config["thinkingConfig"] == {"includeThoughts": False, "thinkingBudget": 0}

@@ -136,7 +136,8 @@ async def test_a_document_cut_anywhere_is_an_error(name):
 
 @pytest.mark.blocks_loop("every prefix of a long stream arrives as one piece")
 @pytest.mark.parametrize("name", cases(STREAMS))
-async def test_a_stream_cut_after_any_event_is_an_error_until_all_was_said_r_adp_09(name):
+@pytest.mark.req("R-ADP-09")
+async def test_a_stream_cut_after_any_event_is_an_error_until_all_was_said(name):
     body, was_whole = body_of(name), False
     whole, failure = await play(name, [body])
     contradicts = CONTRADICTION in broken_rules(whole)

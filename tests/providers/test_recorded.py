@@ -52,7 +52,8 @@ def blocks(events, kind):
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
-async def test_a_recorded_exchange_obeys_the_rules_of_the_stream_r_adp_02_r_can_07(name):
+@pytest.mark.req("R-ADP-02", "R-CAN-07")
+async def test_a_recorded_exchange_obeys_the_rules_of_the_stream(name):
     _, events, _ = await played(name)
     assert broken_rules(events) == ([CONTRADICTION] if name in CONTRADICTORY else [])
 
@@ -138,7 +139,8 @@ async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_
 
 
 @pytest.mark.parametrize("name", cases(SAID))
-async def test_a_recorded_exchange_counts_what_was_recorded_r_adp_12_r_adp_13(name):
+@pytest.mark.req("R-ADP-12", "R-ADP-13")
+async def test_a_recorded_exchange_counts_what_was_recorded(name):
     right, (_, events, _) = expected(name)["usage"], await played(name)
     usage = complete(events).usage
     told = right["uncached"]
@@ -166,7 +168,8 @@ DETAILED = [
 
 
 @pytest.mark.parametrize("name", cases(DETAILED))
-async def test_reasoning_entries_go_back_as_they_came_r_swp_03(name):
+@pytest.mark.req("R-SWP-03")
+async def test_reasoning_entries_go_back_as_they_came(name):
     right, (asked, events, _) = expected(name), await played(name)
     writer = Writer()
     prompt = writer.message(Role.USER, [TextBlock("?")])

@@ -210,7 +210,8 @@ async def test_ollama_needs_no_key_and_is_where_its_variable_says(open_registry)
     assert json.loads(body)["model"] == "qwen3:8b"
 
 
-async def test_an_ollama_that_is_not_running_is_named_with_how_to_start_it_r_oll_03(open_registry):
+@pytest.mark.req("R-OLL-03")
+async def test_an_ollama_that_is_not_running_is_named_with_how_to_start_it(open_registry):
     with LocalServer(lambda *_: []) as server:
         port = server.port
     registry = open_registry({"OLLAMA_HOST": f"0.0.0.0:{port}"}, limits=Limits(max_retries=0))
@@ -238,8 +239,10 @@ async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
 def test_a_server_found_later_is_attached_and_never_replaces_another(open_registry):
     registry = open_registry(providers=local("http://127.0.0.1:1/v1"))
     found = ProviderSpec(name="vllm", api="chat", base_url="http://127.0.0.1:2/v1", label="vLLM")
-    registry.attach(found)
-    registry.attach(ProviderSpec(name="local", api="chat", base_url="http://x.example", label="x"))
+    registry.add_provider(found)
+    registry.add_provider(
+        ProviderSpec(name="local", api="chat", base_url="http://x.example", label="x")
+    )
     urls = {row.name: row.base_url for row in registry.providers()}
     assert (urls["vllm"], urls["local"]) == ("http://127.0.0.1:2/v1", "http://127.0.0.1:1/v1")
     assert registry.why_not("vllm") is None
@@ -332,7 +335,8 @@ async def test_closing_twice_is_fine(open_registry):
     await registry.close()
 
 
-async def test_a_canary_key_is_in_no_reason_no_error_and_no_log_r_crd_02(open_registry, caplog):
+@pytest.mark.req("R-CRD-02")
+async def test_a_canary_key_is_in_no_reason_no_error_and_no_log(open_registry, caplog):
     caplog.set_level(logging.DEBUG)
     texts = []
     with LocalServer(lambda *_: [head(401, 2), b"{}"]) as server:
@@ -359,7 +363,7 @@ from yourtool.credentials import Credentials
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
-from yourtool.providers.provider_specs import ProviderRow
+from yourtool.providers.provider_specs import ProviderSpec
 paths = resolve_paths()
 Catalogue.load(paths)
 Registry(Config(), Credentials(paths)).default_model()

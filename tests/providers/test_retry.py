@@ -64,7 +64,8 @@ def retrying(script, clock, jitter=0.0, **policy):
     return adapter, wrapped
 
 
-async def test_a_failed_attempt_is_told_and_the_next_one_answers_r_adp_08_r_adp_16():
+@pytest.mark.req("R-ADP-08", "R-ADP-16")
+async def test_a_failed_attempt_is_told_and_the_next_one_answers():
     clock = Clock()
     adapter, wrapped = retrying([fails(ServerError("oops", status=500)), says("fine")], clock)
     events, error = await events_of(wrapped, request())
@@ -85,7 +86,8 @@ async def test_a_failed_attempt_is_told_and_the_next_one_answers_r_adp_08_r_adp_
     assert len(adapter.requests) == 2
 
 
-async def test_attempts_are_one_plus_the_retries_and_the_last_error_is_raised_r_adp_08():
+@pytest.mark.req("R-ADP-08")
+async def test_attempts_are_one_plus_the_retries_and_the_last_error_is_raised():
     clock = Clock()
     errors = [ServerError(str(number)) for number in range(5)]
     adapter, wrapped = retrying([fails(error) for error in errors], clock)
@@ -97,14 +99,16 @@ async def test_attempts_are_one_plus_the_retries_and_the_last_error_is_raised_r_
     assert clock.naps == [1, 2]
 
 
-async def test_the_wait_doubles_up_to_its_cap_r_adp_08():
+@pytest.mark.req("R-ADP-08")
+async def test_the_wait_doubles_up_to_its_cap():
     clock = Clock()
     _, wrapped = retrying([fails(NetworkError("x"))] * 9, clock, max_retries=7)
     await events_of(wrapped, request())
     assert clock.naps == [1, 2, 4, 8, 16, 30, 30]
 
 
-async def test_all_waits_of_a_request_together_stay_within_two_minutes_r_adp_08():
+@pytest.mark.req("R-ADP-08")
+async def test_all_waits_of_a_request_together_stay_within_two_minutes():
     """`security.md` R8."""
     clock = Clock()
     asked = [fails(asked_to_wait(seconds)) for seconds in (50, 50, 40, 1)]
@@ -120,7 +124,8 @@ async def test_all_waits_of_a_request_together_stay_within_two_minutes_r_adp_08(
     st.floats(-1, 1),
 )
 @settings(max_examples=200)
-def test_attempts_and_waits_are_bounded_whatever_a_provider_asks_r_adp_08(asked, retries, jitter):
+@pytest.mark.req("R-ADP-08")
+def test_attempts_and_waits_are_bounded_whatever_a_provider_asks(asked, retries, jitter):
     clock = Clock()
     errors = [ServerError("x") if each is None else asked_to_wait(each) for each in asked]
     adapter, wrapped = retrying(
@@ -134,7 +139,8 @@ def test_attempts_and_waits_are_bounded_whatever_a_provider_asks_r_adp_08(asked,
 
 
 @given(st.integers(1, 12), st.floats(-1, 1))
-def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap_r_adp_08(failures, jitter):
+@pytest.mark.req("R-ADP-08")
+def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap(failures, jitter):
     delay = RetryPolicy().delay(failures, ServerError("x"), lambda: jitter)
     backoff = min(2 ** (failures - 1), 30)
     assert backoff * 0.75 <= delay <= min(backoff * 1.25, 30)
@@ -142,7 +148,8 @@ def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap_r_adp_08(failur
 
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])
 @pytest.mark.parametrize(("asked", "waited"), [(0.2, 1), (7, 7), (60, 60)])
-async def test_the_wait_is_at_least_what_the_provider_demands_r_adp_08(kind, asked, waited):
+@pytest.mark.req("R-ADP-08")
+async def test_the_wait_is_at_least_what_the_provider_demands(kind, asked, waited):
     clock = Clock()
     _, wrapped = retrying([fails(asked_to_wait(asked, kind)), says("fine")], clock)
     await events_of(wrapped, request())
@@ -216,7 +223,8 @@ async def test_a_stop_while_the_question_about_a_wait_is_open_ends_the_request()
         RateLimitError("quota", retryable=False),
     ],
 )
-async def test_what_another_attempt_cannot_mend_is_raised_at_once_r_adp_08(error):
+@pytest.mark.req("R-ADP-08")
+async def test_what_another_attempt_cannot_mend_is_raised_at_once(error):
     clock = Clock()
     adapter, wrapped = retrying([fails(error), says("never")], clock)
     assert await events_of(wrapped, request()) == ([], error)
@@ -248,14 +256,16 @@ def recorded_error(name: str):
         recorded("doc-anthropic-502-html", 2),
     ],
 )
-async def test_recorded_refusals_are_repeated_only_where_waiting_helps_r_adp_08(name, attempts):
+@pytest.mark.req("R-ADP-08")
+async def test_recorded_refusals_are_repeated_only_where_waiting_helps(name, attempts):
     clock = Clock()
     adapter, wrapped = retrying([fails(recorded_error(name)), says("fine")], clock)
     await events_of(wrapped, request())
     assert len(adapter.requests) == attempts
 
 
-async def test_an_exhausted_quota_is_not_asked_for_again_r_adp_08():
+@pytest.mark.req("R-ADP-08")
+async def test_an_exhausted_quota_is_not_asked_for_again():
     body = b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
     clock = Clock()
     adapter, wrapped = retrying(
@@ -265,7 +275,8 @@ async def test_an_exhausted_quota_is_not_asked_for_again_r_adp_08():
     assert len(adapter.requests) == 1
 
 
-async def test_nothing_is_sent_again_once_a_word_was_shown_r_adp_08():
+@pytest.mark.req("R-ADP-08")
+async def test_nothing_is_sent_again_once_a_word_was_shown():
     clock = Clock()
     broken = NetworkError("cut")
     adapter, wrapped = retrying([says("half") + fails(broken), says("never")], clock)
@@ -300,7 +311,8 @@ class StartsThenFails:
         yield TextDelta(message_id=request.message_id, content_block_index=0, text="hi")
 
 
-async def test_a_reply_that_began_without_content_is_repeated_and_begins_once_r_adp_08():
+@pytest.mark.req("R-ADP-08")
+async def test_a_reply_that_began_without_content_is_repeated_and_begins_once():
     clock = Clock()
     adapter = StartsThenFails()
     wrapped = Retrying(adapter, sleep=clock.sleep, clock=clock)  # pyright: ignore[reportArgumentType] - only streams
@@ -330,7 +342,8 @@ async def test_stopping_the_turn_ends_the_wait_at_once_with_an_empty_cancelled_r
     assert events[-1].final_content == ()
 
 
-async def test_each_failed_attempt_has_its_own_latency_r_adp_16():
+@pytest.mark.req("R-ADP-16")
+async def test_each_failed_attempt_has_its_own_latency():
     clock = Clock()
 
     class Slow(Scripted):

@@ -110,7 +110,8 @@ def test_every_provider_with_a_network_takes_part():
 
 
 @pytest.mark.parametrize("provider", MODELS)
-async def test_one_script_gives_the_same_messages_in_every_dialect_r_adp_03(provider, tmp_path):
+@pytest.mark.req("R-ADP-03")
+async def test_one_script_gives_the_same_messages_in_every_dialect(provider, tmp_path):
     with ProviderServer(SCRIPT) as server:
         history = await conversation(MODELS[provider], tmp_path, server)
     with ProviderServer(SCRIPT) as server:
@@ -126,7 +127,8 @@ async def test_a_key_of_google_travels_in_a_header_and_never_in_the_address(tmp_
     assert {path for path, _ in server.requests} == {"/v1beta/models/*:streamGenerateContent"}
 
 
-async def test_a_server_of_the_user_s_own_is_spoken_to_as_it_is_described_r_adp_20(tmp_path):
+@pytest.mark.req("R-ADP-20")
+async def test_a_server_of_the_user_s_own_is_spoken_to_as_it_is_described(tmp_path):
     (tmp_path / "models.toml").write_text(
         '[models."plain:some-model"]\nuses_max_completion_tokens = true\n'
     )

@@ -37,7 +37,8 @@ APIS = {"anthropic": "messages", "openai": "chat", "openrouter": "chat"}
 
 
 @pytest.mark.parametrize("turns", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
-async def test_six_turns_over_three_providers_are_all_accepted_r_adp_04(turns):
+@pytest.mark.req("R-ADP-04")
+async def test_six_turns_over_three_providers_are_all_accepted(turns):
     writer, ids, history = Writer(), ToolIdMap(), []
     for calling, closing in turns * 2:
         history.append(writer.message(Role.USER, [TextBlock("go on")]))

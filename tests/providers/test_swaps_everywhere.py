@@ -85,9 +85,8 @@ def test_every_dialect_of_the_registry_is_a_station():
 @EITHER_SET
 @pytest.mark.parametrize("there", STATIONS)
 @pytest.mark.parametrize("here", STATIONS)
-async def test_a_rich_session_goes_there_and_back_r_swp_01_r_swp_03_r_can_07(
-    here, there, stations, tmp_path
-):
+@pytest.mark.req("R-SWP-01", "R-SWP-03", "R-CAN-07")
+async def test_a_rich_session_goes_there_and_back(here, there, stations, tmp_path):
     session, first, second = Session(tmp_path), stations[here], stations[there]
     await session.stay(first)
     before = session.body(first, session.history)
@@ -106,7 +105,8 @@ async def test_a_rich_session_goes_there_and_back_r_swp_01_r_swp_03_r_can_07(
 
 @pytest.mark.parametrize("names", sets())
 @pytest.mark.parametrize("author", STATIONS)
-async def test_every_recorded_reply_can_be_followed_in_every_dialect_r_swp_01(author, names):
+@pytest.mark.req("R-SWP-01")
+async def test_every_recorded_reply_can_be_followed_in_every_dialect(author, names):
     for name in (name for name in names if author_of(name) == author and name not in OWN_ONLY):
         speaker = speaker_of(name)
         playback = Playback([exchange(name)["response"]["body"].encode()])
@@ -162,7 +162,8 @@ def _gone_on_from(whole, model):
 
 @EITHER_SET
 @pytest.mark.parametrize("name", STATIONS)
-async def test_what_was_kept_before_wire_formats_were_named_goes_back_d4(name, stations, tmp_path):
+@pytest.mark.req("D4")
+async def test_what_was_kept_before_wire_formats_were_named_goes_back(name, stations, tmp_path):
     session, station = Session(tmp_path), stations[name]
     await session.stay(station)
     assert session.body(station, [_unnamed(each) for each in session.history]) == session.body(
@@ -184,9 +185,8 @@ def _unnamed(message):
 
 @EITHER_SET
 @pytest.mark.parametrize("forked", STATIONS)
-async def test_a_fork_is_asked_as_its_original_was_by_whoever_goes_on_r_per_08(
-    forked, stations, tmp_path
-):
+@pytest.mark.req("R-PER-08")
+async def test_a_fork_is_asked_as_its_original_was_by_whoever_goes_on(forked, stations, tmp_path):
     session, station = Session(tmp_path), stations[forked]
     await session.stay(station)
     fork = Session(tmp_path)
@@ -251,12 +251,14 @@ def _minted_ids_aside(body, session):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(PARTS))
-def test_ten_thousand_histories_whole_or_damaged_make_valid_requests_r_swp_02_r_loop_05(part):
+@pytest.mark.req("R-SWP-02", "R-LOOP-05")
+def test_ten_thousand_histories_whole_or_damaged_make_valid_requests(part):
     _try_histories(part * EXAMPLES, EXAMPLES)
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_any_history_whole_or_damaged_makes_a_valid_request_r_swp_02_r_loop_05(part):
+@pytest.mark.req("R-SWP-02", "R-LOOP-05")
+def test_any_history_whole_or_damaged_makes_a_valid_request(part):
     _try_histories(part * FEW_EXAMPLES, FEW_EXAMPLES)
 
 
@@ -283,7 +285,8 @@ def _plainer(draw, station):
 
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(history=histories(max_turns=2), seed=st.integers(0, 2**32))
-def test_any_drawn_history_makes_a_valid_request_for_every_dialect_r_swp_02(history, seed):
+@pytest.mark.req("R-SWP-02")
+def test_any_drawn_history_makes_a_valid_request_for_every_dialect(history, seed):
     for station in STATIONS.values():
         for aloud in ("drop", "text"):
             _check(damaged(seed, history), station, aloud, OPTIONS[seed % len(OPTIONS)])

@@ -5,7 +5,8 @@ import pytest
 from yourtool.providers.tool_ids import ToolIdMap, tool_name
 
 
-def test_ids_are_ours_whoever_called_r_can_07():
+@pytest.mark.req("R-CAN-07")
+def test_ids_are_ours_whoever_called():
     ids = ToolIdMap()
     for wire in ("toolu_1", "call_1", "0", "", None):
         assert ids.canonical("openai", wire).startswith("tu_")

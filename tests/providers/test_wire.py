@@ -233,7 +233,8 @@ STALLS = {
 
 
 @pytest.mark.parametrize("name", STALLS)
-async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect_r_adp_09(name):
+@pytest.mark.req("R-ADP-09")
+async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect(name):
     """Pings, comments, blank lines and counters keep a connection alive and no reply."""
     body = body_of(name)
     mark = b"\n" if name.startswith("ollama") else b"\r\n\r\n" if b"\r\n\r\n" in body else b"\n\n"

@@ -26,7 +26,8 @@ def fail(availability, model, times=1, error=ErrorClass.SERVER_ERROR):
     return [outage for _ in range(times) for outage in availability.failed(model, error)]
 
 
-def test_five_failures_in_a_row_take_the_model_out_r_rte_05(availability):
+@pytest.mark.req("R-RTE-05")
+def test_five_failures_in_a_row_take_the_model_out(availability):
     assert fail(availability, "a:1", 4) == []
     assert availability.reason("a:1") is None
     [outage] = fail(availability, "a:1")
@@ -41,7 +42,8 @@ def test_five_failures_in_a_row_take_the_model_out_r_rte_05(availability):
     assert fail(availability, "a:1") == []
 
 
-def test_five_failures_over_more_than_two_minutes_take_nothing_out_r_rte_05(availability, clock):
+@pytest.mark.req("R-RTE-05")
+def test_five_failures_over_more_than_two_minutes_take_nothing_out(availability, clock):
     for _ in range(8):
         assert fail(availability, "a:1") == []
         clock.now += 31
@@ -49,19 +51,22 @@ def test_five_failures_over_more_than_two_minutes_take_nothing_out_r_rte_05(avai
 
 
 @pytest.mark.parametrize(("seconds", "out"), [(120, 1), (120.5, 0)])
-def test_two_minutes_are_counted_to_the_fifth_failure_r_rte_05(availability, clock, seconds, out):
+@pytest.mark.req("R-RTE-05")
+def test_two_minutes_are_counted_to_the_fifth_failure(availability, clock, seconds, out):
     fail(availability, "a:1")
     clock.now += seconds
     assert len(fail(availability, "a:1", 4)) == out
 
 
-def test_a_success_between_failures_starts_the_count_again_r_rte_05(availability):
+@pytest.mark.req("R-RTE-05")
+def test_a_success_between_failures_starts_the_count_again(availability):
     fail(availability, "a:1", 4)
     assert availability.succeeded("a:1") == ()
     assert fail(availability, "a:1", 4) == []
 
 
-def test_three_models_out_within_two_minutes_take_their_provider_out_r_rte_05(availability, clock):
+@pytest.mark.req("R-RTE-05")
+def test_three_models_out_within_two_minutes_take_their_provider_out(availability, clock):
     fail(availability, "a:1", 5)
     clock.now += 50
     fail(availability, "a:2", 5)
@@ -75,36 +80,39 @@ def test_three_models_out_within_two_minutes_take_their_provider_out_r_rte_05(av
     assert availability.reason("b:1") is None
 
 
-def test_three_models_out_over_a_longer_time_leave_the_provider_in_r_rte_05(availability, clock):
+@pytest.mark.req("R-RTE-05")
+def test_three_models_out_over_a_longer_time_leave_the_provider_in(availability, clock):
     for model in ("a:1", "a:2", "a:3"):
         fail(availability, model, 5)
         clock.now += 61
     assert availability.reason("a:4") is None
 
 
-def test_one_refused_key_takes_the_provider_out_at_once_r_rte_05(availability):
+@pytest.mark.req("R-RTE-05")
+def test_one_refused_key_takes_the_provider_out_at_once(availability):
     [outage] = fail(availability, "a:1", error=ErrorClass.AUTH)
     assert (outage.scope, outage.trigger_reason) == ("provider_wide", "auth_error")
     assert "/key" in (availability.reason("a:2") or "")
 
 
-def test_two_network_errors_within_half_a_minute_take_the_provider_out_r_rte_05(
-    availability, clock
-):
+@pytest.mark.req("R-RTE-05")
+def test_two_network_errors_within_half_a_minute_take_the_provider_out(availability, clock):
     assert fail(availability, "a:1", error=ErrorClass.NETWORK) == []
     clock.now += 30
     [outage] = fail(availability, "a:2", error=ErrorClass.NETWORK)
     assert (outage.scope, outage.trigger_reason) == ("provider_wide", "dns_error")
 
 
-def test_network_errors_further_apart_leave_the_provider_in_r_rte_05(availability, clock):
+@pytest.mark.req("R-RTE-05")
+def test_network_errors_further_apart_leave_the_provider_in(availability, clock):
     for _ in range(4):
         assert fail(availability, "a:1", error=ErrorClass.NETWORK) == []
         clock.now += 30.1
     assert availability.reason("a:2") is None
 
 
-def test_one_network_error_takes_nothing_out_but_is_one_of_the_five_r_rte_05(availability):
+@pytest.mark.req("R-RTE-05")
+def test_one_network_error_takes_nothing_out_but_is_one_of_the_five(availability):
     fail(availability, "a:1", 4)
     assert availability.reason("a:1") is None
     [outage] = fail(availability, "a:1", error=ErrorClass.NETWORK)
@@ -114,7 +122,8 @@ def test_one_network_error_takes_nothing_out_but_is_one_of_the_five_r_rte_05(ava
 @pytest.mark.parametrize(
     "harmless", [ErrorClass.CANCELLED, ErrorClass.INVALID_REQUEST, ErrorClass.CONTEXT_OVERFLOW]
 )
-def test_what_says_nothing_about_the_provider_never_counts_r_rte_05(availability, harmless):
+@pytest.mark.req("R-RTE-05")
+def test_what_says_nothing_about_the_provider_never_counts(availability, harmless):
     fail(availability, "a:1", 4)
     assert fail(availability, "a:1", 50, harmless) == []
     assert availability.reason("a:1") is None
@@ -123,13 +132,13 @@ def test_what_says_nothing_about_the_provider_never_counts_r_rte_05(availability
 @pytest.mark.parametrize(
     "counted", [ErrorClass.RATE_LIMIT, ErrorClass.SERVER_ERROR, ErrorClass.OTHER]
 )
-def test_every_other_class_counts_r_rte_05(availability, counted):
+@pytest.mark.req("R-RTE-05")
+def test_every_other_class_counts(availability, counted):
     assert len(fail(availability, "a:1", 5, counted)) == 1
 
 
-def test_a_success_clears_its_model_and_the_provider_but_no_other_model_r_rte_05(
-    availability, clock
-):
+@pytest.mark.req("R-RTE-05")
+def test_a_success_clears_its_model_and_the_provider_but_no_other_model(availability, clock):
     fail(availability, "a:1", 5)
     fail(availability, "a:2", 5)
     fail(availability, "a:1", error=ErrorClass.AUTH)
@@ -145,15 +154,15 @@ def test_a_success_clears_its_model_and_the_provider_but_no_other_model_r_rte_05
     assert availability.reason("a:2") is not None
 
 
-def test_a_success_of_any_model_clears_the_network_window_r_rte_05(availability):
+@pytest.mark.req("R-RTE-05")
+def test_a_success_of_any_model_clears_the_network_window(availability):
     fail(availability, "a:1", error=ErrorClass.NETWORK)
     availability.succeeded("a:2")
     assert fail(availability, "a:1", error=ErrorClass.NETWORK) == []
 
 
-def test_after_five_minutes_without_an_attempt_everything_is_tried_again_r_rte_05(
-    availability, clock
-):
+@pytest.mark.req("R-RTE-05")
+def test_after_five_minutes_without_an_attempt_everything_is_tried_again(availability, clock):
     fail(availability, "a:1", 5)
     fail(availability, "a:1", error=ErrorClass.AUTH)
     clock.now += 299
@@ -176,9 +185,8 @@ def test_a_new_key_makes_a_fresh_start(availability):
 
 
 @pytest.mark.parametrize("error", [ErrorClass.SERVER_ERROR, ErrorClass.AUTH])
-def test_a_failure_after_five_quiet_minutes_is_the_first_of_a_new_row_r_rte_05(
-    availability, clock, error
-):
+@pytest.mark.req("R-RTE-05")
+def test_a_failure_after_five_quiet_minutes_is_the_first_of_a_new_row(availability, clock, error):
     fail(availability, "a:1", 5, error)
     clock.now += 300
     assert fail(availability, "a:1") == []

@@ -64,9 +64,8 @@ def nothing_goes(model_id: str, needs: Needs) -> Rejection | None:
 
 
 @pytest.mark.parametrize(("first", "second"), combinations(ORDER, 2))
-def test_of_two_slots_that_can_fire_the_earlier_wins_and_the_chain_is_the_prefix_r_rte_01(
-    first, second
-):
+@pytest.mark.req("R-RTE-01")
+def test_of_two_slots_that_can_fire_the_earlier_wins_and_the_chain_is_the_prefix(first, second):
     wishes = Preferences(**{FIELDS[first]: "a:first", FIELDS[second]: "a:second"})
     decided = decide(wishes, Needs(), anything_goes)
     place = ORDER.index(first)
@@ -77,13 +76,15 @@ def test_of_two_slots_that_can_fire_the_earlier_wins_and_the_chain_is_the_prefix
     assert decided.explicit == (place < 2)
 
 
-def test_all_slots_without_a_candidate_decide_for_nothing_r_rte_06():
+@pytest.mark.req("R-RTE-06")
+def test_all_slots_without_a_candidate_decide_for_nothing():
     decided = decide(Preferences(), Needs(), anything_goes)
     assert (decided.chosen, decided.winner_index) == (None, -1)
     assert [step.policy for step in decided.chain] == ORDER
 
 
-def test_implicit_slots_fall_through_and_say_why_r_rte_02():
+@pytest.mark.req("R-RTE-02")
+def test_implicit_slots_fall_through_and_say_why():
     def only_global(model_id, needs):
         return None if model_id == "a:global" else nothing_goes(model_id, needs)
 
@@ -96,7 +97,8 @@ def test_implicit_slots_fall_through_and_say_why_r_rte_02():
 
 
 @pytest.mark.parametrize("field", ["override", "sticky"])
-def test_an_explicit_choice_that_cannot_serve_refuses_the_turn_r_rte_03(field):
+@pytest.mark.req("R-RTE-03")
+def test_an_explicit_choice_that_cannot_serve_refuses_the_turn(field):
     def only_global(model_id, needs):
         return None if model_id == "a:global" else nothing_goes(model_id, needs)
 
@@ -126,20 +128,23 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
 
 
 @pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
-def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told_r_rte_02(number, failure):
+@pytest.mark.req("R-RTE-02")
+def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told(number, failure):
     candidate, configured, unavailable = failing_from(number)
     rejection = obstacle(candidate, NEEDS_ALL, configured, unavailable)
     assert rejection is not None
     assert rejection.code == failure
 
 
-def test_only_what_the_turn_uses_is_asked_of_a_model_r_rte_02():
+@pytest.mark.req("R-RTE-02")
+def test_only_what_the_turn_uses_is_asked_of_a_model():
     candidate, _, _ = failing_from(2)
     assert obstacle(candidate, Needs(input_tokens=9_999), None, None) is None
     assert obstacle(model(), NEEDS_ALL, None, None) is None
 
 
-def test_images_in_the_history_refuse_a_blind_model_word_for_word_r_rte_04():
+@pytest.mark.req("R-RTE-04")
+def test_images_in_the_history_refuse_a_blind_model_word_for_word():
     rejection = obstacle(model(supports_images=False), Needs(images=True), None, None)
     assert rejection is not None
     assert swap_refusal(model(), rejection, name="Haiku-text-only") == (
@@ -156,7 +161,8 @@ def test_images_in_the_history_refuse_a_blind_model_word_for_word_r_rte_04():
     ("lack", "need", "what"),
     [("supports_audio", "audio", "audio"), ("supports_documents", "documents", "documents")],
 )
-def test_recordings_and_documents_refuse_a_model_in_the_same_words_d14(lack, need, what):
+@pytest.mark.req("D14")
+def test_recordings_and_documents_refuse_a_model_in_the_same_words(lack, need, what):
     rejection = obstacle(model(**{lack: False}), Needs(**{need: True}), None, None)
     assert rejection is not None
     assert swap_refusal(model(), rejection) == (
@@ -165,7 +171,8 @@ def test_recordings_and_documents_refuse_a_model_in_the_same_words_d14(lack, nee
     )
 
 
-def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes_r_rte_04():
+@pytest.mark.req("R-RTE-04")
+def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes():
     small = model(max_context_tokens=32_768)
     rejection = obstacle(small, Needs(input_tokens=250_000), None, None)
     assert rejection is not None
@@ -182,7 +189,8 @@ def test_a_swap_to_a_provider_without_a_key_says_how_to_get_one():
     )
 
 
-def test_a_swap_in_mid_session_is_a_manual_choice_as_in_the_worked_example_r_rte_01():
+@pytest.mark.req("R-RTE-01")
+def test_a_swap_in_mid_session_is_a_manual_choice_as_in_the_worked_example():
     before = decide(
         Preferences(workspace_default="anthropic:claude-sonnet-4-6"), Needs(), anything_goes
     )
@@ -207,7 +215,8 @@ IDS = st.none() | st.sampled_from(["a:1", "a:2", "b:1"])
     st.builds(Needs, images=st.booleans(), input_tokens=st.integers(0, 10**6), tools=st.booleans()),
     st.sets(st.sampled_from(["a:1", "a:2", "b:1"])),
 )
-def test_the_same_state_always_gives_the_same_decision_r_rte_06(wishes, needs, broken):
+@pytest.mark.req("R-RTE-06")
+def test_the_same_state_always_gives_the_same_decision(wishes, needs, broken):
     def check(model_id, needs):
         return nothing_goes(model_id, needs) if model_id in broken else None
 
@@ -223,7 +232,8 @@ def test_the_same_state_always_gives_the_same_decision_r_rte_06(wishes, needs, b
         assert [step.verdict for step in decided.chain].count("chose") == 1
 
 
-def test_the_explanation_has_a_line_for_each_slot_and_fits_twelve_r_rte_11():
+@pytest.mark.req("R-RTE-11")
+def test_the_explanation_has_a_line_for_each_slot_and_fits_twelve():
     wishes = Preferences(workspace_default="a:here", global_default="a:global")
     lines = explain(decide(wishes, Needs(), nothing_goes).chain)
     assert len(lines) == 7 <= 12

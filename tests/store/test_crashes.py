@@ -76,7 +76,8 @@ async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
     assert open_calls == problems
 
 
-async def test_r_per_02_dying_before_any_statement_of_a_turn_loses_nothing_acknowledged(tmp_path):
+@pytest.mark.req("R-PER-02")
+async def test_dying_before_any_statement_of_a_turn_loses_nothing_acknowledged(tmp_path):
     with writer("sweep", tmp_path) as process:
         lines, _ = process.communicate()
     acknowledged: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -94,7 +95,8 @@ async def test_r_per_02_dying_before_any_statement_of_a_turn_loses_nothing_ackno
         await database.close()
 
 
-async def test_r_per_02_dying_at_random_loses_nothing_acknowledged(path):
+@pytest.mark.req("R-PER-02")
+async def test_dying_at_random_loses_nothing_acknowledged(path):
     chance = random.Random(11)
     for _ in range(5):
         process = writer("forever", path)
@@ -203,7 +205,8 @@ async def test_processes_that_upgrade_at_once_upgrade_once(path):
     connection.close()
 
 
-async def test_r_per_08_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
+@pytest.mark.req("R-PER-08")
+async def test_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
     database, story = Database(tmp_path / "template.db"), Story()
     await Log(database).append(story.created(), *story.turn())
     facts = await Log(database).read(story.session_id)
@@ -229,7 +232,8 @@ async def test_r_per_08_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
         await database.close()
 
 
-async def test_d14_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_path):
+@pytest.mark.req("D14")
+async def test_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_path):
     story, here = Story(), tmp_path / "blobs"
     created, asked = story.created(), story.asked()
     source = ImageSource("file_ref", keep(here, PICTURE))
@@ -285,7 +289,8 @@ def test_dying_at_any_line_that_writes_a_file_leaves_the_old_or_the_new(tmp_path
     assert found == {"first", "new"}
 
 
-async def test_r_per_06_processes_write_their_sessions_side_by_side(path):
+@pytest.mark.req("R-PER-06")
+async def test_processes_write_their_sessions_side_by_side(path):
     database = Database(path)
     await Log(database).append(Story().created())
     processes = [writer("turns", path, 15) for _ in range(3)]
@@ -301,7 +306,8 @@ async def test_r_per_06_processes_write_their_sessions_side_by_side(path):
     await database.close()
 
 
-def test_r_per_06_a_second_process_is_told_who_writes_the_session(tmp_path):
+@pytest.mark.req("R-PER-06")
+def test_a_second_process_is_told_who_writes_the_session(tmp_path):
     process = writer("hold", tmp_path, "sess_1")
     assert process.stdout.readline() == "held\n"
     with pytest.raises(SessionBusyError, match=rf"process {process.pid}\); close it there first"):

@@ -26,7 +26,8 @@ async def pragma(database: Database, name: str) -> object:
     )
 
 
-async def test_r_per_01_tables_have_the_columns_and_indexes_of_the_contract(database, log, rows):
+@pytest.mark.req("R-PER-01")
+async def test_tables_have_the_columns_and_indexes_of_the_contract(database, log, rows):
     await log.append(Story().created())
     columns = {
         table: " ".join(row[1] for row in rows(f"PRAGMA table_info({table})"))
@@ -57,7 +58,8 @@ async def test_r_per_01_tables_have_the_columns_and_indexes_of_the_contract(data
     }
 
 
-async def test_r_per_01_commits_are_durable_and_foreign_keys_are_enforced(database):
+@pytest.mark.req("R-PER-01")
+async def test_commits_are_durable_and_foreign_keys_are_enforced(database):
     assert await pragma(database, "journal_mode") == "wal"
     assert await pragma(database, "synchronous") == 2
     assert await pragma(database, "foreign_keys") == 1
@@ -156,7 +158,8 @@ async def test_an_upgrade_keeps_everything_and_a_backup_of_the_file_before(path,
     await restored.close()
 
 
-async def test_r_per_09_messages_of_an_older_file_are_found_after_the_upgrade(path):
+@pytest.mark.req("R-PER-09")
+async def test_messages_of_an_older_file_are_found_after_the_upgrade(path):
     old = Database(path, STEPS[:1])
     story = Story()
     asked = story.asked("wo steht der Schlüssel?")

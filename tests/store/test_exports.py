@@ -28,7 +28,8 @@ def markdown(facts, mask=plain):
     return b"".join(to_markdown(facts, mask)).decode()
 
 
-async def test_r_per_08_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
+@pytest.mark.req("R-PER-08")
+async def test_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
     session_id, facts = await told(log, "one", "two")
     blobs = tmp_path / "blobs"
     lines = list(to_jsonl(await log.read(session_id), plain, blobs))
@@ -44,7 +45,8 @@ async def test_r_per_08_an_import_elsewhere_reproduces_equal_messages(log, tmp_p
     await elsewhere.close()
 
 
-async def test_r_per_08_an_import_beside_the_original_has_names_of_its_own(log, tmp_path):
+@pytest.mark.req("R-PER-08")
+async def test_an_import_beside_the_original_has_names_of_its_own(log, tmp_path):
     session_id, facts = await told(log, "one")
     lines = list(to_jsonl(facts, plain, tmp_path))
     first, second = [await adopt(log, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)]
@@ -70,7 +72,8 @@ async def test_metadata_that_has_no_field_here_is_imported_and_exported_as_it_wa
 
 @few
 @given(histories())
-def test_r_can_01_any_conversation_is_read_from_its_lines_as_it_was(messages):
+@pytest.mark.req("R-CAN-01")
+def test_any_conversation_is_read_from_its_lines_as_it_was(messages):
     story = Story()
     facts = [story.created()]
     facts += [changed(story.asked(), message=message) for message in messages]
@@ -96,7 +99,8 @@ def test_attachments_travel_along_once_and_are_restored(tmp_path):
     assert len(list(to_jsonl(facts, plain, tmp_path / "gone"))) == len(facts) + 1
 
 
-def test_r_crd_02_a_key_stands_in_no_export():
+@pytest.mark.req("R-CRD-02")
+def test_a_key_stands_in_no_export():
     canary = 'sk-"canary"\\4711'
     story, use = Story(), call("shell", command=f"echo {canary}", **{canary: 1})
     facts = [
@@ -124,7 +128,8 @@ def test_reasoning_that_lost_a_key_has_lost_its_signature_too():
     assert from_jsonl(lines, None)[-1].message.content == (whole, ThinkingBlock("I use ***."))
 
 
-async def test_r_per_08_markdown_tells_who_said_what(log):
+@pytest.mark.req("R-PER-08")
+async def test_markdown_tells_who_said_what(log):
     _, facts = await told(log, "what is `x`?")
     text = markdown(facts)
     assert text.startswith("# what is `x`?\n")

@@ -53,7 +53,8 @@ async def told(log, *prompts):
     return story.session_id, facts
 
 
-async def test_r_per_08_a_fork_of_everything_is_the_same_conversation_under_new_names(log, rows):
+@pytest.mark.req("R-PER-08")
+async def test_a_fork_of_everything_is_the_same_conversation_under_new_names(log, rows):
     session_id, facts = await told(log, "one", "two")
     before = rows("SELECT * FROM events ORDER BY id"), rows("SELECT * FROM messages ORDER BY id")
     copy = await log.read(await fork(log, session_id))
@@ -95,7 +96,8 @@ async def test_a_fork_keeps_signatures_and_the_ids_that_providers_gave(log):
     assert signed == ["c2lnbmVk", "c2lnbmVk"]
 
 
-async def test_r_per_08_a_fork_at_a_prompt_ends_before_it_and_at_a_reply_after_its_turn(log):
+@pytest.mark.req("R-PER-08")
+async def test_a_fork_at_a_prompt_ends_before_it_and_at_a_reply_after_its_turn(log):
     session_id, facts = await told(log, "one", "two", "three")
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
     reply = next(fact.message for fact in facts if texts([fact]) == ["re two"])
@@ -134,7 +136,8 @@ async def test_the_model_chosen_before_the_fork_goes_along_and_a_later_one_does_
     assert chosen == {early: [], late: ["openai:gpt-5"]}
 
 
-async def test_r_cst_02_what_a_fork_copied_is_not_paid_for_twice(log, sessions):
+@pytest.mark.req("R-CST-02")
+async def test_what_a_fork_copied_is_not_paid_for_twice(log, sessions):
     session_id, _ = await told(log, "one", "two")
     spent = (await sessions.list())[0].cost_usd
     fork_id = await fork(log, session_id)
@@ -169,7 +172,8 @@ async def test_what_cannot_be_forked_is_named(log):
 
 @few
 @given(histories())
-def test_r_can_01_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
+@pytest.mark.req("R-CAN-01")
+def test_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
     story = Story()
     facts = [
         story._fact(

@@ -24,7 +24,8 @@ from yourtool.store.database import Database
 from yourtool.store.log import Log
 
 
-async def test_r_per_04_what_was_appended_is_read_back_equal_by_another_process(path, log):
+@pytest.mark.req("R-PER-04")
+async def test_what_was_appended_is_read_back_equal_by_another_process(path, log):
     story = Story()
     facts = (story.created(), *story.turn(), *story.turn())
     for fact in facts:
@@ -37,9 +38,8 @@ async def test_r_per_04_what_was_appended_is_read_back_equal_by_another_process(
 
 @settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None)
 @given(history=histories())
-async def test_r_can_01_m4_any_legal_conversation_comes_back_equal_and_in_order(
-    tmp_path_factory, history
-):
+@pytest.mark.req("R-CAN-01")
+async def test_m4_any_legal_conversation_comes_back_equal_and_in_order(tmp_path_factory, history):
     database = Database(tmp_path_factory.mktemp("db") / "sessions.db")
     log, story = Log(database), Story(history[0].session_id)
     await log.append(story.created())
@@ -91,9 +91,8 @@ def _broken(story):
 
 
 @pytest.mark.parametrize("code", ["M1", "M3", "D1", "D2", "D3", "D4", "T2"])
-async def test_r_can_04_an_invalid_complete_message_is_refused_and_nothing_is_written(
-    log, rows, code
-):
+@pytest.mark.req("R-CAN-04")
+async def test_an_invalid_complete_message_is_refused_and_nothing_is_written(log, rows, code):
     story = Story()
     await log.append(story.created())
     before = rows("SELECT * FROM sessions"), rows("SELECT * FROM events")
@@ -103,7 +102,8 @@ async def test_r_can_04_an_invalid_complete_message_is_refused_and_nothing_is_wr
     assert rows("SELECT count(*) FROM messages") == [(0,)]
 
 
-async def test_r_can_04_a_partial_message_may_be_anything(log, rows):
+@pytest.mark.req("R-CAN-04")
+async def test_a_partial_message_may_be_anything(log, rows):
     story = Story()
     asked = story.asked()
     empty = changed(
@@ -121,7 +121,8 @@ async def test_the_result_of_another_call_is_refused(log):
         await log.append(swapped)
 
 
-async def test_r_per_03_a_call_is_pending_until_its_one_result(log, rows):
+@pytest.mark.req("R-PER-03")
+async def test_a_call_is_pending_until_its_one_result(log, rows):
     story = Story()
     uses = [call("shell"), call("read_file"), call("edit_file"), call("glob"), call("grep")]
     good, bad, failing, stopped, open_ = uses
@@ -150,7 +151,8 @@ async def test_r_per_03_a_call_is_pending_until_its_one_result(log, rows):
 
 
 @pytest.mark.parametrize("again", ["completed", "failed"])
-async def test_r_per_03_a_second_result_is_an_error_and_nothing_is_written(log, rows, again):
+@pytest.mark.req("R-PER-03")
+async def test_a_second_result_is_an_error_and_nothing_is_written(log, rows, again):
     story, use = Story(), call()
     await log.append(story.created(), story.asked(), story.answered(use), story.completed(use))
     tables = ("events", "messages", "tool_calls", "sessions")
@@ -160,7 +162,8 @@ async def test_r_per_03_a_second_result_is_an_error_and_nothing_is_written(log, 
     assert [rows(f"SELECT * FROM {table}") for table in tables] == before
 
 
-async def test_r_per_03_nobody_answers_the_call_of_another_session(log):
+@pytest.mark.req("R-PER-03")
+async def test_nobody_answers_the_call_of_another_session(log):
     mine, theirs, use = Story(), Story(), call()
     await log.append(mine.created(), theirs.created(), theirs.asked(), theirs.answered(use))
     with pytest.raises(StoreError, match="was not stored"):
@@ -246,7 +249,8 @@ async def test_content_stands_once_and_never_in_an_event(log, rows):
     assert named == stored
 
 
-async def test_r_evt_04_every_event_is_recorded_as_private_as_its_type(log, rows):
+@pytest.mark.req("R-EVT-04")
+async def test_every_event_is_recorded_as_private_as_its_type(log, rows):
     story, use = Story(), call()
     other = call()
     await log.append(story.created(), *story.turn(), story.asked(), story.answered(use, other))
@@ -257,7 +261,8 @@ async def test_r_evt_04_every_event_is_recorded_as_private_as_its_type(log, rows
         assert (actor, sensitivity) == (FACT_TYPES[name].actor, FACT_TYPES[name].sensitivity)
 
 
-async def test_r_evt_02_parents_lead_from_every_event_to_the_start_of_its_turn(log):
+@pytest.mark.req("R-EVT-02")
+async def test_parents_lead_from_every_event_to_the_start_of_its_turn(log):
     story = Story()
     await log.append(story.created(), *story.turn(), *story.turn())
     facts = {fact.id: fact for fact in await log.read(story.session_id)}
@@ -271,7 +276,8 @@ async def test_r_evt_02_parents_lead_from_every_event_to_the_start_of_its_turn(l
         assert root.turn_id == fact.turn_id
 
 
-async def test_r_can_11_what_a_later_version_wrote_costs_nothing_else(log, rows, caplog):
+@pytest.mark.req("R-CAN-11")
+async def test_what_a_later_version_wrote_costs_nothing_else(log, rows, caplog):
     story = Story()
     await log.append(story.created(), story.asked())
     answered = story.answered(TextBlock("hello"))
@@ -307,7 +313,8 @@ async def test_r_can_11_what_a_later_version_wrote_costs_nothing_else(log, rows,
         "UPDATE events SET payload_json = '[' WHERE type = 'route.decided'",
     ],
 )
-async def test_r_can_11_an_unknown_event_is_skipped_with_one_warning(log, rows, caplog, damage):
+@pytest.mark.req("R-CAN-11")
+async def test_an_unknown_event_is_skipped_with_one_warning(log, rows, caplog, damage):
     story = Story()
     facts = (story.created(), *story.turn())
     await log.append(*facts)
@@ -321,7 +328,8 @@ async def test_r_can_11_an_unknown_event_is_skipped_with_one_warning(log, rows, 
 @pytest.mark.parametrize(
     "damage", ["role = 'narrator'", 'content_json = \'[{"type": "text"}]\'', "content_json = '{'"]
 )
-async def test_r_can_11_an_unreadable_message_costs_only_itself(log, rows, caplog, damage):
+@pytest.mark.req("R-CAN-11")
+async def test_an_unreadable_message_costs_only_itself(log, rows, caplog, damage):
     story = Story()
     await log.append(story.created(), *story.turn())
     [last] = rows("SELECT max(id) FROM messages")
@@ -332,7 +340,8 @@ async def test_r_can_11_an_unreadable_message_costs_only_itself(log, rows, caplo
     assert "skipped message" in caplog.text
 
 
-async def test_r_can_12_an_old_row_is_rewritten_on_an_explicit_save_only(log, rows):
+@pytest.mark.req("R-CAN-12")
+async def test_an_old_row_is_rewritten_on_an_explicit_save_only(log, rows):
     story = Story()
     created, asked = story.created(), story.asked()
     await log.append(created, asked)
@@ -395,7 +404,8 @@ async def test_ids_after_a_resume_are_greater_than_all_in_the_session(log):
     assert new_id() > future
 
 
-async def test_r_per_06_facts_of_two_sessions_do_not_mix(log):
+@pytest.mark.req("R-PER-06")
+async def test_facts_of_two_sessions_do_not_mix(log):
     first, second = Story(), Story()
     one, two = (first.created(), *first.turn()), (second.created(), *second.turn())
     for pair in zip(one, two, strict=True):

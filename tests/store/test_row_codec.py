@@ -22,7 +22,8 @@ def test_a_time_of_another_zone_is_the_same_moment():
 
 @few
 @given(any_messages)
-def test_r_can_01_any_message_survives_its_row(message):
+@pytest.mark.req("R-CAN-01")
+def test_any_message_survives_its_row(message):
     again = message_from(message_row(message))
     assert again == message
     assert again.metadata.provider_raw == message.metadata.provider_raw
@@ -54,7 +55,8 @@ UPGRADES = {0: thoughts_become_thinking, 1: vendors_become_providers}
 
 
 @pytest.mark.parametrize("written", [0, 1, 2])
-def test_r_can_12_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
+@pytest.mark.req("R-CAN-12")
+def test_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
     content, metadata = json.loads(ROW[3]), json.loads(ROW[4])
     for version in range(written):
         content, metadata = UPGRADES[version](content, metadata)
@@ -67,7 +69,8 @@ def test_r_can_12_a_row_takes_every_upgrade_after_its_own_version(written, caplo
     assert not caplog.records
 
 
-def test_r_can_12_a_newer_row_is_read_as_far_as_it_goes(caplog):
+@pytest.mark.req("R-CAN-12")
+def test_a_newer_row_is_read_as_far_as_it_goes(caplog):
     message = message_from((*ROW, 7))
     assert message.content == (TextBlock("yes"),)
     assert message.schema_version == 7

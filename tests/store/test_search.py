@@ -27,7 +27,8 @@ async def said(log, *prompts, workspace="/work"):
     return story.session_id
 
 
-async def test_r_per_09_a_hit_names_session_message_and_passage(log, sessions):
+@pytest.mark.req("R-PER-09")
+async def test_a_hit_names_session_message_and_passage(log, sessions):
     story = Story(workspace="/work/here")
     asked = story.asked("why is the\nfrobnicator slow?")
     use = call()
@@ -134,7 +135,8 @@ async def done(path, deeds):
 
 @few
 @given(DEEDS)
-def test_r_per_09_the_index_is_that_of_the_messages_whatever_was_done(tmp_path_factory, deeds):
+@pytest.mark.req("R-PER-09")
+def test_the_index_is_that_of_the_messages_whatever_was_done(tmp_path_factory, deeds):
     async def check():
         database = await done(tmp_path_factory.mktemp("db") / "sessions.db", deeds)
         await indexed(database)
@@ -143,7 +145,8 @@ def test_r_per_09_the_index_is_that_of_the_messages_whatever_was_done(tmp_path_f
     asyncio.run(check())
 
 
-async def test_r_per_06_sessions_are_forked_searched_and_read_while_others_write(path):
+@pytest.mark.req("R-PER-06")
+async def test_sessions_are_forked_searched_and_read_while_others_write(path):
     database, story = Database(path), Story()
     log = Log(database)
     await log.append(story.created(), *story.turn())

@@ -96,7 +96,8 @@ async def test_a_session_is_found_by_the_beginning_of_its_id(log, sessions):
 
 
 @pytest.mark.blocks_loop("ten thousand facts are made in one go")
-async def test_r_per_05_ten_thousand_random_costs_sum_to_the_last_digit(log, sessions):
+@pytest.mark.req("R-PER-05")
+async def test_ten_thousand_random_costs_sum_to_the_last_digit(log, sessions):
     story, chance = Story(), random.Random(7)
     costs = [Decimal(chance.randrange(10**12)).scaleb(-12) for _ in range(10_000)]
     assert reduce(add, map(float, costs)) != float(sum(costs)), "floats would not do"
@@ -120,7 +121,8 @@ async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
     assert await sessions.spent_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
 
 
-async def test_r_cst_02_a_report_counts_the_answered_requests_of_each_model(log, sessions):
+@pytest.mark.req("R-CST-02")
+async def test_a_report_counts_the_answered_requests_of_each_model(log, sessions):
     story = Story()
     await log.append(story.created(), *story.turn())
     dear = changed(story.answered(TextBlock("a"), cost="2.5"), model="openai:gpt-5")
@@ -169,7 +171,8 @@ async def test_r_cst_02_a_report_counts_the_answered_requests_of_each_model(log,
     assert await sessions.cost_report("sess_other") == ()
 
 
-async def test_r_per_06_one_session_has_one_writer(sessions, tmp_path):
+@pytest.mark.req("R-PER-06")
+async def test_one_session_has_one_writer(sessions, tmp_path):
     lease = sessions.lease("sess_1")
     with pytest.raises(SessionBusyError, match="`sess_1` is open"):
         sessions.lease("sess_1")

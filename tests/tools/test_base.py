@@ -69,7 +69,8 @@ def test_time_limits_follow_the_side_effects():
     assert silent.timeout_seconds == 600
 
 
-def test_r_tool_02_bad_arguments_are_all_listed_with_their_paths():
+@pytest.mark.req("R-TOOL-02")
+def test_bad_arguments_are_all_listed_with_their_paths():
     with pytest.raises(ToolError) as caught:
         sample.parse({"parts": [{"path": 1}, {"x": ""}], "count": 0})
     assert caught.value.failure is ToolFailure.VALIDATION_ERROR
@@ -77,7 +78,8 @@ def test_r_tool_02_bad_arguments_are_all_listed_with_their_paths():
         assert path in str(caught.value)
 
 
-def test_r_tool_02_a_number_with_a_fraction_part_is_no_whole_number():
+@pytest.mark.req("R-TOOL-02")
+def test_a_number_with_a_fraction_part_is_no_whole_number():
     with pytest.raises(ToolError, match="count"):
         sample.parse({"path": "a", "count": 2.0})
 
@@ -87,7 +89,8 @@ async def test_what_a_tool_says_can_be_stored(context):
     assert (await call(loose, context)).details == {"a": 1}
 
 
-def test_r_tool_06_paths_at_any_depth_are_confined(contexts):
+@pytest.mark.req("R-TOOL-06")
+def test_paths_at_any_depth_are_confined(contexts):
     args = sample.parse({"path": "a", "parts": [{"path": "b"}, {"path": "../c"}]})
     assert sample.paths(args) == ("a", "b", "../c")
     with pytest.raises(ToolError) as caught:
@@ -112,7 +115,8 @@ def test_a_tool_without_a_description_is_not_registered():
         Toolbox([silent])
 
 
-def test_r_can_09_a_schema_outside_the_subset_is_not_registered():
+@pytest.mark.req("R-CAN-09")
+def test_a_schema_outside_the_subset_is_not_registered():
     @tool(SideEffects.NONE)
     async def union(args: Optional, context: ToolContext) -> str:
         """Take this or that."""
@@ -143,7 +147,8 @@ def test_the_built_in_tools_are_the_nine():
     }
 
 
-async def test_r_tool_12_blocking_work_leaves_the_loop_free(context):
+@pytest.mark.req("R-TOOL-12")
+async def test_blocking_work_leaves_the_loop_free(context):
     release = threading.Event()
     work = asyncio.ensure_future(context.blocking(release.wait, 10))
     for _ in range(3):
@@ -153,7 +158,8 @@ async def test_r_tool_12_blocking_work_leaves_the_loop_free(context):
     assert await work
 
 
-async def test_r_tool_14_cancelled_work_is_told_and_waited_for(context):
+@pytest.mark.req("R-TOOL-14")
+async def test_cancelled_work_is_told_and_waited_for(context):
     finished = []
 
     def work():

@@ -47,15 +47,15 @@ async def test_an_edit_replaces_one_piece_of_text(context, root):
         ),
     ],
 )
-async def test_r_tool_08_an_edit_keeps_line_endings_mark_encoding_and_end(
-    context, root, before, after
-):
+@pytest.mark.req("R-TOOL-08")
+async def test_an_edit_keeps_line_endings_mark_encoding_and_end(context, root, before, after):
     (root / "file").write_bytes(before)
     await call(edit_file, context, path="file", edits=edits(("b", "X\nY")))
     assert (root / "file").read_bytes() == after
 
 
-async def test_r_tool_08_an_edit_across_lines_matches_either_line_ending(context, root):
+@pytest.mark.req("R-TOOL-08")
+async def test_an_edit_across_lines_matches_either_line_ending(context, root):
     (root / "file").write_bytes(b"a\r\nb\r\nc\r\n")
     await call(edit_file, context, path="file", edits=edits(("\nb\n", "\nB\nB\n")))
     assert (root / "file").read_bytes() == b"a\r\nB\r\nB\r\nc\r\n"
@@ -74,7 +74,8 @@ CODECS = st.sampled_from(
 
 @settings(deadline=None, max_examples=40)
 @given(TEXTS, TEXTS, CODECS)
-def test_r_tool_08_only_the_matched_bytes_change(tmp_path_factory, start, end, codec):
+@pytest.mark.req("R-TOOL-08")
+def test_only_the_matched_bytes_change(tmp_path_factory, start, end, codec):
     mark, name = codec
     root = tmp_path_factory.mktemp("ws", numbered=True)
     before, after = (mark + start.encode(name)), end.encode(name)
@@ -92,7 +93,8 @@ def test_what_is_recognised_is_reproduced_byte_for_byte(data):
     assert encoding.encode(encoding.decode(data)) == data
 
 
-async def test_r_tool_08_a_rewritten_file_keeps_its_manner(context, root):
+@pytest.mark.req("R-TOOL-08")
+async def test_a_rewritten_file_keeps_its_manner(context, root):
     (root / "file").write_bytes(codecs.BOM_UTF8 + b"a\r\nb\r\n")
     await call(write_file, context, path="file", content="x\ny")
     assert (root / "file").read_bytes() == codecs.BOM_UTF8 + b"x\r\ny\r\n"
@@ -110,7 +112,8 @@ async def test_a_file_that_is_no_text_can_be_replaced_whole(context, root):
     assert (root / "file").read_bytes() == b"x"
 
 
-async def test_r_tool_09_an_ambiguous_edit_says_how_many_and_where(context, root):
+@pytest.mark.req("R-TOOL-09")
+async def test_an_ambiguous_edit_says_how_many_and_where(context, root):
     (root / "file").write_bytes(b"x\ny\nx\n")
     await refusal(
         edit_file, context, "occurs 2 times in `file` (lines 1, 3)", "`replace_all`",
@@ -121,12 +124,14 @@ async def test_r_tool_09_an_ambiguous_edit_says_how_many_and_where(context, root
     assert (root / "file").read_bytes() == b"z\ny\nz\n"
 
 
-async def test_r_tool_09_overlapping_occurrences_are_ambiguous(context, root):
+@pytest.mark.req("R-TOOL-09")
+async def test_overlapping_occurrences_are_ambiguous(context, root):
     (root / "file").write_bytes(b"aaa")
     await refusal(edit_file, context, "2 times", path="file", edits=edits(("aa", "b")))
 
 
-async def test_r_tool_09_text_that_is_not_there_is_answered_with_near_lines(context, root):
+@pytest.mark.req("R-TOOL-09")
+async def test_text_that_is_not_there_is_answered_with_near_lines(context, root):
     (root / "file").write_bytes(b"def one():\n    return 1\n")
     said = await refusal(
         edit_file, context, "does not occur in `file`", path="file",
@@ -136,7 +141,8 @@ async def test_r_tool_09_text_that_is_not_there_is_answered_with_near_lines(cont
     await refusal(edit_file, context, "read_file", path="file", edits=edits(("@@@@@", "x")))
 
 
-async def test_r_tool_09_several_edits_are_made_all_or_none(context, root):
+@pytest.mark.req("R-TOOL-09")
+async def test_several_edits_are_made_all_or_none(context, root):
     (root / "file").write_bytes(b"a b c")
     await refusal(
         edit_file, context, "edit 2 of 2", path="file", edits=edits(("a", "A"), ("x", "X"))
@@ -146,7 +152,8 @@ async def test_r_tool_09_several_edits_are_made_all_or_none(context, root):
     assert (root / "file").read_bytes() == b"B c"
 
 
-async def test_r_tool_09_a_file_that_changed_since_it_was_read_is_not_edited(context, root):
+@pytest.mark.req("R-TOOL-09")
+async def test_a_file_that_changed_since_it_was_read_is_not_edited(context, root):
     (root / "file").write_bytes(b"a")
     await call(read_file, context, path="file")
     (root / "file").write_bytes(b"a and more")
@@ -159,7 +166,8 @@ async def test_r_tool_09_a_file_that_changed_since_it_was_read_is_not_edited(con
     assert (root / "file").read_bytes() == b"a and least"
 
 
-async def test_r_tool_02_an_edit_that_cannot_be_made_says_why(context, root, tmp_path):
+@pytest.mark.req("R-TOOL-02")
+async def test_an_edit_that_cannot_be_made_says_why(context, root, tmp_path):
     (root / "same").write_bytes(b"a")
     await refusal(edit_file, context, "`same` as it is", path="same", edits=edits(("a", "a")))
     await refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
@@ -199,7 +207,8 @@ async def test_a_name_cannot_forge_a_line_of_the_diff(context):
     assert "\n+++ b/other" not in preview.body
 
 
-async def test_r_tool_07_the_preview_of_a_protected_place_says_so(context, root):
+@pytest.mark.req("R-TOOL-07")
+async def test_the_preview_of_a_protected_place_says_so(context, root):
     (root / "link").symlink_to(".git")
     for path in (".git/config", "sub/.GIT/hooks/x", "link/config", ".yourtool/config.toml"):
         assert (await preview_of(write_file, context, path=path, content="x")).protected
@@ -224,7 +233,8 @@ async def test_an_agreement_without_a_guard_covers_nothing(contexts):
     await refusal(write_file, contexts(approved=empty), "nothing was", path="x", content="")
 
 
-async def test_r_tool_13_writes_to_the_same_file_wait_for_each_other(contexts, root):
+@pytest.mark.req("R-TOOL-13")
+async def test_writes_to_the_same_file_wait_for_each_other(contexts, root):
     names = [f"<{number}>" for number in range(12)]
     (root / "file").write_text(" ".join(names))
     (root / "link").symlink_to("file")
@@ -239,7 +249,8 @@ async def test_r_tool_13_writes_to_the_same_file_wait_for_each_other(contexts, r
     assert (root / "file").read_text() == " ".join(f"[{at}]" for at in range(12))
 
 
-async def test_r_tool_14_a_cancelled_write_is_finished_or_not_begun(contexts, root):
+@pytest.mark.req("R-TOOL-14")
+async def test_a_cancelled_write_is_finished_or_not_begun(contexts, root):
     (root / "file").write_bytes(b"a" * 1_000_000)
     for _ in range(5):
         task = asyncio.ensure_future(

@@ -13,7 +13,8 @@ from yourtool.tools.workspace import digest
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
-async def test_r_tool_10_lines_are_numbered(context, root):
+@pytest.mark.req("R-TOOL-10")
+async def test_lines_are_numbered(context, root):
     (root / "file").write_bytes(b"one\ntwo\n")
     assert await answer(read_file, context, path="file") == (
         "`file`, lines 1–2 of 2\n     1\tone\n     2\ttwo"
@@ -21,7 +22,8 @@ async def test_r_tool_10_lines_are_numbered(context, root):
     assert context.reads.last("file") == digest(b"one\ntwo\n")
 
 
-async def test_r_tool_10_a_long_file_is_read_by_range(context, root):
+@pytest.mark.req("R-TOOL-10")
+async def test_a_long_file_is_read_by_range(context, root):
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 3001)))
     first = await answer(read_file, context, path="file")
     assert first.startswith("`file`, lines 1–2000 of 3,000\n")
@@ -33,14 +35,16 @@ async def test_r_tool_10_a_long_file_is_read_by_range(context, root):
     assert beyond == "`file` has 3,000 lines; there is nothing at offset 3001."
 
 
-async def test_r_tool_10_an_answer_holds_at_most_fifty_kilobytes(context, root):
+@pytest.mark.req("R-TOOL-10")
+async def test_an_answer_holds_at_most_fifty_kilobytes(context, root):
     (root / "file").write_text(("x" * 999 + "\n") * 100)
     said = await answer(read_file, context, path="file")
     assert 40_000 < len(said) < 52_000
     assert said.endswith("[there is more: go on with `offset` 50]")
 
 
-async def test_r_tool_10_a_very_long_line_is_cut_and_says_so(context, root):
+@pytest.mark.req("R-TOOL-10")
+async def test_a_very_long_line_is_cut_and_says_so(context, root):
     (root / "file").write_text("x" * 100_000)
     said = await answer(read_file, context, path="file")
     assert len(said) < 3_000
@@ -65,12 +69,14 @@ async def test_r_tool_10_a_very_long_line_is_cut_and_says_so(context, root):
         ),
     ],
 )
-async def test_r_tool_10_text_is_shown_whatever_its_form(context, root, data, said):
+@pytest.mark.req("R-TOOL-10")
+async def test_text_is_shown_whatever_its_form(context, root, data, said):
     (root / "file").write_bytes(data)
     assert await answer(read_file, context, path="file") == said
 
 
-async def test_r_tool_10_a_file_too_large_to_hold_is_read_by_range(context, root, monkeypatch):
+@pytest.mark.req("R-TOOL-10")
+async def test_a_file_too_large_to_hold_is_read_by_range(context, root, monkeypatch):
     monkeypatch.setattr(files, "LARGEST_EDITABLE", 9_000)
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 1501)))
     said = await answer(read_file, context, path="file", offset=500, limit=2)
@@ -83,12 +89,14 @@ async def test_r_tool_10_a_file_too_large_to_hold_is_read_by_range(context, root
     await refusal(read_file, context, "binary", path="file")
 
 
-async def test_r_tool_10_a_binary_file_is_refused_with_its_size(context, root):
+@pytest.mark.req("R-TOOL-10")
+async def test_a_binary_file_is_refused_with_its_size(context, root):
     (root / "file").write_bytes(b"\x7fELF\0\xff" * 10)
     await refusal(read_file, context, "`file` is a binary file (60 bytes)", "`shell`", path="file")
 
 
-async def test_r_tool_10_an_image_is_an_image_block_for_models_that_see(contexts, root):
+@pytest.mark.req("R-TOOL-10")
+async def test_an_image_is_an_image_block_for_models_that_see(contexts, root):
     (root / "a.txt").write_bytes(PNG)
     output = await call(read_file, contexts(image_limit=2**20), path="a.txt")
     [image] = [block for block in output.content if isinstance(block, ImageBlock)]
@@ -105,19 +113,22 @@ async def test_r_tool_10_an_image_is_an_image_block_for_models_that_see(contexts
         (b"RIFF0000WEBP", "image/webp"),
     ],
 )
-async def test_r_tool_10_images_are_known_by_their_bytes(contexts, root, data, media_type):
+@pytest.mark.req("R-TOOL-10")
+async def test_images_are_known_by_their_bytes(contexts, root, data, media_type):
     (root / "picture").write_bytes(data)
     output = await call(read_file, contexts(image_limit=2**20), path="picture")
     assert output.content[1].media_type == media_type
 
 
-async def test_r_tool_02_an_image_too_large_for_the_model_is_refused(contexts, root):
+@pytest.mark.req("R-TOOL-02")
+async def test_an_image_too_large_for_the_model_is_refused(contexts, root):
     (root / "a.png").write_bytes(PNG + b"\0" * 2**18)
     said = ("more than 0.25 MiB, which is the most that this model takes", "smaller copy")
     await refusal(read_file, contexts(image_limit=2**18), *said, path="a.png")
 
 
-async def test_r_tool_02_a_file_that_cannot_be_read_says_what_to_do(context, root):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_file_that_cannot_be_read_says_what_to_do(context, root):
     (root / "src").mkdir()
     (root / "src" / "main.py").write_text("x")
     await refusal(read_file, context, "is a directory", "`list_dir`", path="src")
@@ -144,7 +155,8 @@ async def test_a_long_listing_says_how_much_there_is(context, root, monkeypatch)
     )
 
 
-async def test_r_tool_02_a_directory_that_cannot_be_listed_says_what_to_do(context, root):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_directory_that_cannot_be_listed_says_what_to_do(context, root):
     (root / "file").write_text("")
     await refusal(list_dir, context, "`file` is a file", "`read_file`", path="file")
     await refusal(list_dir, context, "does not exist", path="nowhere")

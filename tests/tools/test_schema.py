@@ -55,21 +55,24 @@ def rooted(part, place):
 
 @pytest.mark.parametrize("place", ["root", "properties", "items"])
 @pytest.mark.parametrize("keyword", REFUSED)
-def test_r_can_09_a_refused_keyword_is_named_by_its_path(keyword, place):
+@pytest.mark.req("R-CAN-09")
+def test_a_refused_keyword_is_named_by_its_path(keyword, place):
     whole, path = rooted({keyword: REFUSED[keyword]}, place)
     assert schema.check(whole) == [f"{path}.{keyword}: `{keyword}` is not supported"]
 
 
 @pytest.mark.parametrize("place", ["root", "properties", "items"])
 @pytest.mark.parametrize("keyword", ALLOWED)
-def test_r_can_09_an_allowed_keyword_is_accepted_everywhere(keyword, place):
+@pytest.mark.req("R-CAN-09")
+def test_an_allowed_keyword_is_accepted_everywhere(keyword, place):
     assert schema.check(rooted({keyword: ALLOWED[keyword]}, place)[0]) == []
 
 
 @pytest.mark.parametrize(
     "kind", ["string", "number", "integer", "boolean", "array", "object", "null"]
 )
-def test_r_can_09_the_seven_types_are_accepted(kind):
+@pytest.mark.req("R-CAN-09")
+def test_the_seven_types_are_accepted(kind):
     assert schema.check({"type": "object", "properties": {"x": {"type": kind}}}) == []
 
 
@@ -87,7 +90,8 @@ def test_r_can_09_the_seven_types_are_accepted(kind):
         ({"minimum": True}, "$.properties.x.minimum"),
     ],
 )
-def test_r_can_09_a_malformed_keyword_is_named_by_its_path(part, path):
+@pytest.mark.req("R-CAN-09")
+def test_a_malformed_keyword_is_named_by_its_path(part, path):
     [problem] = schema.check(rooted(part, "properties")[0])
     assert problem.startswith(f"{path}: ")
 
@@ -158,7 +162,8 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("part", "instance", "expected"), ROWS)
-def test_r_can_10_the_validator_agrees_with_the_reference_table(part, instance, expected):
+@pytest.mark.req("R-CAN-10")
+def test_the_validator_agrees_with_the_reference_table(part, instance, expected):
     assert schema.validate_arguments(part, instance) == expected
 
 
@@ -196,7 +201,8 @@ SCHEMAS = st.recursive(
 
 @settings(deadline=None)
 @given(SCHEMAS, VALUES)
-def test_r_can_10_the_validator_agrees_with_a_reference_implementation(part, instance):
+@pytest.mark.req("R-CAN-10")
+def test_the_validator_agrees_with_a_reference_implementation(part, instance):
     reference = pytest.importorskip("jsonschema").Draft7Validator(part)
     assert (schema.validate_arguments(part, instance) == []) == reference.is_valid(instance)
 

@@ -62,17 +62,20 @@ def tree(root):
         ("./a.?y", "a.py"),
     ],
 )
-async def test_r_tool_11_glob_finds_what_gitignore_leaves(context, tree, pattern, found):
+@pytest.mark.req("R-TOOL-11")
+async def test_glob_finds_what_gitignore_leaves(context, tree, pattern, found):
     assert sorted((await answer(glob, context, pattern=pattern)).split("\n")) == found.split()
 
 
-async def test_r_tool_11_glob_starts_anywhere_under_the_rules_above(context, tree):
+@pytest.mark.req("R-TOOL-11")
+async def test_glob_starts_anywhere_under_the_rules_above(context, tree):
     assert await answer(glob, context, pattern="*.py", path="src/gen") == "src/gen/keep.py"
     assert await answer(glob, context, pattern="*.py", path="build") == "build/e.py"
     assert "No file matches" in await answer(glob, context, pattern="*.log")
 
 
-async def test_r_tool_11_glob_says_how_many_there_are(context, tree):
+@pytest.mark.req("R-TOOL-11")
+async def test_glob_says_how_many_there_are(context, tree):
     said = await answer(glob, context, pattern="*.py", limit=2)
     assert said.endswith("[5 files match; the first 2 are shown]")
 
@@ -131,19 +134,22 @@ async def test_links_are_not_followed_by_a_search(context, tree, tmp_path):
 
 
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "~/*", "a/../../*"])
-async def test_r_tool_02_a_pattern_that_leads_out_is_refused(context, pattern):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_pattern_that_leads_out_is_refused(context, pattern):
     await refusal(glob, context, pattern, "`path`", pattern=pattern,
                   failure=ToolFailure.PERMISSION_DENIED)  # fmt: skip
 
 
-async def test_r_tool_02_a_search_that_cannot_be_made_says_why(context, root):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_search_that_cannot_be_made_says_why(context, root):
     await refusal(glob, context, "alternatives", pattern="{a,b}" * 8)
     await refusal(glob, context, "does not exist", pattern="*", path="none")
     await refusal(grep, context, "`(` is not a regular expression", "backslash", pattern="(")
     await refusal(grep, context, "does not exist", pattern="x", path="none")
 
 
-async def test_r_tool_11_grep_finds_lines_and_states_the_total(context, tree):
+@pytest.mark.req("R-TOOL-11")
+async def test_grep_finds_lines_and_states_the_total(context, tree):
     said = await answer(grep, context, pattern="NAME.*[bc]", ignore_case=True, path="src")
     assert said == (
         "src/b.py:1: name = 'src/b.py'\nsrc/d.ts:1: name = 'src/d.ts'\n"
@@ -185,7 +191,8 @@ def without_ripgrep(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
 
 
-async def test_r_tool_11_a_catastrophic_pattern_is_stopped_in_time(context, root, without_ripgrep):
+@pytest.mark.req("R-TOOL-11")
+async def test_a_catastrophic_pattern_is_stopped_in_time(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     args = grep.parse(CATASTROPHE)
     with pytest.raises(ToolError, match=r"stopped after 0\.2 s, in `file`") as caught:
@@ -194,9 +201,8 @@ async def test_r_tool_11_a_catastrophic_pattern_is_stopped_in_time(context, root
     assert not context.cancelled.is_set()
 
 
-async def test_r_tool_11_a_catastrophic_pattern_is_cancelled_within_a_moment(
-    context, root, without_ripgrep
-):
+@pytest.mark.req("R-TOOL-11")
+async def test_a_catastrophic_pattern_is_cancelled_within_a_moment(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     task = asyncio.ensure_future(answer(grep, context, **CATASTROPHE))
     await asyncio.sleep(0.05)
@@ -205,13 +211,15 @@ async def test_r_tool_11_a_catastrophic_pattern_is_cancelled_within_a_moment(
         await asyncio.wait_for(asyncio.shield(task), 5)
 
 
-async def test_r_tool_11_a_walk_stops_when_it_is_cancelled(context, root):
+@pytest.mark.req("R-TOOL-11")
+async def test_a_walk_stops_when_it_is_cancelled(context, root):
     plant(root, **{f"d{at}__f": "" for at in range(300)})
     context.cancelled.set()
     assert "No file matches" in await answer(glob, context, pattern="*")
 
 
-async def test_r_tool_12_the_loop_goes_on_while_a_search_runs(context, root, without_ripgrep):
+@pytest.mark.req("R-TOOL-12")
+async def test_the_loop_goes_on_while_a_search_runs(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     task = asyncio.ensure_future(search(grep.parse(CATASTROPHE), context, seconds=0.3))
     turns = 0
@@ -222,7 +230,8 @@ async def test_r_tool_12_the_loop_goes_on_while_a_search_runs(context, root, wit
     assert turns > 3
 
 
-def test_r_tool_11_a_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_path):
+@pytest.mark.req("R-TOOL-11")
+def test_a_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_path):
     evil = tmp_path / "evil.sh"
     evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\n")
     evil.chmod(0o755)
@@ -235,7 +244,8 @@ def test_r_tool_11_a_repository_cannot_make_a_search_run_a_program(contexts, roo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_r_crd_02_the_process_that_matches_knows_no_key(monkeypatch, context, root):
+@pytest.mark.req("R-CRD-02")
+def test_the_process_that_matches_knows_no_key(monkeypatch, context, root):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     (root / "file").write_text("a\nx\n")
     with context.workspace.directory(".") as start:

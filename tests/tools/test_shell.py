@@ -46,7 +46,8 @@ async def test_a_command_runs_in_the_workspace(context, root):
     assert output.details["exit_code"] == 0
 
 
-async def test_r_tool_02_a_failed_command_says_so_with_its_output(context):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_failed_command_says_so_with_its_output(context):
     output = await call(shell, context, command="echo why; exit 3")
     assert not output.success
     assert output.content[0].text == "why\n[exit code 3]"
@@ -55,7 +56,8 @@ async def test_r_tool_02_a_failed_command_says_so_with_its_output(context):
     assert await answer(shell, context, command="true") == "(no output)\n[exit code 0]"
 
 
-async def test_r_tool_02_a_command_that_cannot_be_started_says_why(context, contexts):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_command_that_cannot_be_started_says_why(context, contexts):
     await refusal(shell, context, "NUL", command="a\0b")
     await refusal(shell, context, "could not be started", "`write_file`", command="x" * 3_000_000)
     agreed = Preview(kind="command", body="true")
@@ -68,17 +70,20 @@ async def test_the_preview_is_the_whole_command(context):
     assert await shell.preview(args, context) == Preview(kind="command", body="a\nb")
 
 
-async def test_r_tool_03_slow_and_chunked_output_is_complete(context):
+@pytest.mark.req("R-TOOL-03")
+async def test_slow_and_chunked_output_is_complete(context):
     said = await answer(shell, context, command="echo one; sleep .05; printf tw; sleep .05; echo o")
     assert said == "one\ntwo\n[exit code 0]"
 
 
-async def test_r_tool_03_output_left_behind_by_a_background_job_is_complete(context):
+@pytest.mark.req("R-TOOL-03")
+async def test_output_left_behind_by_a_background_job_is_complete(context):
     said = await answer(shell, context, command="(sleep .02; echo late) & echo early; wait")
     assert said == "early\nlate\n[exit code 0]"
 
 
-async def test_r_tool_03_a_long_output_keeps_both_ends_and_is_whole_in_a_file(context):
+@pytest.mark.req("R-TOOL-03")
+async def test_a_long_output_keeps_both_ends_and_is_whole_in_a_file(context):
     output = await call(shell, context, command="seq 300000")
     said = output.content[0].text
     assert said.startswith("1\n2\n")
@@ -94,7 +99,8 @@ async def test_r_tool_03_a_long_output_keeps_both_ends_and_is_whole_in_a_file(co
     assert "150000\t150000" in part
 
 
-def test_r_tool_03_output_is_whole_however_it_is_cut(tmp_path):
+@pytest.mark.req("R-TOOL-03")
+def test_output_is_whole_however_it_is_cut(tmp_path):
     data = "é€😀x".encode() * 10_000
     for size in (1, 7, 4096):
         shown = []
@@ -107,7 +113,8 @@ def test_r_tool_03_output_is_whole_however_it_is_cut(tmp_path):
         assert output.total == len(data)
 
 
-def test_r_tool_03_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
+@pytest.mark.req("R-TOOL-03")
+def test_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "LARGEST_SPILL", 100_000)
     output = Output(tmp_path, lambda text: None, Mask())
     for _ in range(40):
@@ -117,7 +124,8 @@ def test_r_tool_03_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatc
     assert "the first 100,000 bytes of it can be read" in output.text()
 
 
-def test_r_tool_03_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
+@pytest.mark.req("R-TOOL-03")
+def test_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
     output = Output(tmp_path / "nowhere", lambda text: None, Mask())
     output.feed(b"x" * 100_000)
     output.feed(b"y" * 100_000)
@@ -126,7 +134,8 @@ def test_r_tool_03_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
     assert output.text().endswith("y")
 
 
-async def test_r_tool_04_a_command_is_stopped_when_its_time_is_up(context):
+@pytest.mark.req("R-TOOL-04")
+async def test_a_command_is_stopped_when_its_time_is_up(context):
     began = time.monotonic()
     output = await call(shell, context, command="echo before; sleep 60", timeout_seconds=1)
     assert time.monotonic() - began < 30
@@ -135,7 +144,8 @@ async def test_r_tool_04_a_command_is_stopped_when_its_time_is_up(context):
     assert output.content[0].text.startswith("before\n[stopped after 1 s, before it was finished")
 
 
-async def test_r_tool_04_the_time_limit_is_clamped(context, contexts):
+@pytest.mark.req("R-TOOL-04")
+async def test_the_time_limit_is_clamped(context, contexts):
     assert shell.timeout_seconds > LONGEST_SECONDS
     assert "code 0" in await answer(shell, context, command="true", timeout_seconds=10**6)
 
@@ -144,7 +154,8 @@ def command(root, line):
     return ShellCommand(("/bin/sh", "-c", line), root, {"PATH": os.environ["PATH"]})
 
 
-async def test_r_tool_04_a_command_that_ignores_the_request_is_killed(root, tmp_path):
+@pytest.mark.req("R-TOOL-04")
+async def test_a_command_that_ignores_the_request_is_killed(root, tmp_path):
     output = Output(tmp_path, lambda text: None, Mask())
     line = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
     exited = await run(command(root, line), output, seconds=0.3, grace=0.1)
@@ -163,13 +174,15 @@ async def test_r_tool_04_a_command_that_ignores_the_request_is_killed(root, tmp_
         "setsid sh -c '(echo 1; sleep 60) & echo $! > pid' <&- & while ! [ -s pid ]; do :; done",
     ],
 )
-async def test_r_tool_04_a_grandchild_does_not_outlive_the_call(context, root, start):
+@pytest.mark.req("R-TOOL-04")
+async def test_a_grandchild_does_not_outlive_the_call(context, root, start):
     assert "[exit code 0]" in await answer(shell, context, command=start)
     assert not alive(int((root / "pid").read_text()))
 
 
 @linux_only
-async def test_r_tool_14_a_cancelled_command_ends_with_its_children(context, root):
+@pytest.mark.req("R-TOOL-14")
+async def test_a_cancelled_command_ends_with_its_children(context, root):
     line = "echo live; setsid sleep 60 & echo $! > child; echo $$ > pid; sleep 60"
     task = asyncio.ensure_future(call(shell, context, command=line))
     leader = await started(root / "pid")
@@ -181,7 +194,8 @@ async def test_r_tool_14_a_cancelled_command_ends_with_its_children(context, roo
     assert not alive(child)
 
 
-async def test_r_tool_16_output_is_shown_while_the_command_runs(contexts, root):
+@pytest.mark.req("R-TOOL-16")
+async def test_output_is_shown_while_the_command_runs(contexts, root):
     task = asyncio.ensure_future(
         call(shell, contexts(), command="echo first; while ! [ -e go ]; do sleep .01; done; echo z")
     )
@@ -196,7 +210,8 @@ async def test_r_tool_16_output_is_shown_while_the_command_runs(contexts, root):
     assert "".join(contexts.shown) == "first\nz\n"
 
 
-async def test_r_tool_16_a_flood_is_not_queued(tmp_path):
+@pytest.mark.req("R-TOOL-16")
+async def test_a_flood_is_not_queued(tmp_path):
     shown = []
     live = Live(shown.append)
     await asyncio.to_thread(lambda: [live("x" * 1000) for _ in range(1000)])
@@ -204,13 +219,15 @@ async def test_r_tool_16_a_flood_is_not_queued(tmp_path):
     assert len("".join(shown)) < 1_000_000
 
 
-async def test_r_tool_05_standard_input_is_empty(context):
+@pytest.mark.req("R-TOOL-05")
+async def test_standard_input_is_empty(context):
     assert await answer(shell, context, command="cat; read x || echo none") == (
         "none\n[exit code 0]"
     )
 
 
-async def test_r_tool_05_no_key_reaches_a_command(context, monkeypatch):
+@pytest.mark.req("R-TOOL-05")
+async def test_no_key_reaches_a_command(context, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_SECRET", "AWS_SESSION_TOKEN", "PGPASS"):
         monkeypatch.setenv(name, "CANARY")
     for name in ("BASH_ENV", "ENV", "LD_PRELOAD", "PYTHONSTARTUP", "NODE_OPTIONS", "GIT_DIR"):
@@ -221,7 +238,8 @@ async def test_r_tool_05_no_key_reaches_a_command(context, monkeypatch):
     assert "PATH=" in said
 
 
-def test_r_tool_05_the_search_path_holds_nothing_of_the_workspace(tmp_path):
+@pytest.mark.req("R-TOOL-05")
+def test_the_search_path_holds_nothing_of_the_workspace(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "ws")
     outer = {
         "PATH": f":.:bin:/usr/bin:{tmp_path}/ws/bin:{tmp_path}/link/bin:{tmp_path}/ws/.venv/bin",
@@ -245,7 +263,8 @@ for line in ("stty -echo", "stty raw < /dev/tty", "cat", "vim -c q", "echo > /de
 """
 
 
-def test_r_tool_05_the_terminal_is_as_it_was(root):
+@pytest.mark.req("R-TOOL-05")
+def test_the_terminal_is_as_it_was(root):
     controller, terminal = pty.openpty()
     try:
         before = termios.tcgetattr(terminal)

@@ -276,11 +276,13 @@ def test_a_public_address_is_known(address):
         ("http://example.org:99999/", "cannot exist"),
     ],
 )
-async def test_r_tool_02_what_cannot_be_fetched_says_why(fetch, context, url, said):
+@pytest.mark.req("R-TOOL-02")
+async def test_what_cannot_be_fetched_says_why(fetch, context, url, said):
     await refusal(fetch, context, said, url=url)
 
 
-async def test_r_tool_02_a_server_that_fails_is_reported(site, fetch, context):
+@pytest.mark.req("R-TOOL-02")
+async def test_a_server_that_fails_is_reported(site, fetch, context):
     site.page("/gone", status="404 Not Found")
     await refusal(fetch, context, "answered 404 Not Found", url=f"{site.url}/gone")
     site.page("/zip", b"PK", kind="application/zip")
@@ -305,9 +307,8 @@ SECRETIVE = [
 @pytest.mark.parametrize(
     ("url", "said"), [(LONG, "longer than 512"), *((url, "one of your keys") for url in SECRETIVE)]
 )
-async def test_r_tool_07_an_address_that_might_carry_data_out_always_asks(
-    fetch, contexts, url, said
-):
+@pytest.mark.req("R-TOOL-07")
+async def test_an_address_that_might_carry_data_out_always_asks(fetch, contexts, url, said):
     context = contexts(mask=Mask([KEY]))
     preview = await fetch.preview(fetch.parse({"url": url}), context)
     assert preview.protected
@@ -330,7 +331,8 @@ async def test_an_ordinary_address_does_not_ask(fetch, contexts, context):
     assert (preview.kind, preview.protected) == ("text", False)
 
 
-async def test_r_tool_14_a_cancelled_fetch_ends_at_once(site, fetch, context):
+@pytest.mark.req("R-TOOL-14")
+async def test_a_cancelled_fetch_ends_at_once(site, fetch, context):
     task = asyncio.ensure_future(answer(fetch, context, url=f"{site.url}/slow"))
     for _ in range(200):
         if site.requests:

@@ -42,7 +42,8 @@ def lay_out(top, fixture):
 
 
 @pytest.mark.parametrize("case", path_cases())
-async def test_r_tool_06_a_path_leads_where_the_corpus_says(case, tmp_path, monkeypatch):
+@pytest.mark.req("R-TOOL-06")
+async def test_a_path_leads_where_the_corpus_says(case, tmp_path, monkeypatch):
     if case["op"] not in TOOLS:
         pytest.skip("no tool does this")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -91,7 +92,8 @@ def refused(workspace, path, *said, writing=False):
 
 
 @pytest.mark.parametrize("path", ["..", "a/../..", "/etc/passwd", "~", "~/x", "/proc/self/root/x"])
-def test_r_tool_06_leaving_is_refused_with_the_way_out(workspace, path):
+@pytest.mark.req("R-TOOL-06")
+def test_leaving_is_refused_with_the_way_out(workspace, path):
     assert refused(workspace, path, path, "--add-dir") is ToolFailure.PERMISSION_DENIED
 
 
@@ -105,11 +107,13 @@ def test_r_tool_06_leaving_is_refused_with_the_way_out(workspace, path):
         ("x" * 300, "too long"),
     ],
 )
-def test_r_tool_06_what_cannot_be_a_path_is_refused(workspace, path, said):
+@pytest.mark.req("R-TOOL-06")
+def test_what_cannot_be_a_path_is_refused(workspace, path, said):
     refused(workspace, path, said)
 
 
-def test_r_tool_06_a_link_out_is_refused_at_any_place(workspace, root, tmp_path):
+@pytest.mark.req("R-TOOL-06")
+def test_a_link_out_is_refused_at_any_place(workspace, root, tmp_path):
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "file").write_text("x")
     (root / "up").symlink_to("..")
@@ -120,7 +124,8 @@ def test_r_tool_06_a_link_out_is_refused_at_any_place(workspace, root, tmp_path)
         assert refused(workspace, path, path) is ToolFailure.PERMISSION_DENIED
 
 
-def test_r_tool_06_a_link_that_stays_inside_is_followed(workspace, root):
+@pytest.mark.req("R-TOOL-06")
+def test_a_link_that_stays_inside_is_followed(workspace, root):
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "file").write_bytes(b"x")
     (root / "link").symlink_to("a/b")
@@ -131,7 +136,8 @@ def test_r_tool_06_a_link_that_stays_inside_is_followed(workspace, root):
         assert workspace.locate(path) == "a/b/file"
 
 
-def test_r_tool_06_a_symlinked_root_is_fine(root, tmp_path):
+@pytest.mark.req("R-TOOL-06")
+def test_a_symlinked_root_is_fine(root, tmp_path):
     (root / "file").write_bytes(b"x")
     (tmp_path / "alias").symlink_to(root)
     workspace = Workspace(tmp_path / "alias")
@@ -139,13 +145,15 @@ def test_r_tool_06_a_symlinked_root_is_fine(root, tmp_path):
         assert workspace.read(path, limit=9) == b"x"
 
 
-def test_r_tool_06_a_circle_of_links_ends(workspace, root):
+@pytest.mark.req("R-TOOL-06")
+def test_a_circle_of_links_ends(workspace, root):
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
     refused(workspace, "a", "circle")
 
 
-def test_r_tool_06_only_regular_files_are_opened(workspace, root):
+@pytest.mark.req("R-TOOL-06")
+def test_only_regular_files_are_opened(workspace, root):
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
         with contextlib.chdir(root):
@@ -156,7 +164,8 @@ def test_r_tool_06_only_regular_files_are_opened(workspace, root):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")
-def test_r_tool_06_a_device_below_a_readable_directory_is_not_opened(root):
+@pytest.mark.req("R-TOOL-06")
+def test_a_device_below_a_readable_directory_is_not_opened(root):
     workspace = Workspace(root, (Path("/dev"),))
     with pytest.raises(ToolError, match="device"):
         workspace.read("/dev/zero", limit=9)
@@ -175,7 +184,8 @@ def test_other_directories_can_be_opened_for_reading_only(root, tmp_path):
         workspace.write(f"{tmp_path}/other/file", b"y", expected=digest(b"x"))
 
 
-def test_r_tool_06_swapping_directories_for_links_never_opens_the_way_out(root, tmp_path):
+@pytest.mark.req("R-TOOL-06")
+def test_swapping_directories_for_links_never_opens_the_way_out(root, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "file").write_bytes(b"secret")
     (root / "real").mkdir()
@@ -203,7 +213,8 @@ def test_r_tool_06_swapping_directories_for_links_never_opens_the_way_out(root, 
     assert seen <= {b"x"}
 
 
-def test_r_tool_02_a_missing_file_is_answered_with_near_names(workspace, root):
+@pytest.mark.req("R-TOOL-02")
+def test_a_missing_file_is_answered_with_near_names(workspace, root):
     (root / "src").mkdir()
     (root / "src" / "README.md").write_text("x")
     with pytest.raises(ToolError, match=r"`src/readme.txt` does not exist.*`src/README.md`"):
@@ -212,7 +223,8 @@ def test_r_tool_02_a_missing_file_is_answered_with_near_names(workspace, root):
         workspace.read("zzz/q", limit=9)
 
 
-def test_r_tool_02_a_file_is_no_directory_and_the_reverse(workspace, root):
+@pytest.mark.req("R-TOOL-02")
+def test_a_file_is_no_directory_and_the_reverse(workspace, root):
     (root / "file").write_text("x")
     for work in (lambda: workspace.read("file/x", limit=9), lambda: workspace.check("file/../y")):
         with pytest.raises(ToolError, match=r"not a directory.*list_dir"):
@@ -224,14 +236,16 @@ def test_r_tool_02_a_file_is_no_directory_and_the_reverse(workspace, root):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_r_tool_02_a_file_without_permission_says_so(workspace, root):
+@pytest.mark.req("R-TOOL-02")
+def test_a_file_without_permission_says_so(workspace, root):
     (root / "file").write_text("x")
     (root / "file").chmod(0)
     with pytest.raises(ToolError, match="`file` could not be read: permission denied"):
         workspace.read("file", limit=9)
 
 
-def test_r_tool_08_a_written_file_keeps_its_mode_and_its_link(workspace, root):
+@pytest.mark.req("R-TOOL-08")
+def test_a_written_file_keeps_its_mode_and_its_link(workspace, root):
     (root / "file").write_bytes(b"x")
     (root / "file").chmod(0o751)
     (root / "link").symlink_to("file")
@@ -241,7 +255,8 @@ def test_r_tool_08_a_written_file_keeps_its_mode_and_its_link(workspace, root):
     assert stat.S_IMODE((root / "file").stat().st_mode) == 0o751
 
 
-def test_r_tool_08_a_new_file_has_the_mode_of_the_umask_and_its_directories(workspace, root):
+@pytest.mark.req("R-TOOL-08")
+def test_a_new_file_has_the_mode_of_the_umask_and_its_directories(workspace, root):
     before = os.umask(0o027)
     try:
         workspace.write("a/b/file", b"x", expected=ABSENT)
@@ -251,7 +266,8 @@ def test_r_tool_08_a_new_file_has_the_mode_of_the_umask_and_its_directories(work
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_r_tool_08_a_written_file_keeps_its_owner(workspace, root):
+@pytest.mark.req("R-TOOL-08")
+def test_a_written_file_keeps_its_owner(workspace, root):
     (root / "file").write_bytes(b"x")
     os.chown(root / "file", 12345, 23456)
     workspace.write("file", b"new", expected=digest(b"x"))
@@ -259,7 +275,8 @@ def test_r_tool_08_a_written_file_keeps_its_owner(workspace, root):
     assert (status.st_uid, status.st_gid) == (12345, 23456)
 
 
-def test_r_tool_06_a_hard_link_to_the_outside_keeps_its_bytes(workspace, root, tmp_path):
+@pytest.mark.req("R-TOOL-06")
+def test_a_hard_link_to_the_outside_keeps_its_bytes(workspace, root, tmp_path):
     (tmp_path / "outside").write_bytes(b"x")
     (root / "file").hardlink_to(tmp_path / "outside")
     workspace.write("file", b"new", expected=digest(b"x"))
@@ -267,7 +284,8 @@ def test_r_tool_06_a_hard_link_to_the_outside_keeps_its_bytes(workspace, root, t
     assert (root / "file").read_bytes() == b"new"
 
 
-def test_r_tool_08_a_failed_write_leaves_nothing_behind(workspace, root):
+@pytest.mark.req("R-TOOL-08")
+def test_a_failed_write_leaves_nothing_behind(workspace, root):
     (root / "file").write_bytes(b"x")
     with pytest.raises(ToolError, match=r"changed while.*read_file"):
         workspace.write("file", b"new", expected=digest(b"y"))

@@ -53,7 +53,8 @@ def asking(home, clock, *asks):
     return app
 
 
-async def test_the_prompt_promises_no_stop_while_esc_denies_r_tui_12(home, clock):
+@pytest.mark.req("R-TUI-12")
+async def test_the_prompt_promises_no_stop_while_esc_denies(home, clock):
     app = asking(home, clock, Ask(question()))
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -94,7 +95,8 @@ async def wait(pilot, clock, seconds):
         ("d", Verdict.DENY, Scope.ONCE),
     ],
 )
-async def test_r_conf_03_a_letter_answers_once_it_stood_alone(home, clock, letter, verdict, scope):
+@pytest.mark.req("R-CONF-03")
+async def test_a_letter_answers_once_it_stood_alone(home, clock, letter, verdict, scope):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -109,7 +111,8 @@ async def test_r_conf_03_a_letter_answers_once_it_stood_alone(home, clock, lette
         assert app.focused is app.chat.prompt
 
 
-async def test_r_conf_03_the_default_is_deny_and_esc_denies(home, clock):
+@pytest.mark.req("R-CONF-03")
+async def test_the_default_is_deny_and_esc_denies(home, clock):
     first, second = Ask(question()), Ask(question())
     app = asking(home, clock, first, second)
     async with app.run_test() as pilot:
@@ -124,7 +127,8 @@ async def test_r_conf_03_the_default_is_deny_and_esc_denies(home, clock):
         assert second.decision.verdict is Verdict.DENY
 
 
-async def test_r_conf_03_deny_with_a_note_tells_why(home, clock):
+@pytest.mark.req("R-CONF-03")
+async def test_deny_with_a_note_tells_why(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -142,7 +146,8 @@ async def test_r_conf_03_deny_with_a_note_tells_why(home, clock):
         assert (asked.decision.verdict, asked.decision.note) == (Verdict.DENY, "later")
 
 
-async def test_t20_keys_before_the_quiet_go_to_the_prompt(home, clock):
+@pytest.mark.req("T20")
+async def test_keys_before_the_quiet_go_to_the_prompt(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -153,7 +158,8 @@ async def test_t20_keys_before_the_quiet_go_to_the_prompt(home, clock):
         assert app.chat.queue.drafts[0].text == "as"
 
 
-async def test_t20_a_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
+@pytest.mark.req("T20")
+async def test_a_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -266,7 +272,8 @@ async def test_backspace_right_after_tab_edits_the_prompt(home, clock, before):
         assert asked.decision is None
 
 
-async def test_t20_a_sentence_goes_to_the_prompt_whole(home, clock):
+@pytest.mark.req("T20")
+async def test_a_sentence_goes_to_the_prompt_whole(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -277,7 +284,8 @@ async def test_t20_a_sentence_goes_to_the_prompt_whole(home, clock):
         assert app.chat.prompt.text == "add"
 
 
-async def test_t20_a_paste_never_answers(home, clock):
+@pytest.mark.req("T20")
+async def test_a_paste_never_answers(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -289,7 +297,8 @@ async def test_t20_a_paste_never_answers(home, clock):
         assert app.chat.prompt.text == "a\n"
 
 
-async def test_t20_a_burst_of_keys_goes_to_the_prompt_whole_and_in_order(home, clock):
+@pytest.mark.req("T20")
+async def test_a_burst_of_keys_goes_to_the_prompt_whole_and_in_order(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -304,7 +313,8 @@ async def test_t20_a_burst_of_keys_goes_to_the_prompt_whole_and_in_order(home, c
         assert app.chat.queue.drafts[0].text == "go on, and add this"
 
 
-async def test_t20_keys_in_a_list_above_the_question_are_no_answers(home, clock):
+@pytest.mark.req("T20")
+async def test_keys_in_a_list_above_the_question_are_no_answers(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -344,7 +354,8 @@ async def test_enter_allows_only_after_tab_and_arrows_went_there(home, clock):
         assert asked.decision.verdict is Verdict.ALLOW
 
 
-async def test_r_tui_12_esc_right_after_the_question_came_stops_the_turn(home, clock):
+@pytest.mark.req("R-TUI-12")
+async def test_esc_right_after_the_question_came_stops_the_turn(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -355,7 +366,8 @@ async def test_r_tui_12_esc_right_after_the_question_came_stops_the_turn(home, c
         assert app.chat.consent.question is None
 
 
-async def test_r_conf_07_stopping_the_turn_takes_every_question_back(home, clock):
+@pytest.mark.req("R-CONF-07")
+async def test_stopping_the_turn_takes_every_question_back(home, clock):
     app = asking(home, clock, Ask(question()))
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -370,7 +382,8 @@ async def test_r_conf_07_stopping_the_turn_takes_every_question_back(home, clock
         assert panel.question is None
 
 
-async def test_r_conf_07_questions_queue_and_are_answered_one_by_one(home, clock):
+@pytest.mark.req("R-CONF-07")
+async def test_questions_queue_and_are_answered_one_by_one(home, clock):
     app = asking(home, clock, Ask(question("one")))
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -391,7 +404,8 @@ async def test_r_conf_07_questions_queue_and_are_answered_one_by_one(home, clock
         await until(pilot, second.done)
 
 
-async def test_r_conf_02_the_whole_command_can_be_read(home, clock):
+@pytest.mark.req("R-CONF-02")
+async def test_the_whole_command_can_be_read(home, clock):
     app = asking(home, clock, Ask(question(LONG)))
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
@@ -427,7 +441,8 @@ async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
         assert "clear the prompt" in screen_text(app)
 
 
-async def test_r_conf_02_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock):
+@pytest.mark.req("R-CONF-02")
+async def test_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock):
     asked = Confirmation(
         id="c1",
         kind="tool",
@@ -449,7 +464,8 @@ async def test_r_conf_02_a_change_is_shown_as_a_diff_with_hidden_signs_visible(h
         assert "write" in text
 
 
-async def test_t17_a_command_cannot_paint_over_its_own_question(home, clock):
+@pytest.mark.req("T17")
+async def test_a_command_cannot_paint_over_its_own_question(home, clock):
     app = asking(home, clock, Ask(question("rm -rf ~ \x1b[2K\r git status \u200b [b]x[/b]")))
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot, clock)
@@ -482,7 +498,8 @@ async def test_a_limit_asks_in_its_own_words(home, clock):
         assert asked.decision.verdict is Verdict.ALLOW
 
 
-async def test_r_tui_12_the_transcript_scrolls_while_a_question_stands(home, clock):
+@pytest.mark.req("R-TUI-12")
+async def test_the_transcript_scrolls_while_a_question_stands(home, clock):
     long_reply = replied("\n\n".join(f"paragraph {n}" for n in range(100)))
     app = asking(home, clock, long_reply, Ask(question()))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -495,9 +512,8 @@ async def test_r_tui_12_the_transcript_scrolls_while_a_question_stands(home, clo
 
 
 @pytest.mark.parametrize("payload", payload_cases())
-async def test_t17_t19_payloads_are_told_apart_in_a_question_and_in_the_sessions(
-    home, clock, payload
-):
+@pytest.mark.req("T17", "T19")
+async def test_payloads_are_told_apart_in_a_question_and_in_the_sessions(home, clock, payload):
     app = asking(home, clock, Ask(question(payload["text"], rule=None)))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot, clock)
@@ -513,7 +529,8 @@ async def test_t17_t19_payloads_are_told_apart_in_a_question_and_in_the_sessions
         assert not any(bytes.fromhex(code) in shown.encode() for code in payload["forbidden_hex"])
 
 
-async def test_t19_commands_that_look_alike_are_asked_about_differently(home, clock):
+@pytest.mark.req("T19")
+async def test_commands_that_look_alike_are_asked_about_differently(home, clock):
     screens = set[str]()
     for text in (each["text"] for each in PAYLOADS if each.get("pair") == PAIR):
         app = asking(home, clock, Ask(question(text, rule=None)))

@@ -68,7 +68,8 @@ async def chat(tmp_path):
         yield pilot, session, runtime
 
 
-async def test_a_file_goes_with_the_next_prompt_alone_r_tui_04(chat):
+@pytest.mark.req("R-TUI-04")
+async def test_a_file_goes_with_the_next_prompt_alone(chat):
     pilot, session, _ = chat
     await say(pilot, f"/attach {session.workspace / 'cat.png'}")
     await until(pilot, lambda: "Goes with the next prompt: cat.png" in screen_text(pilot.app))
@@ -120,7 +121,8 @@ async def test_a_file_that_the_model_cannot_take_is_told_at_once(chat):
     assert session.sent == []
 
 
-async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits_r_swp_03(chat):
+@pytest.mark.req("R-SWP-03")
+async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits(chat):
     pilot, session, _ = chat
     blind, sees = session._models[:2]
     can = replace(sees.capabilities, supports_documents=True)

@@ -67,7 +67,8 @@ class Waiting:
 # Opening
 
 
-async def test_r_qlt_01_the_prompt_takes_keys_before_anything_is_opened(home, session):
+@pytest.mark.req("R-QLT-01")
+async def test_the_prompt_takes_keys_before_anything_is_opened(home, session):
     runtime, gate = FakeRuntime(home, session), asyncio.Event()
 
     async def opens():
@@ -98,7 +99,8 @@ async def test_a_failure_to_open_is_told_and_the_program_can_be_left(home):
     assert app.return_code == 2
 
 
-async def test_r_tui_20_resume_replays_what_is_stored(home, session):
+@pytest.mark.req("R-TUI-20")
+async def test_resume_replays_what_is_stored(home, session):
     for fact in HELLO:
         if hasattr(fact, "session_id"):
             session.state.apply(fact)
@@ -138,7 +140,8 @@ async def test_a_turn_is_shown_and_booked(home, session):
         assert app.chat.prompt.text == ""
 
 
-async def test_r_cst_01_the_status_line_says_unpriced_and_not_nothing(home, session):
+@pytest.mark.req("R-CST-01")
+async def test_the_status_line_says_unpriced_and_not_nothing(home, session):
     app, _ = app_of(home, session)
     unknown = UsageExtra(unpriced=True)
     async with app.run_test(size=(120, 30)) as pilot:
@@ -149,7 +152,8 @@ async def test_r_cst_01_the_status_line_says_unpriced_and_not_nothing(home, sess
             assert app.chat.status_line.status.cost == shown
 
 
-async def test_r_tui_01_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home, session):
+@pytest.mark.req("R-TUI-01")
+async def test_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home, session):
     app, _ = app_of(home, session)
     lines = "\r".join(f"line {n}" for n in range(10_000))
     async with app.run_test() as pilot:
@@ -180,7 +184,8 @@ async def test_a_paste_with_controls_is_never_drawn_and_backspace_takes_the_whol
 
 
 @pytest.mark.parametrize("keys", [("shift+enter",), ("ctrl+j",), ("backslash", "enter")])
-async def test_r_tui_01_new_lines(home, session, keys):
+@pytest.mark.req("R-TUI-01")
+async def test_new_lines(home, session, keys):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -190,7 +195,8 @@ async def test_r_tui_01_new_lines(home, session, keys):
         await until(pilot, lambda: session.sent == ["a\nb"])
 
 
-async def test_r_tui_02_up_and_down_walk_the_history_at_the_edges(home, session):
+@pytest.mark.req("R-TUI-02")
+async def test_up_and_down_walk_the_history_at_the_edges(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -209,7 +215,8 @@ async def test_r_tui_02_up_and_down_walk_the_history_at_the_edges(home, session)
         assert app.chat.prompt.text == "dr"
 
 
-async def test_r_tui_02_ctrl_r_finds_an_earlier_prompt(home, session):
+@pytest.mark.req("R-TUI-02")
+async def test_ctrl_r_finds_an_earlier_prompt(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -222,7 +229,8 @@ async def test_r_tui_02_ctrl_r_finds_an_earlier_prompt(home, session):
         await until(pilot, lambda: app.chat.prompt.text == "apples")
 
 
-async def test_r_tui_02_the_draft_survives_a_swap_and_the_next_start(home, session):
+@pytest.mark.req("R-TUI-02")
+async def test_the_draft_survives_a_swap_and_the_next_start(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -251,7 +259,8 @@ async def test_contract_2_21_an_alias_nobody_has_keeps_the_text(home, session):
 # While a turn runs
 
 
-async def test_r_loop_10_what_is_sent_during_a_turn_waits_and_never_cancels(home, tmp_path):
+@pytest.mark.req("R-LOOP-10")
+async def test_what_is_sent_during_a_turn_waits_and_never_cancels(home, tmp_path):
     waiting = Waiting(replied("Hello."), ended())
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -275,7 +284,8 @@ async def test_r_loop_10_what_is_sent_during_a_turn_waits_and_never_cancels(home
         await until(pilot, lambda: session.sent == ["one", "two"])
 
 
-async def test_r_tui_14_esc_stops_the_turn_once_and_the_next_message_works(home, tmp_path):
+@pytest.mark.req("R-TUI-14")
+async def test_esc_stops_the_turn_once_and_the_next_message_works(home, tmp_path):
     waiting = Waiting()
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -381,7 +391,8 @@ async def test_commands_that_need_the_turn_to_be_over_keep_their_text(home, tmp_
         assert "waits for the turn" in screen_text(app)
 
 
-async def test_r_loop_09_a_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
+@pytest.mark.req("R-LOOP-09")
+async def test_a_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
     session = FakeSession(Waiting().script, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -396,7 +407,8 @@ async def test_r_loop_09_a_swap_during_a_turn_is_shown_as_pending(home, tmp_path
 # Errors
 
 
-async def test_r_tui_17_one_key_tries_a_failed_turn_again(home, tmp_path):
+@pytest.mark.req("R-TUI-17")
+async def test_one_key_tries_a_failed_turn_again(home, tmp_path):
     broken = [started("hello"), routed(), failed(), ended()]
     session = FakeSession(broken, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -432,7 +444,8 @@ async def test_a_fault_inside_is_a_message_and_no_traceback(home, tmp_path):
 # Ctrl+C, Ctrl+D, leaving
 
 
-async def test_r_tui_14_ctrl_c_clears_text_first_and_quits_when_pressed_twice(home, session):
+@pytest.mark.req("R-TUI-14")
+async def test_ctrl_c_clears_text_first_and_quits_when_pressed_twice(home, session):
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -447,7 +460,8 @@ async def test_r_tui_14_ctrl_c_clears_text_first_and_quits_when_pressed_twice(ho
     assert app.return_code == 0
 
 
-async def test_r_tui_14_ctrl_c_copies_a_selection(home, session):
+@pytest.mark.req("R-TUI-14")
+async def test_ctrl_c_copies_a_selection(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -468,7 +482,8 @@ async def test_ctrl_d_deletes_in_text_and_quits_without(home, session):
     assert app.return_code == 0
 
 
-async def test_r_tui_16_leaving_mid_turn_stops_it_waits_and_closes(home, tmp_path):
+@pytest.mark.req("R-TUI-16")
+async def test_leaving_mid_turn_stops_it_waits_and_closes(home, tmp_path):
     session = FakeSession(Waiting().script, workspace=tmp_path / "work")
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:
@@ -484,7 +499,8 @@ async def test_r_tui_16_leaving_mid_turn_stops_it_waits_and_closes(home, tmp_pat
 # Modes
 
 
-async def test_r_conf_09_modes_cycle_and_auto_must_be_typed(home, session):
+@pytest.mark.req("R-CONF-09")
+async def test_modes_cycle_and_auto_must_be_typed(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -513,9 +529,8 @@ async def test_r_conf_09_modes_cycle_and_auto_must_be_typed(home, session):
 # No key
 
 
-async def test_r_crd_03_without_a_key_the_script_is_called_one_and_the_ways_out_are_named(
-    home, tmp_path
-):
+@pytest.mark.req("R-CRD-03")
+async def test_without_a_key_the_script_is_called_one_and_the_ways_out_are_named(home, tmp_path):
     demo = FakeSession(HELLO, workspace=tmp_path / "work", model=TOUR)
     real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
     app, runtime = app_of(home, demo, real)
@@ -550,7 +565,8 @@ async def test_a_real_model_leaves_the_demo_and_its_copy_of_the_directory(home, 
         assert runtime.options.workspace == demo.workspace
 
 
-async def test_r_crd_02_a_key_given_as_an_argument_is_refused_unrepeated(home, session):
+@pytest.mark.req("R-CRD-02")
+async def test_a_key_given_as_an_argument_is_refused_unrepeated(home, session):
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -564,7 +580,8 @@ async def test_r_crd_02_a_key_given_as_an_argument_is_refused_unrepeated(home, s
 # Commands
 
 
-async def test_r_rte_10_what_looks_like_a_path_is_sent_on_the_second_enter(home, session):
+@pytest.mark.req("R-RTE-10")
+async def test_what_looks_like_a_path_is_sent_on_the_second_enter(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -588,7 +605,8 @@ async def test_an_unknown_command_is_never_sent_and_keeps_its_text(home, session
 
 
 @pytest.mark.parametrize("name", ["/help", "/cost", "/context"])
-async def test_r_tui_20_reports_open_and_close(home, session, name):
+@pytest.mark.req("R-TUI-20")
+async def test_reports_open_and_close(home, session, name):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -620,7 +638,8 @@ async def test_the_empty_screen_greets_until_something_is_said(home, tmp_path):
         await until(pilot, lambda: "an earlier session" in screen_text(app))
 
 
-async def test_r_tui_20_new_and_clear(home, tmp_path):
+@pytest.mark.req("R-TUI-20")
+async def test_new_and_clear(home, tmp_path):
     first = FakeSession(HELLO, workspace=tmp_path / "work")
     second = FakeSession(HELLO, workspace=tmp_path / "work", session_id="sess_2")
     app, _ = app_of(home, first, second)
@@ -636,7 +655,8 @@ async def test_r_tui_20_new_and_clear(home, tmp_path):
         assert first.closed
 
 
-async def test_r_tui_19_a_refused_swap_is_told_and_keeps_the_text(home, session):
+@pytest.mark.req("R-TUI-19")
+async def test_a_refused_swap_is_told_and_keeps_the_text(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -645,7 +665,8 @@ async def test_r_tui_19_a_refused_swap_is_told_and_keeps_the_text(home, session)
         assert "the active model did not change" in screen_text(app)
 
 
-async def test_r_tui_19_the_picker_swaps_and_greys_what_is_not_configured(home, session):
+@pytest.mark.req("R-TUI-19")
+async def test_the_picker_swaps_and_greys_what_is_not_configured(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -692,7 +713,8 @@ async def test_theme_changes_the_colours(home, session):
         await until(pilot, lambda: app.theme == "light")
 
 
-async def test_r_tui_03_enter_takes_what_is_offered_at_80_by_24(home, session):
+@pytest.mark.req("R-TUI-03")
+async def test_enter_takes_what_is_offered_at_80_by_24(home, session):
     (session.workspace / "apple.py").write_text("")
     app, _ = app_of(home, session)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -1,4 +1,5 @@
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from tests.doubling import LINEAR, growth
@@ -20,13 +21,15 @@ def labels(offers):
     return [each.label for each in offers.candidates] if offers else []
 
 
-def test_r_tui_03_a_slash_offers_every_command_with_its_description():
+@pytest.mark.req("R-TUI-03")
+def test_a_slash_offers_every_command_with_its_description():
     offers = make().offers("/")
     assert labels(offers) == [command.usage for command in COMMANDS]
     assert all(each.description for each in offers.candidates)
 
 
-def test_r_tui_21_completion_reads_the_table_of_the_parser():
+@pytest.mark.req("R-TUI-21")
+def test_completion_reads_the_table_of_the_parser():
     for command in COMMANDS:
         assert command.usage in labels(make().offers(f"/{command.name}"))
 
@@ -76,7 +79,8 @@ def test_a_name_that_begins_with_the_query_comes_first():
     assert best("app", ["x/mapper.py", "a/p/p.py", "src/app.py"])[0] == "src/app.py"
 
 
-def test_an_alias_is_first_of_all_the_model_that_has_it_r_rte_07():
+@pytest.mark.req("R-RTE-07")
+def test_an_alias_is_first_of_all_the_model_that_has_it():
     completer = Completer()
     completer.values = {"model": [("a:sonnet-5", ""), ("a:sonnet-4-6", "sonnet, s"), ("b:x", "")]}
     for typed in ("/model sonnet", "@sonnet"):

@@ -1,5 +1,6 @@
 import difflib
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,8 @@ def test_long_lines_are_wrapped_and_several_files_are_named():
     assert [line.text for line in lines if line.spans[0][1] == "diff.file"] == ["f.py", "g.py"]
 
 
-def test_t19_hidden_characters_in_a_diff_are_shown():
+@pytest.mark.req("T19")
+def test_hidden_characters_in_a_diff_are_shown():
     [line] = diff_lines("@@ -0,0 +1 @@\n+a\u2067b\x1b[2J\u200bc", 60)
     assert "a\\u{2067}b␛[2J\\u{200b}c" in line.text
 

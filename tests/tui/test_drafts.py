@@ -1,4 +1,5 @@
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from yourtool.tui.drafts import (
@@ -12,7 +13,8 @@ from yourtool.tui.drafts import (
 )
 
 
-def test_r_tui_01_a_folded_paste_is_sent_in_full():
+@pytest.mark.req("R-TUI-01")
+def test_a_folded_paste_is_sent_in_full():
     paste = "\n".join(f"line {n}" for n in range(10_000))
     shown = chip(1, paste)
     assert shown == "[Pasted text #1: 10,000 lines]"

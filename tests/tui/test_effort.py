@@ -15,7 +15,8 @@ from yourtool.tui.completer import Completer
         ("/effort so-so", "low", "no thinking level `so-so`"),
     ],
 )
-async def test_the_thinking_level_is_chosen_and_shown_r_adp_17(tmp_path, typed, level, shown):
+@pytest.mark.req("R-ADP-17")
+async def test_the_thinking_level_is_chosen_and_shown(tmp_path, typed, level, shown):
     (tmp_path / "work").mkdir()
     session = FakeSession(turn("hello", "Hello."), workspace=tmp_path / "work")
     session.effort = "low"

@@ -39,7 +39,8 @@ def asked(app):
 
 
 @pytest.mark.parametrize("refused", ["turn.cancelled", "turn.started"])
-async def test_queued_prompts_are_held_on_a_full_disk_and_sent_when_there_is_room_r_per_02(
+@pytest.mark.req("R-PER-02")
+async def test_queued_prompts_are_held_on_a_full_disk_and_sent_when_there_is_room(
     tmp_path, refused
 ):
     """`turn.started`: there was room for the end of the first turn, but not for the next one."""

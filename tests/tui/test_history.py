@@ -2,6 +2,8 @@ import stat
 import subprocess
 import sys
 
+import pytest
+
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import MAX_ENTRIES, History
 
@@ -10,7 +12,8 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_r_tui_02_prompts_persist_per_workspace(tmp_path):
+@pytest.mark.req("R-TUI-02")
+def test_prompts_persist_per_workspace(tmp_path):
     here, there = tmp_path / "a", tmp_path / "b"
     history = History(tmp_path / "state", here)
     history.add(Draft("first"))
@@ -51,7 +54,8 @@ def test_the_same_prompt_twice_in_a_row_counts_once(tmp_path):
     assert history.entries == [Draft("a")]
 
 
-def test_r_tui_02_the_draft_survives_a_killed_process(tmp_path):
+@pytest.mark.req("R-TUI-02")
+def test_the_draft_survives_a_killed_process(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path;"
         "from yourtool.tui.drafts import Draft; from yourtool.tui.history import History;"

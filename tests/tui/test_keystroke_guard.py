@@ -1,5 +1,7 @@
 import random
 
+import pytest
+
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 
 LETTERS = "aswdn"
@@ -57,7 +59,8 @@ class Desk:
             self.listening = False
 
 
-def test_t20_a_typist_never_answers_by_accident():
+@pytest.mark.req("T20")
+def test_a_typist_never_answers_by_accident():
     dice = random.Random(20)
     for _ in range(400):
         desk = Desk()
@@ -72,7 +75,8 @@ def test_t20_a_typist_never_answers_by_accident():
         assert desk.answers == []
 
 
-def test_t20_a_pause_before_the_sentence_does_not_make_its_first_letter_an_answer():
+@pytest.mark.req("T20")
+def test_a_pause_before_the_sentence_does_not_make_its_first_letter_an_answer():
     dice = random.Random(7)
     for text in TEXTS:
         if len(text) == 1:
@@ -97,7 +101,8 @@ def test_a_letter_alone_answers_once():
     assert desk.answers == ["a"]
 
 
-def test_r_conf_03_a_key_before_the_question_was_drawn_or_right_after_counts_for_the_prompt():
+@pytest.mark.req("R-CONF-03")
+def test_a_key_before_the_question_was_drawn_or_right_after_counts_for_the_prompt():
     desk = Desk()
     desk.answering.asked()
     desk.pass_time(5)

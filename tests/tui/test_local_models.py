@@ -1,5 +1,6 @@
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from tests.providers.local_server import serve
@@ -23,9 +24,8 @@ class StartedLater(FakeRuntime):
         return ()
 
 
-async def test_a_server_that_was_started_since_is_offered_in_the_list_r_ease_02(
-    tmp_path, monkeypatch
-):
+@pytest.mark.req("R-EASE-02")
+async def test_a_server_that_was_started_since_is_offered_in_the_list(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
     runtime = StartedLater(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
@@ -42,7 +42,8 @@ async def test_a_server_that_was_started_since_is_offered_in_the_list_r_ease_02(
         assert LOCAL.id in dict(app.chat.completer.values["model"])
 
 
-async def test_models_of_a_server_of_one_s_own_are_in_the_list_r_ease_02(tmp_path, monkeypatch):
+@pytest.mark.req("R-EASE-02")
+async def test_models_of_a_server_of_one_s_own_are_in_the_list(tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     with serve({"/v1/models": {"data": [{"id": "qwen3-coder"}]}}) as server:
         (resolve_paths().home / "config.toml").write_text(

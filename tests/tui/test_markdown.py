@@ -125,14 +125,16 @@ def streamed(pieces, width, highlight=None) -> MarkdownStream:
 
 @settings(max_examples=300, deadline=None)
 @given(DOCUMENTS, st.randoms(use_true_random=False), st.integers(12, 90))
-def test_r_tui_05_streamed_text_equals_the_whole_for_any_chunking(text, chance, width):
+@pytest.mark.req("R-TUI-05")
+def test_streamed_text_equals_the_whole_for_any_chunking(text, chance, width):
     cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(12)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     assert looks(streamed(pieces, width).settled) == looks(markdown(text, width))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_r_tui_05_a_real_reply_is_the_same_however_it_was_cut(seed):
+@pytest.mark.req("R-TUI-05")
+def test_a_real_reply_is_the_same_however_it_was_cut(seed):
     chance = random.Random(seed)
     text = SAMPLE + "word **bold** " * 300 + "\nnext\n\n> - " + "foo " * 600 + "\n" + SAMPLE
     pieces, at = [], 0
@@ -162,13 +164,15 @@ def test_spaces_beside_wide_characters_hang_over_no_edge(text, width):
     assert shown.replace(" ", "") == text.replace(" ", "")
 
 
-def test_r_tui_07_a_tab_in_running_text_is_a_space_and_never_reaches_the_terminal():
+@pytest.mark.req("R-TUI-07")
+def test_a_tab_in_running_text_is_a_space_and_never_reaches_the_terminal():
     rows = markdown("[x](http://e.org)\t**and\tmore**", 14)
     assert all("\t" not in line.text for line in rows)
     assert all(width_of(line.spans) <= 14 for line in rows)
 
 
-def test_r_tui_05_no_word_is_split_and_none_lost_or_added():
+@pytest.mark.req("R-TUI-05")
+def test_no_word_is_split_and_none_lost_or_added():
     words = [f"word{number}" for number in range(500)]
     stream = MarkdownStream(33)
     for word in words:
@@ -181,7 +185,8 @@ def test_r_tui_05_no_word_is_split_and_none_lost_or_added():
     assert " ".join(line.text for line in stream.settled).split() == words
 
 
-def test_r_tui_05_blank_lines_and_code_indentation_are_kept():
+@pytest.mark.req("R-TUI-05")
+def test_blank_lines_and_code_indentation_are_kept():
     assert texts("a\n\nb\n```\nif x:\n    y\n\n\tz\n```\n") == [
         "a",
         "",
@@ -235,7 +240,8 @@ def states(text: str, width: int = 40):
         yield [line.text.rstrip() for line in stream.rows]
 
 
-def test_r_tui_06_what_is_settled_never_changes():
+@pytest.mark.req("R-TUI-06")
+def test_what_is_settled_never_changes():
     stream = MarkdownStream(40)
     before: list[StyledLine] = []
     for char in SAMPLE:
@@ -244,18 +250,21 @@ def test_r_tui_06_what_is_settled_never_changes():
         before = list(stream.settled)
 
 
-def test_r_tui_06_half_a_fence_does_not_flicker():
+@pytest.mark.req("R-TUI-06")
+def test_half_a_fence_does_not_flicker():
     assert not any(
         "`" in row for rows in states("text\n```python\nx = 1\n```\nmore") for row in rows
     )
 
 
-def test_r_tui_06_half_a_table_does_not_flicker():
+@pytest.mark.req("R-TUI-06")
+def test_half_a_table_does_not_flicker():
     rows = {row for state in states("| a | b |\n|---|---|\n| 1 | 2 |\n") for row in state}
     assert rows <= {"a │ b", "──┼──", "1 │ 2"}
 
 
-def test_r_tui_06_half_emphasis_does_not_flicker():
+@pytest.mark.req("R-TUI-06")
+def test_half_emphasis_does_not_flicker():
     for state in states("so **very bold** and *slanted* and `code` and ~~gone~~ end"):
         assert not set("".join(state)) & set("*`~")
     stream = MarkdownStream(40)
@@ -263,7 +272,8 @@ def test_r_tui_06_half_emphasis_does_not_flicker():
     assert stream.rows[0].spans == (("so ", ""), ("very bo", "strong"))
 
 
-def test_r_tui_06_a_line_that_may_become_a_list_or_a_heading_waits():
+@pytest.mark.req("R-TUI-06")
+def test_a_line_that_may_become_a_list_or_a_heading_waits():
     assert (
         ["#"] not in states("# Title")
         and ["-"] not in states("- item")

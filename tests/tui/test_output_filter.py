@@ -31,18 +31,21 @@ def filtered(text: str, style: Style | None = None) -> list[Segment]:
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_t17_nothing_a_terminal_obeys_passes_the_filter(text):
+@pytest.mark.req("T17")
+def test_nothing_a_terminal_obeys_passes_the_filter(text):
     [segment] = filtered(text)
     assert not OBEYED.search(segment.text)
     segment.text.encode("utf-8")
 
 
-def test_t17_harmless_rows_pass_untouched():
+@pytest.mark.req("T17")
+def test_harmless_rows_pass_untouched():
     segment = Segment("naïve 日本 👩‍💻", Style(bold=True))
     assert Sanitise().apply([segment], Color(0, 0, 0))[0] is segment
 
 
-def test_t18_hyperlinks_are_taken_off():
+@pytest.mark.req("T18")
+def test_hyperlinks_are_taken_off():
     [segment] = filtered("here", Style(link="https://evil.example", bold=True))
     assert segment.style is not None
     assert segment.style.link is None and segment.style.bold
@@ -79,7 +82,8 @@ class Screen(App[None]):
 
 
 @pytest.mark.parametrize("payload", payload_cases())
-async def test_t17_t18_t19_payloads_are_harmless_and_visible_on_every_surface(payload):
+@pytest.mark.req("T17", "T18", "T19")
+async def test_payloads_are_harmless_and_visible_on_every_surface(payload):
     app = Screen(net=False)
     async with app.run_test(size=(100, 40)) as pilot:
         transcript = app.query_one(Transcript)
@@ -104,7 +108,8 @@ async def test_t17_t18_t19_payloads_are_harmless_and_visible_on_every_surface(pa
                 assert all(code in shown for code in payload["must_show_codepoints"])
 
 
-def test_t19_texts_that_look_alike_look_different_in_a_question():
+@pytest.mark.req("T19")
+def test_texts_that_look_alike_look_different_in_a_question():
     plain, hidden = (p["text"] for p in PAYLOADS if p.get("pair") == PAIR)
     assert escaped(plain) != escaped(hidden)
 
@@ -165,9 +170,8 @@ Shown(net=True).run()
 
 
 @pytest.mark.parametrize("payloads", payload_sets())
-def test_e10_payloads_on_a_real_terminal_leave_no_forbidden_byte_and_a_clean_screen(
-    payloads, request
-):
+@pytest.mark.req("E10")
+def test_payloads_on_a_real_terminal_leave_no_forbidden_byte_and_a_clean_screen(payloads, request):
     name = request.node.callspec.id
     root = str(Path(__file__).parents[2])
     environ = {**os.environ, "PYTHONPATH": root, "TERM": "xterm-256color"}

@@ -40,7 +40,8 @@ def rows(app):
     return [str(option.prompt).partition("\n")[0] for option in options.options]
 
 
-async def test_r_tui_19_the_cursor_begins_at_what_is_in_use(app):
+@pytest.mark.req("R-TUI-19")
+async def test_the_cursor_begins_at_what_is_in_use(app):
     picked = []
     async with (made := app()).run_test() as pilot:
         await settle(pilot)
@@ -51,7 +52,8 @@ async def test_r_tui_19_the_cursor_begins_at_what_is_in_use(app):
     assert picked == ["openai:gpt"]
 
 
-async def test_r_tui_19_what_has_the_words_in_its_name_comes_first(app):
+@pytest.mark.req("R-TUI-19")
+async def test_what_has_the_words_in_its_name_comes_first(app):
     async with (made := app()).run_test() as pilot:
         await settle(pilot)
         made.push_screen(Picker("Model", MODELS))
@@ -60,7 +62,8 @@ async def test_r_tui_19_what_has_the_words_in_its_name_comes_first(app):
         assert rows(made) == ["openai:gpt (gpt)", "router:openai/gpt", "own:big"]
 
 
-async def test_r_tui_23_the_list_of_themes_holds_ours_alone(app):
+@pytest.mark.req("R-TUI-23")
+async def test_the_list_of_themes_holds_ours_alone(app):
     async with (made := app(theme="ember")).run_test() as pilot:
         await settle(pilot)
         await say(pilot, "/theme")
@@ -83,9 +86,8 @@ async def test_a_whole_command_is_obeyed_though_a_longer_one_begins_like_it(app)
 
 
 @pytest.mark.parametrize(("theme", "plain"), [("dark", True), ("terminal", False)])
-async def test_r_tui_23_the_row_at_the_cursor_stands_out_without_shades(
-    app, monkeypatch, theme, plain
-):
+@pytest.mark.req("R-TUI-23")
+async def test_the_row_at_the_cursor_stands_out_without_shades(app, monkeypatch, theme, plain):
     if plain:
         monkeypatch.setenv("NO_COLOR", "1")
     async with (made := app(theme=theme)).run_test() as pilot:

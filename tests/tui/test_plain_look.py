@@ -13,7 +13,8 @@ def drawn(text: str) -> str:
     return segment.text
 
 
-def test_r_tui_23_lines_and_signs_are_ascii_and_words_stay():
+@pytest.mark.req("R-TUI-23")
+def test_lines_and_signs_are_ascii_and_words_stay():
     assert drawn("╭─ Allow? ─╮") == "+- Allow? -+"
     assert drawn("│ ✓ read · 3 lines …") == "| v read - 3 lines ~"
     assert drawn("naïve 日本") == "naïve 日本"
@@ -24,7 +25,8 @@ def test_every_sign_is_as_wide_as_what_it_stands_for():
     assert all(plain.isascii() for plain in _SIGNS.values())
 
 
-def test_r_tui_23_without_colours_what_stood_out_is_reversed():
+@pytest.mark.req("R-TUI-23")
+def test_without_colours_what_stood_out_is_reversed():
     night = Color(20, 20, 20)
     row = [
         Segment("cursor", Style.parse("#000000 on #ffffff")),
@@ -38,7 +40,8 @@ def test_r_tui_23_without_colours_what_stood_out_is_reversed():
 
 
 @pytest.mark.parametrize("write", [titled, called])
-def test_r_tui_22_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
+@pytest.mark.req("R-TUI-22")
+def test_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
     sent = write("evil\x1b]52;c;aGk=\x07\n\x9b2J\u202e", {"TERM": "xterm"})
     own = sent.replace("\x1b[22;2t", "").removeprefix("\x07")
     assert own.startswith("\x1b]") and own.endswith("\x07")

@@ -62,7 +62,8 @@ def prompts_of(session):
     return [each.text for each in session.state.messages if each.role == "user"]
 
 
-async def test_r_tui_20_fork_goes_on_from_here_in_a_session_of_its_own(work):
+@pytest.mark.req("R-TUI-20")
+async def test_fork_goes_on_from_here_in_a_session_of_its_own(work):
     async with talking(work, "first words") as (app, pilot):
         first = app.chat.session
         await say(pilot, "/fork")
@@ -79,7 +80,8 @@ async def test_r_tui_20_fork_goes_on_from_here_in_a_session_of_its_own(work):
         assert ids == {first.id, app.chat.session.id}
 
 
-async def test_r_tui_20_fork_before_a_prompt_gives_it_back_to_be_changed(work):
+@pytest.mark.req("R-TUI-20")
+async def test_fork_before_a_prompt_gives_it_back_to_be_changed(work):
     async with talking(work, "one", "two, please") as (app, pilot):
         first = app.chat.session
         await say(pilot, "/fork")
@@ -92,7 +94,8 @@ async def test_r_tui_20_fork_before_a_prompt_gives_it_back_to_be_changed(work):
 
 
 @pytest.mark.parametrize("command", ["/fork", "/export", "/search"])
-async def test_r_tui_20_with_nothing_to_do_it_is_said_and_the_text_stays(work, command):
+@pytest.mark.req("R-TUI-20")
+async def test_with_nothing_to_do_it_is_said_and_the_text_stays(work, command):
     async with talking(work) as (app, pilot):
         first = app.chat.session
         await say(pilot, command)
@@ -103,7 +106,8 @@ async def test_r_tui_20_with_nothing_to_do_it_is_said_and_the_text_stays(work, c
         assert list(work.iterdir()) == []
 
 
-async def test_r_tui_20_search_goes_to_the_message_in_its_session(work):
+@pytest.mark.req("R-TUI-20")
+async def test_search_goes_to_the_message_in_its_session(work):
     async with talking(work, "about the frobnicator", *(f"line {n}" for n in range(4))) as (
         app,
         pilot,
@@ -120,14 +124,16 @@ async def test_r_tui_20_search_goes_to_the_message_in_its_session(work):
         await until(pilot, lambda: "about the frobnicator" in screen_text(app))
 
 
-async def test_r_tui_20_a_search_without_a_hit_says_so(work):
+@pytest.mark.req("R-TUI-20")
+async def test_a_search_without_a_hit_says_so(work):
     async with talking(work, "hello") as (app, pilot):
         await say(pilot, "/search zebra")
         await until(pilot, lambda: "No message holds all of these words" in screen_text(app))
         assert app.screen is app.chat
 
 
-async def test_r_tui_20_export_names_a_private_file_without_keys(work, monkeypatch):
+@pytest.mark.req("R-TUI-20")
+async def test_export_names_a_private_file_without_keys(work, monkeypatch):
     async with talking(work, f"Fix the [bold]bug[/bold] {CANARY}") as (_, pilot):
         monkeypatch.setenv("OPENAI_API_KEY", CANARY)
         await say(pilot, "/export")
@@ -140,7 +146,8 @@ async def test_r_tui_20_export_names_a_private_file_without_keys(work, monkeypat
         await until(pilot, lambda: len(list(work.iterdir())) == 2)
 
 
-async def test_r_tui_20_an_export_asks_before_it_writes_over_a_file(work):
+@pytest.mark.req("R-TUI-20")
+async def test_an_export_asks_before_it_writes_over_a_file(work):
     async with talking(work, "hello") as (app, pilot):
         file = work / "all.jsonl"
         file.write_text("mine")

@@ -91,7 +91,8 @@ def app_of(home, session):
         ("so!", None),
     ],
 )
-def test_only_a_sign_in_the_first_column_begins_a_command_line_r_tui_04(typed, meant):
+@pytest.mark.req("R-TUI-04")
+def test_only_a_sign_in_the_first_column_begins_a_command_line(typed, meant):
     assert parse(typed) == meant
 
 
@@ -111,7 +112,8 @@ def test_nothing_is_completed_in_a_command_line(typed):
     assert completer.offers(typed) is None
 
 
-def test_help_names_both_signs_r_tui_21():
+@pytest.mark.req("R-TUI-21")
+def test_help_names_both_signs():
     [shell] = [section for section in help_report() if section.title == "Shell"]
     assert [name for name, _ in shell.rows] == ["!command", "!!command"]
 
@@ -119,7 +121,8 @@ def test_help_names_both_signs_r_tui_21():
 # What the screen does with it
 
 
-async def test_a_command_line_is_run_and_not_said_r_tui_04(home, tmp_path):
+@pytest.mark.req("R-TUI-04")
+async def test_a_command_line_is_run_and_not_said(home, tmp_path):
     first = [begun("echo hi"), ToolOutputDelta(tool_use_id="m1", text="hi\n"), over("echo hi")]
     unseen = begun("pwd", shared=False, message_id="m2")
     second = [unseen, over("pwd", "/w\n", shared=False, message_id="m2")]
@@ -244,7 +247,8 @@ def rows(item, width=60):
     return ["".join(part for part, _ in line.spans) for line in item.build(width)]
 
 
-def test_a_command_is_told_alike_while_it_runs_and_when_it_is_resumed_r_tui_20():
+@pytest.mark.req("R-TUI-20")
+def test_a_command_is_told_alike_while_it_runs_and_when_it_is_resumed():
     live, resumed = Story(clock=lambda: 0.0), Story(clock=lambda: 0.0)
     fact = over("make", "no rule\n", 2, seconds=1.25)
     for event in (begun("make"), ToolOutputDelta(tool_use_id="m1", text="no"), fact):
@@ -271,7 +275,8 @@ def test_a_command_that_runs_shows_the_end_of_its_output_and_its_time():
     assert doing([], story.arriving) == "running your command"
 
 
-def test_what_a_command_prints_does_not_drive_the_terminal_r_tui_07():
+@pytest.mark.req("R-TUI-07")
+def test_what_a_command_prints_does_not_drive_the_terminal():
     story = Story()
     story.take(over("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
     [card] = story.items

@@ -87,12 +87,14 @@ def tool_call(name, arguments):
 
 
 @SIZES
-def test_r_tui_24_start(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_start(app_of, snap_compare, size):
     assert snap_compare(app_of(), terminal_size=size, run_before=opened)
 
 
 @SIZES
-def test_r_tui_24_streaming(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_streaming(app_of, snap_compare, size):
     script = [started("explain"), routed(), *streamed(REPLY[:60]), asyncio.Event()]
 
     async def play(pilot):
@@ -105,7 +107,8 @@ def test_r_tui_24_streaming(app_of, snap_compare, size):
 
 
 @SIZES
-def test_r_tui_24_tool_card(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_tool_card(app_of, snap_compare, size):
     called = ToolCalled(
         tool_use_id="tu_1",
         tool_name="read_file",
@@ -125,7 +128,8 @@ def test_r_tui_24_tool_card(app_of, snap_compare, size):
 
 
 @SIZES
-def test_r_tui_24_consent_with_diff(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_consent_with_diff(app_of, snap_compare, size):
     asked = Confirmation(
         id="c1",
         kind="tool",
@@ -146,7 +150,8 @@ def test_r_tui_24_consent_with_diff(app_of, snap_compare, size):
 
 
 @SIZES
-def test_r_tui_24_error(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_error(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "hello")
@@ -158,7 +163,8 @@ def test_r_tui_24_error(app_of, snap_compare, size):
 
 
 @SIZES
-def test_r_tui_24_picker(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_picker(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "/models")
@@ -168,7 +174,8 @@ def test_r_tui_24_picker(app_of, snap_compare, size):
 
 
 @SIZES
-def test_r_tui_24_resume(app_of, snap_compare, size, monkeypatch):
+@pytest.mark.req("R-TUI-24")
+def test_resume(app_of, snap_compare, size, monkeypatch):
     monkeypatch.setattr(sessions, "now", lambda: WHEN)
 
     async def play(pilot):
@@ -193,7 +200,8 @@ def test_r_tui_24_resume(app_of, snap_compare, size, monkeypatch):
 
 
 @SIZES
-def test_r_tui_24_narrow_or_wide_with_everything_at_once(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_narrow_or_wide_with_everything_at_once(app_of, snap_compare, size):
     script = [started("go"), routed(), *streamed("Working."), asyncio.Event()]
 
     async def play(pilot):
@@ -208,7 +216,8 @@ def test_r_tui_24_narrow_or_wide_with_everything_at_once(app_of, snap_compare, s
 
 
 @SIZES
-def test_r_tui_24_consent_with_command(app_of, snap_compare, size):
+@pytest.mark.req("R-TUI-24")
+def test_consent_with_command(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "go")

@@ -43,11 +43,13 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
         ),
     ],
 )
-def test_an_outage_of_a_model_reads_otherwise_than_one_of_its_provider_r_rte_05(error, times, said):
+@pytest.mark.req("R-RTE-05")
+def test_an_outage_of_a_model_reads_otherwise_than_one_of_its_provider(error, times, said):
     assert failed(Availability(Clock()), error, times) == [said]
 
 
-def test_three_models_take_their_provider_out_in_words_r_rte_05():
+@pytest.mark.req("R-RTE-05")
+def test_three_models_take_their_provider_out_in_words():
     availability, said = Availability(Clock()), list[str]()
     for model in ("a", "b", "c"):
         for _ in range(STRIKES):
@@ -56,7 +58,8 @@ def test_three_models_take_their_provider_out_in_words_r_rte_05():
     assert said[-1] == f"{left_out}: it failed with 3 of its models"
 
 
-def test_a_recovery_names_what_is_back_r_rte_05():
+@pytest.mark.req("R-RTE-05")
+def test_a_recovery_names_what_is_back():
     availability = Availability(Clock())
     failed(availability, ErrorClass.AUTH, STRIKES)
     said = [recovery(event) for event in availability.succeeded("acme:m")]

@@ -56,11 +56,13 @@ FULL = StatusFields(
 # One table
 
 
-def test_r_tui_21_every_command_of_the_table_is_obeyed_and_no_other():
+@pytest.mark.req("R-TUI-21")
+def test_every_command_of_the_table_is_obeyed_and_no_other():
     assert set(VERBS) == {command.name for command in COMMANDS}
 
 
-def test_r_tui_21_every_key_of_the_table_has_an_action_where_it_stands():
+@pytest.mark.req("R-TUI-21")
+def test_every_key_of_the_table_has_an_action_where_it_stands():
     owners = {"chat": ChatScreen, "prompt": Prompt, "question": Consent}
     for key in KEYS:
         if key.action:
@@ -68,7 +70,8 @@ def test_r_tui_21_every_key_of_the_table_has_an_action_where_it_stands():
             assert hasattr(owners[key.place], f"action_{name}"), key.id
 
 
-def test_r_tui_21_help_names_every_command_and_every_key():
+@pytest.mark.req("R-TUI-21")
+def test_help_names_every_command_and_every_key():
     rows = [row for section in help_report() for row in section.rows]
     names = [name for name, _ in rows]
     assert all(command.usage in names for command in COMMANDS)
@@ -88,7 +91,8 @@ def words(status, width):
     return [part.text for part in fitting(parts(status, narrow=width < 60), width)]
 
 
-def test_r_tui_18_a_wide_line_says_everything():
+@pytest.mark.req("R-TUI-18")
+def test_a_wide_line_says_everything():
     assert words(FULL, 120) == [
         "working 1 min 15 s",
         "anthropic:claude-sonnet-4-6 → gpt-5.2",
@@ -100,13 +104,15 @@ def test_r_tui_18_a_wide_line_says_everything():
     ]
 
 
-def test_r_tui_18_a_narrow_line_keeps_what_matters_most():
+@pytest.mark.req("R-TUI-18")
+def test_a_narrow_line_keeps_what_matters_most():
     assert words(FULL, 47)[:2] == ["working 1 min 15 s", "claude-sonnet-4-6 → gpt-5.2"]
     assert "git:main" not in words(FULL, 50)
 
 
 @given(st.integers(1, 130))
-def test_r_tui_18_the_line_never_runs_over(width):
+@pytest.mark.req("R-TUI-18")
+def test_the_line_never_runs_over(width):
     kept = words(FULL, width)
     assert len(kept) == 1 or sum(map(cell_len, kept)) + 2 * (len(kept) - 1) <= width
 
@@ -155,7 +161,8 @@ ALLOWED = ToolConfirmationResolved(
 )
 
 
-def test_a_reply_that_does_not_go_on_is_said_to_be_silent_r_tui_18():
+@pytest.mark.req("R-TUI-18")
+def test_a_reply_that_does_not_go_on_is_said_to_be_silent():
     status = StatusFields(activity="writing", seconds=75, silent=32)
     assert parts(status, narrow=False)[0].text == "writing 1 min 15 s, silent for 32 s"
 
@@ -184,7 +191,8 @@ def waits(seconds):
         ([sent(), replied("x"), called(1), gave_up(1), sent()], None, "waiting for anthropic"),
     ],
 )
-def test_r_tui_18_the_line_says_what_a_turn_waits_for(facts, arriving, words):
+@pytest.mark.req("R-TUI-18")
+def test_the_line_says_what_a_turn_waits_for(facts, arriving, words):
     assert doing(facts, arriving) == words
 
 
@@ -212,7 +220,8 @@ def no_openai(provider):
     return "no key: set `OPENAI_API_KEY`" if provider == "openai" else None
 
 
-def test_r_tui_19_configured_models_come_first_and_others_say_what_they_lack():
+@pytest.mark.req("R-TUI-19")
+def test_configured_models_come_first_and_others_say_what_they_lack():
     first, second = model_choices([GPT, SONNET], no_openai, SONNET.id)
     assert (first.value, first.enabled) == (SONNET.id, True)
     assert "200k context" in first.about
@@ -222,7 +231,8 @@ def test_r_tui_19_configured_models_come_first_and_others_say_what_they_lack():
     assert (second.enabled, second.about) == (False, "no key: set `OPENAI_API_KEY`")
 
 
-def test_r_tui_19_abilities_stand_in_fixed_places_and_guesses_are_called_so():
+@pytest.mark.req("R-TUI-19")
+def test_abilities_stand_in_fixed_places_and_guesses_are_called_so():
     model = Model(
         id="x:y",
         wire_name="y",
@@ -249,7 +259,8 @@ def summary(**changes):
     return SimpleNamespace(**{**values, **changes})
 
 
-def test_r_tui_20_sessions_of_this_workspace_come_first_then_the_youngest(tmp_path):
+@pytest.mark.req("R-TUI-20")
+def test_sessions_of_this_workspace_come_first_then_the_youngest(tmp_path):
     here = str(tmp_path)
     rows = session_choices(
         [
@@ -274,7 +285,8 @@ def test_earlier_prompts_are_listed_once_the_latest_first():
 # Reports
 
 
-def test_r_cst_02_cost_is_the_sum_of_the_completed_requests():
+@pytest.mark.req("R-CST-02")
+def test_cost_is_the_sum_of_the_completed_requests():
     facts = [
         started("one"),
         replied("a", cost="0.25"),
@@ -291,7 +303,8 @@ def test_r_cst_02_cost_is_the_sum_of_the_completed_requests():
     assert [(name, words[:5]) for name, words in roles.rows] == [("agent", "$1.75")]
 
 
-def test_r_cst_02_what_providers_report_stands_beside_what_was_computed():
+@pytest.mark.req("R-CST-02")
+def test_what_providers_report_stands_beside_what_was_computed():
     facts = [
         started("one"),
         replied("a", cost="0.25", extra=UsageExtra(reported_cost_usd=Decimal("0.31"))),
@@ -303,7 +316,8 @@ def test_r_cst_02_what_providers_report_stands_beside_what_was_computed():
     assert rows["reported by providers"] == "$0.3100 for 1 of 2 requests"
 
 
-def test_r_cst_01_a_session_without_any_price_is_unpriced_and_not_free():
+@pytest.mark.req("R-CST-01")
+def test_a_session_without_any_price_is_unpriced_and_not_free():
     unknown = UsageExtra(unpriced=True, estimated=True)
     facts = [started("one"), replied("a", cost="0", extra=unknown)]
     totals, *_ = cost_report(facts, Spending())
@@ -317,13 +331,15 @@ def test_r_cst_01_a_session_without_any_price_is_unpriced_and_not_free():
     ("requests", "unpriced", "words"),
     [(2, 0, "$0.5000 for 2 requests"), (3, 1, "$0.5000 for 3 requests, 1 unpriced")],
 )
-def test_r_cst_01_the_day_says_how_many_requests_have_no_price(requests, unpriced, words):
+@pytest.mark.req("R-CST-01")
+def test_the_day_says_how_many_requests_have_no_price(requests, unpriced, words):
     today = Spending(cost_usd=Decimal("0.5"), requests=requests, unpriced_requests=unpriced)
     [totals] = cost_report([], today)
     assert dict(totals.rows)["today, all sessions"] == words
 
 
-def test_r_cst_01_a_day_without_any_price_is_unpriced_and_not_free():
+@pytest.mark.req("R-CST-01")
+def test_a_day_without_any_price_is_unpriced_and_not_free():
     [totals] = cost_report([], Spending(requests=1, unpriced_requests=1))
     assert dict(totals.rows)["today, all sessions"] == "unpriced for 1 request"
 
@@ -341,14 +357,16 @@ def test_context_names_each_part_and_what_is_free():
     assert rows["prompt and reply"] == "1,234 tokens"
 
 
-def test_r_cst_01_no_price_is_not_free():
+@pytest.mark.req("R-CST-01")
+def test_no_price_is_not_free():
     assert price_words(None) == "unpriced"
 
 
 # Start
 
 
-def test_r_qlt_01_the_first_paint_waits_for_no_library_that_it_does_not_need():
+@pytest.mark.req("R-QLT-01")
+def test_the_first_paint_waits_for_no_library_that_it_does_not_need():
     code = "import sys, yourtool.tui.app; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

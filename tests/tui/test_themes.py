@@ -26,14 +26,16 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_r_tui_23_there_are_five_themes_one_light_and_one_of_the_terminal():
+@pytest.mark.req("R-TUI-23")
+def test_there_are_five_themes_one_light_and_one_of_the_terminal():
     assert len(THEMES) == 5
     assert any(not theme.dark for theme in THEMES.values())
     assert any(theme.ansi for theme in THEMES.values())
 
 
 @pytest.mark.parametrize("theme", [t for t in THEMES.values() if not t.ansi], ids=lambda t: t.name)
-def test_r_tui_23_text_can_be_read(theme):
+@pytest.mark.req("R-TUI-23")
+def test_text_can_be_read(theme):
     colors, least = theme.colors, 7 if theme.name == "contrast" else 4.5
     for name in (
         "foreground",

@@ -160,7 +160,8 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
     assert "⊘ glob" in shown
 
 
-async def test_r_tui_08_resuming_lays_out_no_more_than_a_screenful(session):
+@pytest.mark.req("R-TUI-08")
+async def test_resuming_lays_out_no_more_than_a_screenful(session):
     facts = [e for number in range(400) for e in session.turn(prompt=f"prompt {number}")]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
@@ -175,7 +176,8 @@ async def test_r_tui_08_resuming_lays_out_no_more_than_a_screenful(session):
         assert sum(bool(item.rows) for item in items) < 60
 
 
-async def test_r_tui_08_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(session):
+@pytest.mark.req("R-TUI-08")
+async def test_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(session):
     facts = [
         e
         for number in range(500)
@@ -201,7 +203,8 @@ async def test_r_tui_08_scrolling_back_moves_one_row_at_a_time_and_forgets_what_
         assert sum(bool(item.rows) for item in transcript._items) <= 900
 
 
-async def test_r_tui_09_the_end_is_followed_only_while_it_is_in_view(session):
+@pytest.mark.req("R-TUI-09")
+async def test_the_end_is_followed_only_while_it_is_in_view(session):
     stage = Stage()
     async with stage.run_test(size=(40, 12)) as pilot:
         transcript = stage.transcript
@@ -217,7 +220,8 @@ async def test_r_tui_09_the_end_is_followed_only_while_it_is_in_view(session):
         assert not transcript.unseen and "A reply." in stage.shown() and stage.ends == [False, True]
 
 
-async def test_r_tui_07_everything_is_wrapped_again_on_resize(session):
+@pytest.mark.req("R-TUI-07")
+async def test_everything_is_wrapped_again_on_resize(session):
     stage = Stage()
     reply = "word " * 40 + "x" * 10_000 + "\n\n日本語のテキスト" * 3
     async with stage.run_test(size=(100, 24)) as pilot:
@@ -232,7 +236,8 @@ async def test_r_tui_07_everything_is_wrapped_again_on_resize(session):
             assert any("$0.0123" in strip.text for strip in drawn)
 
 
-def test_r_tui_10_thinking_is_folded_and_redacted_thinking_is_named(session):
+@pytest.mark.req("R-TUI-10")
+def test_thinking_is_folded_and_redacted_thinking_is_named(session):
     assert told(*session.thinking("one two three")) == ["Thought, 3 words"]
     hidden = told(session.answered(RedactedThinkingBlock("xx")))
     assert hidden == ["Thinking kept hidden by the provider"]
@@ -243,7 +248,8 @@ def test_r_tui_10_thinking_is_folded_and_redacted_thinking_is_named(session):
 @pytest.mark.parametrize(
     "hidden", [RedactedThinkingBlock("xx"), ThinkingBlock("")], ids=["sealed", "silent"]
 )
-def test_r_tui_10_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_it(session, hidden):
+@pytest.mark.req("R-TUI-10")
+def test_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_it(session, hidden):
     call = ToolUseStart(
         message_id="m", content_block_index=4, tool_use_id=SHELL.id, tool_name=SHELL.name
     )
@@ -263,7 +269,8 @@ def test_r_tui_10_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_i
     ]
 
 
-async def test_r_tui_10_thinking_unfolds(session):
+@pytest.mark.req("R-TUI-10")
+async def test_thinking_unfolds(session):
     stage = Stage()
     async with stage.run_test(size=(60, 12)) as pilot:
         await play(stage, pilot, *session.thinking("because of this"))
@@ -274,14 +281,16 @@ async def test_r_tui_10_thinking_unfolds(session):
         assert "because of this" not in stage.shown()
 
 
-def test_r_tui_11_a_search_is_known_by_what_it_looks_for():
+@pytest.mark.req("R-TUI-11")
+def test_a_search_is_known_by_what_it_looks_for():
     card = ToolCard("grep")
     card.takes({"path": "src", "pattern": "def main"})
     card.lay_out(60)
     assert card.rows[0].text == "grep def main · queued"
 
 
-def test_r_tui_11_a_card_goes_through_all_its_states(session):
+@pytest.mark.req("R-TUI-11")
+def test_a_card_goes_through_all_its_states(session):
     story = Story(clock=iter([0.0, *[7.5] * 20]).__next__)
 
     def head() -> str:
@@ -317,7 +326,8 @@ def test_r_tui_11_a_card_goes_through_all_its_states(session):
         ("execution_error", "✗", "failed"),
     ],
 )
-def test_r_tui_11_a_call_without_success_says_why(session, error_class, mark, word):
+@pytest.mark.req("R-TUI-11")
+def test_a_call_without_success_says_why(session, error_class, mark, word):
     story = Story()
     story.take(session.answered(SHELL))
     story.take(session.tool_failed(SHELL, error_class, "the reason"))
@@ -327,7 +337,8 @@ def test_r_tui_11_a_call_without_success_says_why(session, error_class, mark, wo
     assert any("the reason" in line.text for line in card.rows)
 
 
-def test_r_tui_11_a_card_unfolds_to_all_its_input_and_output(session):
+@pytest.mark.req("R-TUI-11")
+def test_a_card_unfolds_to_all_its_input_and_output(session):
     card = ToolCard("shell")
     card.takes({"command": "make\ninstall", "timeout": 5})
     card.runs(SideEffects.EXECUTE)
@@ -343,7 +354,8 @@ def test_r_tui_11_a_card_unfolds_to_all_its_input_and_output(session):
     assert all(words in text for words in ("install", "timeout: 5", "line 0", "line 39"))
 
 
-def test_r_tui_11_an_edit_shows_its_diff_and_a_plan_its_steps(session):
+@pytest.mark.req("R-TUI-11")
+def test_an_edit_shows_its_diff_and_a_plan_its_steps(session):
     edit, plan = (
         ToolUseBlock("tu_2", "edit_file", {"path": "f"}),
         ToolUseBlock("tu_3", "update_plan", {}),
@@ -366,13 +378,15 @@ def test_r_tui_11_an_edit_shows_its_diff_and_a_plan_its_steps(session):
     ]
 
 
-def test_r_tui_13_a_running_shell_shows_its_last_lines(session):
+@pytest.mark.req("R-TUI-13")
+def test_a_running_shell_shows_its_last_lines(session):
     printed = [ToolOutputDelta(tool_use_id="tu_1", text=f"line {n}\n") for n in range(3000)]
     rows = told(session.called(SHELL), *printed)
     assert rows == ["shell · running", *(f"│ line {n}" for n in range(2995, 3000))]
 
 
-def test_r_tui_15_what_was_stopped_is_marked(session):
+@pytest.mark.req("R-TUI-15")
+def test_what_was_stopped_is_marked(session):
     story = Story()
     for event in [
         session.started(),
@@ -391,7 +405,8 @@ def test_r_tui_15_what_was_stopped_is_marked(session):
     assert all("cancelled" in ink for text, ink in card.rows[0].spans[:1] if text)
 
 
-def test_r_tui_17_a_failure_names_class_provider_cause_and_ways_out(session):
+@pytest.mark.req("R-TUI-17")
+def test_a_failure_names_class_provider_cause_and_ways_out(session):
     rows = told(*session.failure("The server is on fire"), width=70)[1:]
     assert rows == [
         "The provider failed · server_error · acme, HTTP 500",
@@ -401,7 +416,8 @@ def test_r_tui_17_a_failure_names_class_provider_cause_and_ways_out(session):
     ]
 
 
-def test_r_tui_17_partial_text_stays_and_an_overcome_failure_shrinks(session):
+@pytest.mark.req("R-TUI-17")
+def test_partial_text_stays_and_an_overcome_failure_shrinks(session):
     partial = session.message(Role.ASSISTANT, TextBlock("so far"))
     rows = told(
         session.started(),
@@ -418,7 +434,8 @@ def test_r_tui_17_partial_text_stays_and_an_overcome_failure_shrinks(session):
     ]
 
 
-async def test_r_tui_17_one_key_asks_for_another_try(session):
+@pytest.mark.req("R-TUI-17")
+async def test_one_key_asks_for_another_try(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         stage.transcript.focus()
@@ -501,7 +518,8 @@ def test_the_finished_message_is_authoritative(session):
     assert rows == ["right"]
 
 
-async def test_r_tui_06_the_raw_source_can_be_seen_and_copied(session):
+@pytest.mark.req("R-TUI-06")
+async def test_the_raw_source_can_be_seen_and_copied(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         await play(stage, pilot, *session.turn(reply="# Head\n\n**bold**"))
@@ -515,7 +533,8 @@ async def test_r_tui_06_the_raw_source_can_be_seen_and_copied(session):
         assert stage.clipboard == "# Head\n\n**bold**"
 
 
-async def test_r_tui_06_a_selection_copies_the_source(session):
+@pytest.mark.req("R-TUI-06")
+async def test_a_selection_copies_the_source(session):
     source = (
         "Some **bold** words\n\n```py\nif x:\n\ty()\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
         + "long " * 20
@@ -638,7 +657,8 @@ def test_notices_have_a_level_and_footers_wrap_between_figures():
     assert [line.text for line in footer.rows] == ["anthropic:claude", "1,234 in, 567 out · $0.01"]
 
 
-async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent_r_tui_18(session, monkeypatch):
+@pytest.mark.req("R-TUI-18")
+async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent(session, monkeypatch):
     stage = Stage()
     async with stage.run_test():
         view = stage.transcript

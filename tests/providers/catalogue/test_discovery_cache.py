@@ -34,7 +34,8 @@ def registry(**environ: str) -> Registry:
     return Registry(Config(), Credentials(resolve_paths()), environ)
 
 
-def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run_r_ease_03(tmp_path):
+@pytest.mark.req("R-EASE-03")
+def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run(tmp_path):
     file, catalogue, known = tmp_path / "cache" / "models.json", catalogue_of(), registry()
     discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, (QWEN,))])
     assert b"hunter2" not in file.read_bytes()
@@ -47,7 +48,8 @@ def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run_r_eas
     assert told_words(None, told) == ""
 
 
-def test_what_the_user_wrote_wins_over_what_was_kept_r_ease_03():
+@pytest.mark.req("R-EASE-03")
+def test_what_the_user_wrote_wins_over_what_was_kept():
     rows: dict[str, Any] = {"llama-cpp:qwen": {"max_context_tokens": 9_000}}
     catalogue = type(catalogue_of())([QWEN], "2026-01-01", rows=rows)
     discovery_cache.learn([discovery_cache.answer_of(SERVER, (QWEN,))], registry(), catalogue)
@@ -103,7 +105,8 @@ def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
     [b"", b"{", b"[1]", b"[{}]", b"\xff\xfe", b'"\\u001b[2J"', b'[{"x":' + b"[" * 10**6],
     ids=["empty", "cut", "numbers", "nothing", "no text", "a sequence", "nested"],
 )
-def test_a_damaged_file_is_told_and_written_anew_r_ease_03(tmp_path, content):
+@pytest.mark.req("R-EASE-03")
+def test_a_damaged_file_is_told_and_written_anew(tmp_path, content):
     file = tmp_path / "models.json"
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"is not used: .* writes it anew") as told:

@@ -52,7 +52,8 @@ def llama(**changes):
     return model
 
 
-def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes_r_adp_14_r_ease_03():
+@pytest.mark.req("R-ADP-14", "R-EASE-03")
+def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes():
     model = claude()
     assert (model.id, model.known, model.price) == ("anthropic:claude-next", True, None)
     assert model.capabilities == AdapterCapabilities(
@@ -83,13 +84,15 @@ def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes_r_adp_14_r_eas
         ({"thinking": None, "effort": "much"}, None, ()),
     ],
 )
-def test_the_levels_of_thinking_are_those_the_list_names_r_adp_17(changes, form, levels):
+@pytest.mark.req("R-ADP-17")
+def test_the_levels_of_thinking_are_those_the_list_names(changes, form, levels):
     model = claude(**changes)
     assert (model.thinking, model.thinking_levels) == (form, levels)
     assert model.capabilities.supports_thinking is (form is not None)
 
 
-def test_openrouter_s_list_tells_limits_abilities_and_prices_r_adp_14():
+@pytest.mark.req("R-ADP-14")
+def test_openrouter_s_list_tells_limits_abilities_and_prices():
     model = llama()
     assert (model.known, model.accepts_temperature) == (True, True)
     assert model.capabilities == AdapterCapabilities(
@@ -107,7 +110,8 @@ def test_openrouter_s_list_tells_limits_abilities_and_prices_r_adp_14():
     assert price.cache_write_per_mtok_usd is None
 
 
-def test_a_request_that_costs_nothing_besides_is_priced_by_its_tokens_r_cst_01():
+@pytest.mark.req("R-CST-01")
+def test_a_request_that_costs_nothing_besides_is_priced_by_its_tokens():
     rates = {"prompt": "0.000001", "completion": "0.000002"}
     for fee in ("0", "0.0", "", None):
         price = llama(pricing={**rates, "request": fee}).price
@@ -120,7 +124,8 @@ def test_a_reply_is_never_longer_than_the_context_that_is_told():
     assert (model.capabilities.max_context_tokens, model.capabilities.max_output_tokens) == (5, 5)
 
 
-def test_a_model_without_tools_or_a_price_of_its_cache_says_so_r_oll_05():
+@pytest.mark.req("R-OLL-05")
+def test_a_model_without_tools_or_a_price_of_its_cache_says_so():
     model = llama(supported_parameters=["max_tokens"], pricing={"prompt": "0", "completion": "0"})
     assert not model.capabilities.supports_tools
     assert not model.capabilities.supports_prompt_caching
@@ -146,7 +151,8 @@ def test_a_model_without_tools_or_a_price_of_its_cache_says_so_r_oll_05():
         {"prompt": "free", "completion": "free"},
     ],
 )
-def test_what_is_no_price_is_unpriced_and_never_free_r_cst_01(pricing):
+@pytest.mark.req("R-CST-01")
+def test_what_is_no_price_is_unpriced_and_never_free(pricing):
     assert llama(pricing=pricing).price is None
 
 

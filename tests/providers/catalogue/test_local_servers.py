@@ -54,7 +54,8 @@ OLLAMA = {
 }
 
 
-async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model_r_ease_02_r_oll_02():
+@pytest.mark.req("R-EASE-02", "R-OLL-02")
+async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model():
     with serve(OLLAMA) as server:
         [found] = await discover(places=[row("ollama", server)])
     assert found.row.api == "ollama"
@@ -68,7 +69,8 @@ async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model_r_ea
     ]
 
 
-async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_tools_r_ease_03():
+@pytest.mark.req("R-EASE-03")
+async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_tools():
     pages = {
         "/props": {
             "default_generation_settings": {"n_ctx": 16384},
@@ -86,7 +88,8 @@ async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_too
     assert [model.capabilities.supports_audio for model in found.models] == [True]
 
 
-async def test_lm_studio_tells_the_loaded_context_new_and_old_r_ease_03():
+@pytest.mark.req("R-EASE-03")
+async def test_lm_studio_tells_the_loaded_context_new_and_old():
     new = {
         "key": "qwen", "type": "llm", "max_context_length": 32768,
         "loaded_instances": [
@@ -115,7 +118,8 @@ async def test_lm_studio_tells_the_loaded_context_new_and_old_r_ease_03():
     ]
 
 
-async def test_vllm_tells_its_context_and_nothing_of_tools_r_ease_03():
+@pytest.mark.req("R-EASE-03")
+async def test_vllm_tells_its_context_and_nothing_of_tools():
     listed = {"data": [{"id": "org/model", "owned_by": "vllm", "max_model_len": 4096}]}
     with serve({"/v1/models": listed}) as server:
         [found] = await discover(places=[row("vllm", server)])

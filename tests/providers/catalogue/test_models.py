@@ -58,7 +58,8 @@ def test_the_shipped_tables_hold_the_models_of_the_contract_with_their_prices(lo
         ("openai:gpt-5", None),
     ],
 )
-def test_every_model_says_in_which_form_it_takes_a_level_of_thinking_r_adp_17(load, name, form):
+@pytest.mark.req("R-ADP-17")
+def test_every_model_says_in_which_form_it_takes_a_level_of_thinking(load, name, form):
     model = load().get(name)
     assert model.capabilities.supports_thinking
     assert model.thinking == form
@@ -88,11 +89,13 @@ def test_every_shipped_model_is_described_honestly_enough_to_be_used(load):
         ("tour", "demo:tour"),
     ],
 )
-def test_an_id_an_alias_or_a_unique_tail_finds_its_model_r_rte_07(load, name, model_id):
+@pytest.mark.req("R-RTE-07")
+def test_an_id_an_alias_or_a_unique_tail_finds_its_model(load, name, model_id):
     assert load().resolve(name).id == model_id
 
 
-def test_a_tail_that_several_models_have_is_refused_with_all_of_them_r_rte_07():
+@pytest.mark.req("R-RTE-07")
+def test_a_tail_that_several_models_have_is_refused_with_all_of_them():
     catalogue = catalogue_of("a:gpt-oss", "b:x/gpt-oss", "c:gpt-oss-mini")
     with pytest.raises(UnknownModelError, match="may mean `a:gpt-oss`, `b:x/gpt-oss`") as caught:
         catalogue.resolve("gpt-oss")
@@ -101,7 +104,8 @@ def test_a_tail_that_several_models_have_is_refused_with_all_of_them_r_rte_07():
 
 
 @pytest.mark.parametrize("name", ["sonet", "", "gtp-5", "nothing-like-it", "x:", ":x"])
-def test_a_name_that_means_nothing_is_refused_naming_the_form_r_can_08(load, name):
+@pytest.mark.req("R-CAN-08")
+def test_a_name_that_means_nothing_is_refused_naming_the_form(load, name):
     with pytest.raises(UnknownModelError, match="<provider>:<name>") as caught:
         load().resolve(name)
     if name == "sonet":
@@ -110,9 +114,8 @@ def test_a_name_that_means_nothing_is_refused_naming_the_form_r_can_08(load, nam
 
 
 @pytest.mark.parametrize("model_id", ["mine:qwen3:8b", "openrouter:a/b-v9", "mine:x"])
-def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it_r_adp_14_r_can_08(
-    load, model_id
-):
+@pytest.mark.req("R-ADP-14", "R-CAN-08")
+def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it(load, model_id):
     model = load().resolve(model_id)
     assert model == load().get(model_id)
     assert (model.id, model.known, model.price) == (model_id, False, None)
@@ -121,14 +124,16 @@ def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it_r_adp_
     assert not model.capabilities.supports_images
 
 
-def test_models_of_this_machine_cost_nothing_which_is_a_price_r_oll_01(load):
+@pytest.mark.req("R-OLL-01")
+def test_models_of_this_machine_cost_nothing_which_is_a_price(load):
     for model_id in ("ollama:qwen3:8b", "llama-cpp:x", "lm-studio:x", "vllm:x"):
         price = load().get(model_id).price
         assert price is not None
         assert (price.input_per_mtok_usd, price.output_per_mtok_usd) == (0, 0)
 
 
-def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_02(load):
+@pytest.mark.req("R-OLL-02")
+def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win(load):
     catalogue = load("""
         [models."ollama:qwen3:8b"]
         aliases = ["qwen"]
@@ -152,7 +157,8 @@ def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win_r_oll_
     assert [model.id for model in catalogue.all()][-1] == "ollama:other"
 
 
-def test_a_provider_s_own_list_changes_nothing_that_the_tables_say_r_adp_14(load):
+@pytest.mark.req("R-ADP-14")
+def test_a_provider_s_own_list_changes_nothing_that_the_tables_say(load):
     catalogue = load('[models."openrouter:acme/new"]\naliases = ["new"]\n')
     before, mine = catalogue.resolve("openai:gpt-5"), catalogue.resolve("new")
     told = AdapterCapabilities(max_context_tokens=9)
@@ -163,7 +169,8 @@ def test_a_provider_s_own_list_changes_nothing_that_the_tables_say_r_adp_14(load
     assert catalogue.resolve("new") == mine
 
 
-def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_none_r_ease_03(load):
+@pytest.mark.req("R-EASE-03")
+def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_none(load):
     catalogue = load()
 
     def learn(window, day, *, known):
@@ -179,7 +186,8 @@ def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_no
     assert learn(4_000, 4, known=False) == (3_000, 3)
 
 
-def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated_r_cst_01(load):
+@pytest.mark.req("R-CST-01")
+def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated(load):
     rows = '[models."openrouter:mine"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
     catalogue = load(prices=f'pricing_version = "2027-01-01"\n{rows}')
     told = Price(input_per_mtok_usd=Decimal(7), output_per_mtok_usd=Decimal(8))
@@ -200,7 +208,8 @@ def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated_r_c
     assert (theirs.price, theirs.price_as_of) == (told, "openrouter 2026-11-20")
 
 
-def test_the_user_can_add_a_model_and_change_one_key_of_another_r_adp_14(load):
+@pytest.mark.req("R-ADP-14")
+def test_the_user_can_add_a_model_and_change_one_key_of_another(load):
     catalogue = load(
         """
         [models."local:llama"]
@@ -221,7 +230,8 @@ def test_the_user_can_add_a_model_and_change_one_key_of_another_r_adp_14(load):
     assert sonnet.price is not None
 
 
-def test_a_table_without_keys_names_a_model_with_the_defaults_of_its_provider_r_adp_14(load):
+@pytest.mark.req("R-ADP-14")
+def test_a_table_without_keys_names_a_model_with_the_defaults_of_its_provider(load):
     model = load('[models."openai:gpt-9"]\n').get("openai:gpt-9")
     assert model.known
     assert model.uses_max_completion_tokens
@@ -260,7 +270,8 @@ def test_the_user_can_price_a_model_and_the_version_says_so(load):
 
 
 @pytest.mark.parametrize("amount", ["nan", "inf", "-1", "-0.5", "1e999999", "1e-999999", "1000001"])
-def test_an_amount_that_is_no_price_is_refused_r_cst_01(load, amount):
+@pytest.mark.req("R-CST-01")
+def test_an_amount_that_is_no_price_is_refused(load, amount):
     row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = {amount}"
     with pytest.raises(ConfigError, match=r"toml:3: .*output_per_mtok_usd`: a price is zero, or"):
         load("", f'[models."a:b"]\n{row}')
@@ -279,13 +290,15 @@ def tier(above, price="1"):
         (f"{tier(5)}, {tier(9)}, {tier(5, 2)}", "two of them have one `above_prompt_tokens`"),
     ],
 )
-def test_a_tier_that_is_no_price_is_refused_r_cst_01(load, tiers, complaint):
+@pytest.mark.req("R-CST-01")
+def test_a_tier_that_is_no_price_is_refused(load, tiers, complaint):
     row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = 1\ntiers = [{tiers}]"
     with pytest.raises(ConfigError, match=rf"prices.toml:4: .*tiers`: {complaint}"):
         load("", f'[models."a:b"]\n{row}')
 
 
-def test_a_reply_is_never_longer_than_a_context_that_is_told_elsewhere_r_adp_14(load):
+@pytest.mark.req("R-ADP-14")
+def test_a_reply_is_never_longer_than_a_context_that_is_told_elsewhere(load):
     catalogue = load(
         """
         [models."anthropic:claude-sonnet-4-6"]
@@ -386,12 +399,14 @@ def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it
         ("", '[models."a:b"]\ntiers = [{ above = 9 }]', 'prices.toml:2: .*tiers`: .* "?`?above'),
     ],
 )
-def test_what_is_written_wrongly_is_told_with_its_place_r_rte_07(load, models, prices, complaint):
+@pytest.mark.req("R-RTE-07")
+def test_what_is_written_wrongly_is_told_with_its_place(load, models, prices, complaint):
     with pytest.raises(ConfigError, match=complaint):
         load(models, prices)
 
 
-def test_the_way_out_of_a_taken_alias_is_to_take_it_from_its_owner_r_rte_07(load):
+@pytest.mark.req("R-RTE-07")
+def test_the_way_out_of_a_taken_alias_is_to_take_it_from_its_owner(load):
     catalogue = load(
         """
         [models."a:b"]
@@ -407,14 +422,16 @@ NAMES = st.text("abc/:-.", min_size=1, max_size=6)
 
 
 @given(NAMES, NAMES)
-def test_every_well_formed_id_is_a_model_and_splits_at_its_first_colon_r_can_08(provider, name):
+@pytest.mark.req("R-CAN-08")
+def test_every_well_formed_id_is_a_model_and_splits_at_its_first_colon(provider, name):
     provider = provider.replace(":", "") or "p"
     catalogue = catalogue_of("a:b")
     model = catalogue.get(f"{provider}:{name}")
     assert (model.provider, model.wire_name == name or model.known) == (provider, True)
 
 
-def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them_r_adp_14_r_adp_15(load):
+@pytest.mark.req("R-ADP-14", "R-ADP-15")
+def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them(load):
     catalogue = load('[models."anthropic:claude-sonnet-4-6"]\nmax_images = 7\n')
     unknown = catalogue.get("anywhere:model").capabilities
     for name in ("openai:gpt-5", "google:gemini-2.5-pro", "anthropic:claude-opus-4-7"):
@@ -453,7 +470,8 @@ def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_i
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "google"])
-def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it_r_adp_15(load, provider):
+@pytest.mark.req("R-ADP-15")
+def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it(load, provider):
     catalogue = load(f"[defaults.{provider}]\nmax_image_side = 7000\n")
     named, told = f"{provider}:new", AdapterCapabilities(supports_images=True)
     row = next(model for model in catalogue.all() if model.provider == provider)

@@ -29,7 +29,8 @@ GEMINI = Price(
 TOKENS = st.integers(0, 10**10)
 
 
-def test_four_buckets_are_priced_each_at_its_own_rate_to_the_cent_r_cst_01():
+@pytest.mark.req("R-CST-01")
+def test_four_buckets_are_priced_each_at_its_own_rate_to_the_cent():
     usage = TokenUsage(
         input_tokens=1_000_001,
         output_tokens=200_000,
@@ -39,7 +40,8 @@ def test_four_buckets_are_priced_each_at_its_own_rate_to_the_cent_r_cst_01():
     assert cost(usage, SONNET) == Decimal("3.000003") + 3 + Decimal("0.9") + Decimal("1.5")
 
 
-def test_a_model_without_a_price_is_unpriced_and_never_free_r_cst_01():
+@pytest.mark.req("R-CST-01")
+def test_a_model_without_a_price_is_unpriced_and_never_free():
     assert cost(TokenUsage(input_tokens=1, output_tokens=1), None) is None
 
 
@@ -80,7 +82,8 @@ def test_no_cent_is_lost_when_requests_are_summed(a, b, c, d):
         (1, 100_000, 100_000, "0.2900025"),
     ],
 )
-def test_a_long_prompt_prices_the_whole_request_cached_tokens_counted_r_cst_01(
+@pytest.mark.req("R-CST-01")
+def test_a_long_prompt_prices_the_whole_request_cached_tokens_counted(
     fresh, cached, written, dollars
 ):
     usage = TokenUsage(

@@ -73,7 +73,8 @@ def check_golden(name: str, body: bytes) -> None:
     assert body + b"\n" == path.read_bytes()
 
 
-def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01():
+@pytest.mark.req("R-ADP-01")
+def test_a_conversation_with_one_of_everything_has_these_bytes():
     asked = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
     posted = Anthropic().to_wire(asked)
     assert posted.path == "/v1/messages"
@@ -102,7 +103,8 @@ def test_every_legal_history_makes_a_legal_request(history):
 
 
 @pytest.mark.parametrize("name", cases(WHOLE))
-async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was_r_adp_01(name):
+@pytest.mark.req("R-ADP-01")
+async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was(name):
     asked, events = await _played(name)
     body = json.loads(_body(asked, [complete(events)]))
     sent = [turn["content"] for turn in body["messages"] if turn["role"] == "assistant"]
@@ -197,7 +199,8 @@ def test_the_system_prompt_is_hoisted_and_neighbours_are_joined():
     assert results[1]["is_error"] is True
 
 
-def test_breakpoints_are_where_the_plan_has_them_r_adp_18():
+@pytest.mark.req("R-ADP-18")
+def test_breakpoints_are_where_the_plan_has_them():
     body = wire(request(SONNET, full(SONNET), (READ, msgspec.structs.replace(READ, name="b"))))
     marked = []
     for block in [*body["tools"], *body["system"], *_blocks(body)]:
@@ -262,7 +265,8 @@ def _said(blocks, **metadata):
         ([TextBlock("a"), RedactedThinkingBlock("x")], "redacted_thinking"),
     ],
 )
-def test_a_dropped_block_writes_one_warning_with_five_fields_r_adp_05(blocks, kind, caplog):
+@pytest.mark.req("R-ADP-05")
+def test_a_dropped_block_writes_one_warning_with_five_fields(blocks, kind, caplog):
     body = wire(request(SONNET, _said(blocks)))
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
     [record] = caplog.records
@@ -294,7 +298,8 @@ def test_a_dropped_block_writes_one_warning_with_five_fields_r_adp_05(blocks, ki
         ("adaptive", "so-so", {}),
     ],
 )
-def test_a_level_of_thinking_is_asked_for_in_the_models_own_form_r_adp_17(form, effort, fields):
+@pytest.mark.req("R-ADP-17")
+def test_a_level_of_thinking_is_asked_for_in_the_models_own_form(form, effort, fields):
     target = model("anthropic", "claude-opus-4-7", thinking=form)
     asked = request(target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000)
     body = wire(asked)
@@ -311,7 +316,8 @@ def test_signed_thinking_without_text_is_sent_back():
     }
 
 
-def test_what_only_another_model_can_read_is_never_sent_r_can_13():
+@pytest.mark.req("R-CAN-13")
+def test_what_only_another_model_can_read_is_never_sent():
     raw = {
         "scope": {"provider": "anthropic", "model": "anthropic:other"},
         "blocks": [{"at": 0, "block": {"type": "compaction", "content": "secret"}}],
@@ -389,7 +395,8 @@ def test_names_a_model_invented_are_sent_as_the_api_takes_them():
         ("bored", StopReason.OTHER),
     ],
 )
-def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
+@pytest.mark.req("R-ADP-11")
+def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplog):
     reply = Reply(request(SONNET))
     frame = {"type": "message_delta", "delta": {"stop_reason": word}, "usage": {"output_tokens": 1}}
     Anthropic().translate(SseEvent("", json.dumps(frame).encode()), reply)
@@ -397,7 +404,8 @@ def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reas
     assert ("'bored'" in caplog.text) == (word == "bored")
 
 
-def test_counters_are_the_last_figures_that_are_not_null_r_adp_12():
+@pytest.mark.req("R-ADP-12")
+def test_counters_are_the_last_figures_that_are_not_null():
     reply, dialect = Reply(request(SONNET)), Anthropic()
     start = {
         "type": "message_start",
@@ -453,7 +461,8 @@ THOUGHT = ThinkingBlock("hm", "c2ln")
         (_loop([])[:1], True),
     ],
 )
-def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply_r_swp_02(history, thinks):
+@pytest.mark.req("R-SWP-02")
+def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply(history, thinks):
     # What another model began, or a reply that was stopped, has no reasoning to go on with.
     target = model("anthropic", "claude-sonnet-4-5", id=SONNET.id, thinking="budget")
     body = wire(request(target, history, (READ,), effort="high", temperature=0.5))

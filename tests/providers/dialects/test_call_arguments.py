@@ -122,7 +122,8 @@ async def called(dialect, body):
 
 @every_way
 @pytest.mark.parametrize("arguments", [[], [1], "x", "[1]", 0, 5, True, False, '{"a": '], ids=repr)
-async def test_arguments_that_are_no_object_never_run_r_adp_06(way, arguments):
+@pytest.mark.req("R-ADP-06")
+async def test_arguments_that_are_no_object_never_run(way, arguments):
     """D3: they are stored as none and flagged."""
     dialect, body = WAYS[way]
     block, error = await called(dialect, body(arguments))
@@ -146,7 +147,8 @@ async def test_arguments_that_are_an_object_run(way):
 
 
 @pytest.mark.parametrize("way", ["anthropic, at the start", "google, streamed", "google, whole"])
-async def test_an_object_written_as_text_is_no_object_where_one_is_due_r_adp_06(way):
+@pytest.mark.req("R-ADP-06")
+async def test_an_object_written_as_text_is_no_object_where_one_is_due(way):
     dialect, body = WAYS[way]
     block, error = await called(dialect, body('{"path": "sub"}'))
     assert block.input == {}
@@ -155,13 +157,15 @@ async def test_an_object_written_as_text_is_no_object_where_one_is_due_r_adp_06(
 
 
 @pytest.mark.parametrize("delta", [[1], 5, True], ids=repr)
-async def test_pieces_that_are_no_text_do_not_vanish_r_adp_06(delta):
+@pytest.mark.req("R-ADP-06")
+async def test_pieces_that_are_no_text_do_not_vanish(delta):
     _, error = await called(Anthropic, piece(delta))
     assert error is not None
 
 
 @every_way
-async def test_a_number_too_long_to_read_spoils_its_call_alone_d16(way):
+@pytest.mark.req("D16")
+async def test_a_number_too_long_to_read_spoils_its_call_alone(way):
     """Sending the request again would bring the same number again."""
     dialect, body = WAYS[way]
     block, error = await called(dialect, body({"a": "?"}).replace('"?"', HUGE))

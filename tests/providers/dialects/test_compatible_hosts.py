@@ -91,7 +91,8 @@ WHOLE = json.dumps(
 
 
 @pytest.mark.parametrize("body", [STREAMED, WHOLE], ids=["streamed", "whole"])
-async def test_reasoning_details_go_back_unchanged_to_the_model_that_sent_them_r_swp_03(body):
+@pytest.mark.req("R-SWP-03")
+async def test_reasoning_details_go_back_unchanged_to_the_model_that_sent_them(body):
     target = model("acme")
     reply, _ = await replies(body)
     assert next_request(reply, target)["reasoning_details"] == DETAILS
@@ -140,7 +141,8 @@ async def test_an_answer_that_came_as_an_object_is_its_json():
     assert json.loads(reply.text) == answer
 
 
-async def test_tokens_from_the_cache_are_counted_under_the_name_that_mistral_has_r_adp_12():
+@pytest.mark.req("R-ADP-12")
+async def test_tokens_from_the_cache_are_counted_under_the_name_that_mistral_has():
     usage = {"prompt_tokens": 64, "completion_tokens": 6, "num_cached_tokens": 32}
     _, whole = await replies(chat({"content": "a"}, usage=usage))
     assert (whole.usage.input_tokens, whole.usage.cached_input_tokens) == (32, 32)

@@ -114,7 +114,8 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize(("dialect", "what"), FORMS, ids="-".join)
-def test_each_wire_has_its_own_form_d14(dialect, what):
+@pytest.mark.req("D14")
+def test_each_wire_has_its_own_form(dialect, what):
     assert sent(dialect, BLOCKS[what]) == FORMS[dialect, what]
 
 
@@ -126,7 +127,8 @@ def test_each_wire_has_its_own_form_d14(dialect, what):
         ("openrouter", "audio/flac", "flac"),
     ],
 )
-def test_recordings_have_names_of_their_own_in_chat_d14(dialect, media_type, called):
+@pytest.mark.req("D14")
+def test_recordings_have_names_of_their_own_in_chat(dialect, media_type, called):
     assert sent(dialect, sound(media_type))["input_audio"]["format"] == called
 
 
@@ -146,9 +148,8 @@ def test_mp3_has_another_name_at_google():
         ("ollama", document()),
     ],
 )
-def test_what_a_wire_has_no_place_for_is_told_in_words_with_one_warning_r_adp_05(
-    dialect, block, caplog
-):
+@pytest.mark.req("R-ADP-05")
+def test_what_a_wire_has_no_place_for_is_told_in_words_with_one_warning(dialect, block, caplog):
     words = "recording that could not be played" if isinstance(block, AudioBlock) else "document"
     assert words in str(sent(dialect, block))
     [record] = caplog.records
@@ -158,7 +159,8 @@ def test_what_a_wire_has_no_place_for_is_told_in_words_with_one_warning_r_adp_05
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("block", [sound(), document()], ids=["audio", "document"])
-def test_a_model_that_takes_none_gets_words_r_adp_05(dialect, block, caplog):
+@pytest.mark.req("R-ADP-05")
+def test_a_model_that_takes_none_gets_words(dialect, block, caplog):
     assert "could not be" in str(sent(dialect, block, AdapterCapabilities()))
     assert len(caplog.records) == 1
 
@@ -167,7 +169,8 @@ PICTURE = base64.b64decode(PNG)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept_d14(dialect, tmp_path):
+@pytest.mark.req("D14")
+def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept(dialect, tmp_path):
     block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
     speaks, provider, _ = DIALECTS[dialect]
     target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
@@ -178,7 +181,8 @@ def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept_d14(dialect, tmp_pat
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("harm", ["missing", "changed"])
-def test_what_is_not_as_it_was_kept_is_told_in_words_d14(dialect, harm, tmp_path, caplog):
+@pytest.mark.req("D14")
+def test_what_is_not_as_it_was_kept_is_told_in_words(dialect, harm, tmp_path, caplog):
     block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
     [kept] = tmp_path.iterdir()
     if harm == "missing":

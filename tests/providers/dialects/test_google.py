@@ -72,7 +72,8 @@ def frame(*parts, finish=None, **rest):
 @pytest.mark.parametrize(
     ("target", "golden"), [(FLASH, "google.json"), (OLDER, "google_budget.json")]
 )
-def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, golden):
+@pytest.mark.req("R-ADP-01")
+def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
     asked = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -107,7 +108,8 @@ def test_a_model_name_cannot_change_the_address(name, path):
         recorded(("gemini-generate-c1aa0e6b", "gemini-generate-ea8f1642")),
     ],
 )
-async def test_calls_go_back_as_the_recorded_client_sent_them_r_adp_01_r_adp_17(chain):
+@pytest.mark.req("R-ADP-01", "R-ADP-17")
+async def test_calls_go_back_as_the_recorded_client_sent_them(chain):
     called, answered = map(exchange, chain)
     ids, writer = ToolIdMap(), Writer()
     asked = request(FLASH, tool_ids=ids)
@@ -166,7 +168,8 @@ def _identity(part):
         ]
     ),
 )
-async def test_every_signature_goes_back_on_its_part_and_only_to_its_model_r_adp_17(name):
+@pytest.mark.req("R-ADP-17")
+async def test_every_signature_goes_back_on_its_part_and_only_to_its_model(name):
     events, error = await play(name, asked=request(FLASH))
     assert error is None
     writer = Writer()
@@ -238,7 +241,8 @@ def test_another_models_calls_say_that_they_have_no_signature_where_one_is_neede
     assert not any("thoughtSignature" in part for part in parts)
 
 
-def test_answers_follow_their_calls_at_once_and_pictures_after_them_r_adp_05():
+@pytest.mark.req("R-ADP-05")
+def test_answers_follow_their_calls_at_once_and_pictures_after_them():
     contents = wire(request(FLASH, view(full(FLASH), FLASH)))["contents"]
     assert [content["role"] for content in contents] == [
         "user",
@@ -270,7 +274,8 @@ def test_system_messages_are_parts_of_one_instruction():
 @pytest.mark.parametrize(
     "roles", [[], ["assistant"], ["user", "assistant"], ["assistant", "assistant", "user"]]
 )
-def test_a_conversation_begins_and_ends_with_the_user_r_swp_02(roles):
+@pytest.mark.req("R-SWP-02")
+def test_a_conversation_begins_and_ends_with_the_user(roles):
     writer = Writer()
     history = [writer.message(Role(role), [TextBlock("x")]) for role in roles]
     contents = wire(request(FLASH, history))["contents"]
@@ -307,12 +312,14 @@ def test_names_that_google_refuses_are_changed_alike_in_call_and_answer():
         (model("google", "gemma-3", capabilities=AdapterCapabilities()), "high", None),
     ],
 )
-def test_thinking_is_asked_for_in_the_models_own_form_r_adp_17(target, effort, config):
+@pytest.mark.req("R-ADP-17")
+def test_thinking_is_asked_for_in_the_models_own_form(target, effort, config):
     body = wire(request(target, full(target)[6:7], effort=effort))
     assert body["generationConfig"].get("thinkingConfig") == config
 
 
-def test_what_cannot_be_sent_is_told_once_r_adp_05(caplog):
+@pytest.mark.req("R-ADP-05")
+def test_what_cannot_be_sent_is_told_once(caplog):
     blind = model("google", "gemma-3", capabilities=AdapterCapabilities())
     writer = Writer()
     own = MessageMetadata(model=blind.id)
@@ -338,7 +345,8 @@ def test_what_cannot_be_sent_is_told_once_r_adp_05(caplog):
         ("SOMETHING_NEW", StopReason.OTHER),
     ],
 )
-async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
+@pytest.mark.req("R-ADP-11")
+async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplog):
     events, error = await replies(frame({"text": "x"}, finish=word))
     assert error is None
     assert (complete(events).stop_reason, complete(events).stop_detail) == (reason, word)
@@ -346,7 +354,8 @@ async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word
     assert bool(warnings) is (word == "SOMETHING_NEW")
 
 
-async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged_r_adp_06():
+@pytest.mark.req("R-ADP-06")
+async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged():
     call = {"functionCall": {"name": "f", "args": {"a": 1}}}
     events, _ = await replies(frame(call, call, finish="MAX_TOKENS"))
     first, last = complete(events).final_content
@@ -406,7 +415,8 @@ async def test_a_document_without_a_reply_is_an_error(body):
         ),
     ],
 )
-async def test_counters_are_disjoint_and_never_negative_r_adp_12(usage, buckets):
+@pytest.mark.req("R-ADP-12")
+async def test_counters_are_disjoint_and_never_negative(usage, buckets):
     events, _ = await replies(frame({"text": "x"}, finish="STOP", usageMetadata=usage))
     found = complete(events).usage
     assert buckets == (
@@ -417,7 +427,8 @@ async def test_counters_are_disjoint_and_never_negative_r_adp_12(usage, buckets)
     )
 
 
-async def test_counters_that_are_missing_are_estimated_r_adp_13():
+@pytest.mark.req("R-ADP-13")
+async def test_counters_that_are_missing_are_estimated():
     events, _ = await replies(
         frame({"text": "x"}, finish="STOP", usageMetadata={"trafficType": "ON_DEMAND"})
     )
@@ -458,7 +469,8 @@ async def test_counters_that_are_missing_are_estimated_r_adp_13():
     ],
 )
 @pytest.mark.parametrize("wrap", [lambda error: error, lambda error: [error]])
-async def test_errors_have_their_class_also_in_an_array_r_adp_07(status, body, kind, wrap):
+@pytest.mark.req("R-ADP-07")
+async def test_errors_have_their_class_also_in_an_array(status, body, kind, wrap):
     transport = Playback([json.dumps(wrap({"error": body})).encode()], status)
     _, error = await events_of(WireAdapter(Google(), transport, "google"), request(FLASH))
     assert error is not None
@@ -469,7 +481,8 @@ async def test_errors_have_their_class_also_in_an_array_r_adp_07(status, body, k
 @pytest.mark.parametrize(
     "name", cases(["gemini-generate-error-rate-limit", "gemini-generate-0d4b01b1"])
 )
-async def test_the_wait_that_google_asks_for_stands_in_the_body_r_adp_08(name):
+@pytest.mark.req("R-ADP-08")
+async def test_the_wait_that_google_asks_for_stands_in_the_body(name):
     _, error = await play(name, asked=request(FLASH))
     assert error is not None
     assert error.retry_after == 48

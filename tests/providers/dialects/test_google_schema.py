@@ -54,11 +54,13 @@ def one(schema):
         ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "object"}),
     ],
 )
-def test_a_schema_keeps_what_google_has_a_word_for_r_seed_04(schema, cleaned):
+@pytest.mark.req("R-SEED-04")
+def test_a_schema_keeps_what_google_has_a_word_for(schema, cleaned):
     assert one(schema) == cleaned
 
 
-def test_references_are_written_out_and_those_that_turn_in_circles_end_r_seed_04():
+@pytest.mark.req("R-SEED-04")
+def test_references_are_written_out_and_those_that_turn_in_circles_end():
     schema = {
         "type": "object",
         "properties": {"tree": {"$ref": "#/$defs/Tree", "description": "A tree."}},
@@ -108,7 +110,8 @@ _SCHEMAS = st.recursive(
 
 @settings(max_examples=examples(50), deadline=None)
 @given(_SCHEMAS, _SCHEMAS)
-def test_anything_at_all_becomes_a_schema_that_google_takes_r_swp_02(schema, definition):
+@pytest.mark.req("R-SWP-02")
+def test_anything_at_all_becomes_a_schema_that_google_takes(schema, definition):
     whole = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}
     declared = {"name": "f", "description": "", "parameters": google_schema(whole)}
     body = {

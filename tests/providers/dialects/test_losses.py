@@ -49,7 +49,8 @@ def shown(station, *content, is_error=False):
 @everywhere
 @pytest.mark.parametrize("is_error", [False, True])
 @pytest.mark.parametrize("content", [(LOST,), (TextBlock("seen"), LOST)], ids=["alone", "beside"])
-def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning_r_adp_05(
+@pytest.mark.req("R-ADP-05")
+def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning(
     station, content, is_error, caplog
 ):
     said = shown(station, *content, is_error=is_error)
@@ -70,7 +71,8 @@ def test_a_picture_of_a_tool_that_is_sent_has_no_words_in_its_place(station, cap
 
 
 @everywhere
-def test_reasoning_that_is_left_out_has_one_warning_a_block_r_adp_05(station, caplog):
+@pytest.mark.req("R-ADP-05")
+def test_reasoning_that_is_left_out_has_one_warning_a_block(station, caplog):
     thoughts = (ThinkingBlock("so", "c2ln"), RedactedThinkingBlock("b3BhcXVl"))
     writer, own = Writer(), reply_metadata(station.model.id)
     messages = (

@@ -330,7 +330,8 @@ COUNTED = {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 4}
         data({"choices": [], "usage": COUNTED}),
     ],
 )
-async def test_counters_are_found_wherever_the_server_puts_them_r_adp_12(line):
+@pytest.mark.req("R-ADP-12")
+async def test_counters_are_found_wherever_the_server_puts_them(line):
     used = (await said(OpenAIChat(), delta(content="a"), delta("stop"), line)).usage
     assert not used.estimated
     assert (used.input_tokens, used.cached_input_tokens, used.output_tokens) == (5, 4, 2)
@@ -389,7 +390,8 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-async def test_reasoning_goes_back_under_the_name_it_came_by_r_swp_03(field):
+@pytest.mark.req("R-SWP-03")
+async def test_reasoning_goes_back_under_the_name_it_came_by(field):
     """DeepSeek, Moonshot, Z.ai and others refuse to go on without it after a call."""
     target = model("acme", "some-model")
     lines = (delta(**{field: "h"}), delta(**{field: "m"}), call(0, "1", name="f", arguments="{}"))
@@ -416,7 +418,8 @@ async def test_reasoning_goes_back_under_the_name_it_came_by_r_swp_03(field):
         ("house-model", {"reasoning_content": True}, True),
     ],
 )
-def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none_r_swp_01(
+@pytest.mark.req("R-SWP-01")
+def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none(
     name, quirks, is_blank
 ):
     """Else another model's turns are refused after a swap: `reasoning_content must be passed`."""
@@ -426,7 +429,8 @@ def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none_r_s
     assert [each.get("reasoning_content") for each in replies] == [" " if is_blank else None] * 2
 
 
-async def test_kimi_sees_all_calls_under_ids_of_its_own_form_r_swp_01():
+@pytest.mark.req("R-SWP-01")
+async def test_kimi_sees_all_calls_under_ids_of_its_own_form():
     target = model("acme", "moonshotai/Kimi-K2-Instruct")
     both = (call(0, "functions.g:7", name="g"), call(1, "functions.g:8", name="g"))
     history, ids = await turn(target, OpenAIChat(), *both, *CHAT_END)
@@ -436,7 +440,8 @@ async def test_kimi_sees_all_calls_under_ids_of_its_own_form_r_swp_01():
     assert [each["tool_call_id"] for each in messages if each["role"] == "tool"] == called
 
 
-async def test_what_google_puts_beside_a_call_goes_back_with_it_r_swp_03():
+@pytest.mark.req("R-SWP-03")
+async def test_what_google_puts_beside_a_call_goes_back_with_it():
     """Gemini 3 refuses a call without its signature, behind its own Chat Completions too."""
     target, extra = model("acme", "gemini-3-pro"), {"google": {"thought_signature": "c2ln"}}
     signed = {"index": 0, "id": "1", "function": {"name": "f"}, "extra_content": extra}
@@ -479,7 +484,8 @@ THOUGHT = (
 
 
 @pytest.mark.parametrize("signs", [True, False])
-async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none_r_swp_03(signs):
+@pytest.mark.req("R-SWP-03")
+async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none(signs):
     """Kimi, MiMo and local servers behind Anthropic's interface; its own refuses it (U36)."""
     target = model("acme", "kimi-k2.6")
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)

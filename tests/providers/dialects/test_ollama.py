@@ -74,7 +74,8 @@ async def played(*lines, asked=None):
     return await events_of(speaker, asked or request(QWEN))
 
 
-def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01():
+@pytest.mark.req("R-ADP-01")
+def test_a_conversation_with_one_of_everything_has_these_bytes():
     asked = request(
         QWEN, full(QWEN), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -88,7 +89,8 @@ def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01():
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
-def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
+@pytest.mark.req("R-SWP-02")
+def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)
     try:
         asked = request(QWEN, view(history, QWEN), (READ,))
@@ -97,14 +99,16 @@ def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
         logging.disable(logging.NOTSET)
 
 
-def test_the_context_asked_for_is_the_one_routing_reckons_with_and_nothing_is_cut_r_oll_04():
+@pytest.mark.req("R-OLL-04")
+def test_the_context_asked_for_is_the_one_routing_reckons_with_and_nothing_is_cut():
     body = wire(request(able(QWEN, max_context_tokens=12_345), full(QWEN)))
     assert body["options"]["num_ctx"] == 12_345
     assert body["options"]["num_predict"] == 4096
     assert (body["truncate"], body["shift"]) == (False, False)
 
 
-def test_arguments_are_objects_and_results_name_their_tool_and_follow_in_order_r_oll_01():
+@pytest.mark.req("R-OLL-01")
+def test_arguments_are_objects_and_results_name_their_tool_and_follow_in_order():
     messages = wire(request(QWEN, full(QWEN)))["messages"]
     [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
     answers = [message for message in messages if message["role"] == "tool"]
@@ -114,12 +118,14 @@ def test_arguments_are_objects_and_results_name_their_tool_and_follow_in_order_r
     assert [each["content"] for each in answers] == ["one\ntwo", "Error: `path` is required"]
 
 
-def test_a_model_without_tools_gets_none_r_oll_05():
+@pytest.mark.req("R-OLL-05")
+def test_a_model_without_tools_gets_none():
     assert "tools" in wire(request(QWEN, full(QWEN), (READ,)))
     assert "tools" not in wire(request(able(QWEN, supports_tools=False), full(QWEN), (READ,)))
 
 
-def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning_r_adp_05(caplog):
+@pytest.mark.req("R-ADP-05")
+def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning(caplog):
     messages = wire(request(QWEN, full(QWEN)))["messages"]
     shown = [message for message in messages if "images" in message]
     assert [message["content"] for message in shown] == [
@@ -154,7 +160,8 @@ def test_images_of_a_result_without_words_are_pointed_at():
         (able(QWEN, supports_thinking=False), "high", None),
     ],
 )
-def test_thinking_is_asked_for_as_the_model_takes_it_r_adp_17(target, effort, think):
+@pytest.mark.req("R-ADP-17")
+def test_thinking_is_asked_for_as_the_model_takes_it(target, effort, think):
     assert wire(request(target, full(target), effort=effort)).get("think") == think
 
 
@@ -168,7 +175,8 @@ async def test_what_a_model_thought_is_shown_to_it_again(name):
     assert said["thinking"] == thinking.text
 
 
-async def test_parallel_calls_over_several_lines_are_whole_one_by_one_r_oll_01():
+@pytest.mark.req("R-OLL-01")
+async def test_parallel_calls_over_several_lines_are_whole_one_by_one():
     ids = ToolIdMap()
     events, error = await played(
         line({"tool_calls": [call("f", {"n": 2**60})]}),
@@ -197,7 +205,8 @@ async def test_arguments_as_text_are_read_too():
     assert complete(events).final_content[0].input == {"a": 1}
 
 
-async def test_tool_calls_written_as_words_are_words_r_oll_05():
+@pytest.mark.req("R-OLL-05")
+async def test_tool_calls_written_as_words_are_words():
     words = '{"name": "shell", "arguments": {"command": "rm -rf /"}}'
     events, _ = await played(line({"content": words}), done())
     assert complete(events).final_content == (TextBlock(words),)
@@ -214,13 +223,15 @@ async def test_tool_calls_written_as_words_are_words_r_oll_05():
         ("", StopReason.END_TURN),
     ],
 )
-async def test_why_it_ended_is_told_r_adp_11(word, stop):
+@pytest.mark.req("R-ADP-11")
+async def test_why_it_ended_is_told(word, stop):
     events, error = await played(line({"content": "a"}), done(done_reason=word))
     assert error is None
     assert complete(events).stop_reason is stop
 
 
-async def test_a_prompt_that_was_not_counted_is_estimated_r_adp_13():
+@pytest.mark.req("R-ADP-13")
+async def test_a_prompt_that_was_not_counted_is_estimated():
     events, _ = await played(line({"content": "a"}), line(done=True, eval_count=5))
     assert complete(events).usage.estimated
     events, _ = await played(line({"content": "a"}), done())
@@ -235,7 +246,8 @@ async def test_a_stream_without_its_last_line_is_broken():
     assert complete(events).final_content == (TextBlock("a"),)
 
 
-async def test_an_error_inside_the_stream_keeps_the_words_before_it_r_adp_09():
+@pytest.mark.req("R-ADP-09")
+async def test_an_error_inside_the_stream_keeps_the_words_before_it():
     events, error = await played(line({"content": "a"}), b'{"error":"out of memory"}\n')
     assert error is not None
     assert "out of memory" in str(error)

@@ -71,7 +71,8 @@ def check_golden(name, body):
         (ROUTED, {"effort": "reasoning"}, "openrouter_chat.json"),
     ],
 )
-def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, quirks, golden):
+@pytest.mark.req("R-ADP-01")
+def test_a_conversation_with_one_of_everything_has_these_bytes(target, quirks, golden):
     asked = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -110,7 +111,8 @@ def test_results_answer_under_the_id_of_their_call_and_arguments_are_text():
     assert calls[0]["function"]["arguments"] == '{"a":"ü","limit":5,"path":"b.txt"}'
 
 
-def test_a_failed_result_says_so_in_its_words_r_adp_05():
+@pytest.mark.req("R-ADP-05")
+def test_a_failed_result_says_so_in_its_words():
     answers = [
         message
         for message in wire(request(GPT, full(GPT)))["messages"]
@@ -120,7 +122,8 @@ def test_a_failed_result_says_so_in_its_words_r_adp_05():
     assert answers[1]["content"] == "Error: `path` is required"
 
 
-def test_images_of_results_follow_in_a_user_message_r_adp_05():
+@pytest.mark.req("R-ADP-05")
+def test_images_of_results_follow_in_a_user_message():
     messages = wire(request(GPT, full(GPT)))["messages"]
     at = max(place for place, message in enumerate(messages) if message["role"] == "tool")
     assert messages[at + 1]["role"] == "user"
@@ -135,7 +138,8 @@ def test_images_stay_in_results_where_the_server_takes_them():
     assert [part["type"] for part in answer["content"]] == ["text", "image_url"]
 
 
-def test_dropped_images_and_thinking_write_one_warning_each_r_adp_05(caplog):
+@pytest.mark.req("R-ADP-05")
+def test_dropped_images_and_thinking_write_one_warning_each(caplog):
     blind = model("openai", "gpt-3.5-turbo", capabilities=AdapterCapabilities())
     wire(request(blind, full(blind)))
     assert [record.block_type for record in caplog.records] == [
@@ -213,7 +217,8 @@ def uncommon(value, place=""):
 
 
 @pytest.mark.parametrize("choice", ["auto", "any", "none", OneTool("read_file")])
-def test_an_unknown_server_gets_no_field_that_is_one_vendors_own_r_adp_20(choice):
+@pytest.mark.req("R-ADP-20")
+def test_an_unknown_server_gets_no_field_that_is_one_vendors_own(choice):
     unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
     said = view(full(ROUTED), unknown)
     asked = request(
@@ -278,7 +283,8 @@ def test_ids_the_api_refuses_are_minted_anew():
 @pytest.mark.parametrize(
     "name", cases(["openai-chat-parallel-calls-stream", "openai-chat-120ff12e"])
 )
-async def test_a_reply_comes_back_to_the_server_as_the_recorded_client_sent_it_r_adp_01(name):
+@pytest.mark.req("R-ADP-01")
+async def test_a_reply_comes_back_to_the_server_as_the_recorded_client_sent_it(name):
     asked = request(GPT)
     events, _ = await play(name, asked=asked)
     writer = Writer()
@@ -396,7 +402,8 @@ async def test_calls_decide_and_not_the_finish_reason():
         ("vibes", StopReason.OTHER),
     ],
 )
-async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged_r_adp_11(word, reason, caplog):
+@pytest.mark.req("R-ADP-11")
+async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplog):
     whole = await replies(delta(content="a"), delta(word))
     assert (whole.stop_reason, whole.stop_detail) == (reason, word)
     assert ("'vibes'" in caplog.text) == (word == "vibes")
@@ -408,7 +415,8 @@ async def test_a_refusal_is_shown_and_is_the_reason():
     assert whole.stop_reason is StopReason.REFUSAL
 
 
-async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged_r_adp_06():
+@pytest.mark.req("R-ADP-06")
+async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged():
     whole = await replies(
         delta(tool_calls=[call(0, name="f", arguments="{}")]),
         delta(tool_calls=[call(1, name="f", arguments='{"a": 1}')]),
@@ -448,7 +456,8 @@ def usage(prompt, output, **details):
         ),
     ],
 )
-async def test_counters_are_disjoint_and_never_negative_r_adp_12(counters, buckets, warns, caplog):
+@pytest.mark.req("R-ADP-12")
+async def test_counters_are_disjoint_and_never_negative(counters, buckets, warns, caplog):
     used = (await replies(delta(content="a"), delta("stop"), counters, counters)).usage
     assert buckets == (
         used.input_tokens,
@@ -462,7 +471,8 @@ async def test_counters_are_disjoint_and_never_negative_r_adp_12(counters, bucke
 @pytest.mark.parametrize(
     "counters", [{"choices": []}, {"usage": None}, usage(None, 5), usage("a", True), usage(5, None)]
 )
-async def test_counters_that_are_missing_are_estimated_r_adp_13(counters):
+@pytest.mark.req("R-ADP-13")
+async def test_counters_that_are_missing_are_estimated(counters):
     used = (await replies(*[delta(content="a word ")] * 50, delta("stop"), counters)).usage
     assert used.estimated
     assert 90 <= used.output_tokens <= 110

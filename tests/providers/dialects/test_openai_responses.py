@@ -111,7 +111,8 @@ def check_golden(name, body):
 @pytest.mark.parametrize(
     ("target", "golden"), [(GPT, "openai_responses.json"), (PLAIN, "openai_responses_plain.json")]
 )
-def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, golden):
+@pytest.mark.req("R-ADP-01")
+def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
     asked = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -122,7 +123,8 @@ def test_a_conversation_with_one_of_everything_has_these_bytes_r_adp_01(target, 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
-def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
+@pytest.mark.req("R-SWP-02")
+def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)
     try:
         body = wire(request(GPT, view(history, GPT), (READ,)))
@@ -131,7 +133,8 @@ def test_every_legal_history_makes_a_legal_request_r_swp_02(history):
     assert body["store"] is False
 
 
-def test_nothing_is_stored_and_reasoning_is_asked_for_where_there_is_any_r_adp_17():
+@pytest.mark.req("R-ADP-17")
+def test_nothing_is_stored_and_reasoning_is_asked_for_where_there_is_any():
     body = wire(request(GPT, full(GPT)))
     assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
     assert "reasoning" not in body
@@ -144,7 +147,8 @@ def test_tools_are_flat_and_not_strict():
     assert (tool["type"], tool["name"], tool["strict"]) == ("function", "read_file", False)
 
 
-def test_images_are_in_messages_and_in_results_and_errors_say_so_r_adp_05():
+@pytest.mark.req("R-ADP-05")
+def test_images_are_in_messages_and_in_results_and_errors_say_so():
     items = wire(request(GPT, full(GPT)))["input"]
     outputs = [item["output"] for item in items if item["type"] == "function_call_output"]
     assert [part["type"] for part in items[0]["content"]] == ["input_text", "input_image"]
@@ -163,7 +167,8 @@ def test_images_are_in_messages_and_in_results_and_errors_say_so_r_adp_05():
     assert "could not be shown" in items[2]["content"][0]["text"]
 
 
-def test_reasoning_that_did_not_come_as_an_item_is_dropped_with_a_warning_r_adp_05(caplog):
+@pytest.mark.req("R-ADP-05")
+def test_reasoning_that_did_not_come_as_an_item_is_dropped_with_a_warning(caplog):
     items = wire(request(GPT, full(GPT)))["input"]
     assert "reasoning" not in [item["type"] for item in items]
     assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
@@ -179,7 +184,8 @@ def _sent_back(items):
 
 
 @pytest.mark.parametrize("name", cases(OUTPUTS))
-async def test_reasoning_items_come_back_without_ids_byte_for_byte_r_swp_03(name):
+@pytest.mark.req("R-SWP-03")
+async def test_reasoning_items_come_back_without_ids_byte_for_byte(name):
     speaker = model(exchange(name)["provider"])
     ids, writer = ToolIdMap(), Writer()
     events, error = await play(name, asked=request(speaker, tool_ids=ids))
@@ -206,7 +212,8 @@ async def test_reasoning_items_come_back_without_ids_byte_for_byte_r_swp_03(name
 @pytest.mark.parametrize(
     "name", cases(["openai-responses-parallel-calls", "openai-responses-15aa374b"])
 )
-async def test_only_the_model_that_thought_gets_its_reasoning_back_r_swp_03_r_can_13(name):
+@pytest.mark.req("R-SWP-03", "R-CAN-13")
+async def test_only_the_model_that_thought_gets_its_reasoning_back(name):
     [thought, *_] = expected(name)["thinking"]
     sealed = thought["signature"]
     writer = Writer()
@@ -386,7 +393,8 @@ async def test_parts_of_a_thought_are_set_apart_the_same_in_pieces_and_whole():
         ("incomplete", "moonlight", StopReason.OTHER),
     ],
 )
-async def test_why_it_ended_is_told_r_adp_11(status, reason, stop):
+@pytest.mark.req("R-ADP-11")
+async def test_why_it_ended_is_told(status, reason, stop):
     details = {"incomplete_details": {"reason": reason}} if reason else {}
     events, error = await played(ended([said("a")], status, **details))
     assert error is None
@@ -394,7 +402,8 @@ async def test_why_it_ended_is_told_r_adp_11(status, reason, stop):
     assert complete(events).stop_detail == (f"{status}:{reason}" if reason else status)
 
 
-async def test_an_error_inside_the_stream_keeps_its_class_and_the_words_before_it_r_adp_09():
+@pytest.mark.req("R-ADP-09")
+async def test_an_error_inside_the_stream_keeps_its_class_and_the_words_before_it():
     events, error = await played(
         item_done(said("half"), output_index=0),
         {"type": "error", "error": {"type": "server_error", "message": "broke"}},
@@ -408,7 +417,8 @@ async def test_an_error_inside_the_stream_keeps_its_class_and_the_words_before_i
     assert isinstance(error, ServerError)
 
 
-async def test_a_reply_cut_by_the_limit_runs_no_last_call_r_adp_06():
+@pytest.mark.req("R-ADP-06")
+async def test_a_reply_cut_by_the_limit_runs_no_last_call():
     details = {"incomplete_details": {"reason": "max_output_tokens"}}
     call = called("call_1", "f", '{"a":1}')
     events, _ = await played(ended([call], "incomplete", **details))

@@ -64,7 +64,8 @@ async def said(name, speaker=GROK) -> tuple[Message, Message]:
 
 
 @pytest.mark.parametrize("name", cases(SERVED))
-async def test_reasoning_goes_back_to_its_model_entry_by_entry_r_swp_03_r_adp_17(name):
+@pytest.mark.req("R-SWP-03", "R-ADP-17")
+async def test_reasoning_goes_back_to_its_model_entry_by_entry(name):
     user, reply = await said(name)
     sent = assistant(wire(request(GROK, view([user, reply, user], GROK))))["reasoning_details"]
     right = expected(name)["reasoning_details"]
@@ -75,7 +76,8 @@ async def test_reasoning_goes_back_to_its_model_entry_by_entry_r_swp_03_r_adp_17
 
 
 @pytest.mark.parametrize("name", cases(SERVED))
-async def test_reasoning_never_goes_to_another_model_r_adp_05(name, caplog):
+@pytest.mark.req("R-ADP-05")
+async def test_reasoning_never_goes_to_another_model(name, caplog):
     user, reply = await said(name)
     body = wire(request(CLAUDE, view([user, reply, user], CLAUDE)))
     assert "reasoning" not in json.dumps(body)
@@ -110,7 +112,8 @@ def test_reasoning_that_came_without_entries_goes_back_as_one():
         ("openai/gpt-5", False),
     ],
 )
-def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it_r_adp_18(name, marked):
+@pytest.mark.req("R-ADP-18")
+def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it(name, marked):
     target = model("openrouter", name)
     body = wire(request(target, view(full(target), target)))
     stable = {"type": "text", "text": "You write code.\n\nBe brief."}
@@ -133,7 +136,8 @@ def test_no_mark_stands_where_there_is_no_stable_prompt():
 
 
 @pytest.mark.parametrize(("effort", "sent"), [("low", "low"), ("max", "high")])
-def test_the_thinking_level_is_an_object_of_its_own_r_adp_17(effort, sent):
+@pytest.mark.req("R-ADP-17")
+def test_the_thinking_level_is_an_object_of_its_own(effort, sent):
     body = wire(request(GROK, full(GROK), (READ,), effort=effort))
     assert body["reasoning"] == {"effort": sent}
     assert "reasoning_effort" not in body
@@ -151,6 +155,7 @@ def test_the_thinking_level_is_an_object_of_its_own_r_adp_17(effort, sent):
         recorded("openrouter-chat-6c3ec73c", Decimal("0.00341475")),
     ],
 )
-async def test_the_reported_cost_is_kept_beside_the_counters_r_seed_02(name, cost):
+@pytest.mark.req("R-SEED-02")
+async def test_the_reported_cost_is_kept_beside_the_counters(name, cost):
     events, _ = await play(name, asked=request(GROK))
     assert complete(events).usage.reported_cost_usd == cost

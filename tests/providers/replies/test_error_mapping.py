@@ -112,7 +112,8 @@ def openai(code, kind=None, message="no"):
         (400, "null", InvalidRequestError, False),
     ],
 )
-def test_each_status_and_body_maps_to_its_class_r_adp_07(status, body, kind, retryable):
+@pytest.mark.req("R-ADP-07")
+def test_each_status_and_body_maps_to_its_class(status, body, kind, retryable):
     error = error_from_response("acme", status, body.encode("latin-1"))
     assert type(error) is kind
     assert error.retryable is retryable
@@ -125,7 +126,8 @@ FULL = json.loads(Path(__file__).with_name("full_contexts.json").read_text("utf-
 
 
 @pytest.mark.parametrize("said", FULL, ids=lambda said: said["server"])
-def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_07(said):
+@pytest.mark.req("R-ADP-07")
+def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again(said):
     error = error_from_response(said["server"], said["status"], said["body"].encode())
     assert type(error) is ContextOverflowError
     assert not error.retryable
@@ -149,7 +151,8 @@ def test_a_full_context_is_recognised_whoever_says_it_and_not_tried_again_r_adp_
         (429, "Rate limit reached: this request would exceed 30,000 input tokens per minute"),
     ],
 )
-def test_other_limits_are_not_taken_for_a_full_context_r_adp_07(status, message):
+@pytest.mark.req("R-ADP-07")
+def test_other_limits_are_not_taken_for_a_full_context(status, message):
     error = error_from_response("acme", status, openai(None, None, message).encode())
     assert type(error) in (InvalidRequestError, RateLimitError)
 
@@ -160,7 +163,8 @@ def test_every_recorded_error_has_a_class_here():
 
 
 @pytest.mark.parametrize("name", cases(FAILED))
-async def test_recorded_errors_map_to_their_class_r_adp_07(name):
+@pytest.mark.req("R-ADP-07")
+async def test_recorded_errors_map_to_their_class(name):
     _, error = await play(name)
     assert error is not None
     assert error.error_class == error_class(name)
@@ -208,7 +212,8 @@ def test_whoever_may_be_asked_again_is_waited_for_as_long_as_it_says(status):
         ("Slow down.", None),
     ],
 )
-def test_how_long_to_wait_may_stand_in_the_words_alone_r_adp_08(message, wait):
+@pytest.mark.req("R-ADP-08")
+def test_how_long_to_wait_may_stand_in_the_words_alone(message, wait):
     """In a stream there are no headers."""
     body = openai("rate_limit_exceeded", None, message).encode()
     assert error_from_response("acme", 200, body).retry_after == wait
@@ -218,7 +223,8 @@ def test_how_long_to_wait_may_stand_in_the_words_alone_r_adp_08(message, wait):
 @pytest.mark.parametrize(
     ("delay", "wait"), [("34.074824224s", 34.075), ("0s", 0), ("soon", 7), (None, 7)]
 )
-def test_how_long_to_wait_may_stand_in_googles_details_r_adp_08(delay, wait):
+@pytest.mark.req("R-ADP-08")
+def test_how_long_to_wait_may_stand_in_googles_details(delay, wait):
     """https://cloud.google.com/apis/design/errors#error_payloads"""
     details = [{"reason": "x"}, {"retryDelay": delay}]
     error = {"code": 429, "message": "Please retry in 7s.", "details": details}
@@ -273,12 +279,14 @@ def test_no_header_makes_a_refusal_worth_repeating(status):
         ("inf", "366 d"),
     ],
 )
-def test_a_long_wait_is_told_r_adp_08(asked, told):
+@pytest.mark.req("R-ADP-08")
+def test_a_long_wait_is_told(asked, told):
     error = error_from_response("acme", 429, b"Too many requests", {"retry-after": asked})
     assert told in str(error)
 
 
-def test_what_moderation_flags_is_no_matter_of_the_key_r_adp_07_r_rte_05():
+@pytest.mark.req("R-ADP-07", "R-RTE-05")
+def test_what_moderation_flags_is_no_matter_of_the_key():
     error = error_from_response("openrouter", 403, FLAGGED.encode())
     assert error.code is ErrorCode.CONTENT_FILTER
     assert "key" not in str(error)

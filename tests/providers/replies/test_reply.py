@@ -370,7 +370,8 @@ def test_a_broken_reply_ends_with_its_error():
 
 
 @pytest.mark.parametrize("output", [0, 90])
-def test_a_prompt_that_is_told_to_have_no_tokens_was_not_counted_r_adp_13(output):
+@pytest.mark.req("R-ADP-13")
+def test_a_prompt_that_is_told_to_have_no_tokens_was_not_counted(output):
     """Proxies fill in zeros, and Gemini sometimes counts the answer alone."""
     asked = [Writer().message(Role.USER, [TextBlock("Some words of a question.")])]
     reply = Reply(request(model("openai"), asked))

@@ -41,7 +41,8 @@ MARKED = b"\n\xef\xbb\xbf \n"
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 @pytest.mark.parametrize("document", [b'{"a": 1}', b"[1]"])
-def test_a_byte_order_mark_before_a_document_is_not_part_of_it_d16(document, size):
+@pytest.mark.req("D16")
+def test_a_byte_order_mark_before_a_document_is_not_part_of_it(document, size):
     framing, body = Framing(), MARKED + document
     for at in range(0, len(body), size):
         assert framing.feed(body[at : at + size]) == []
@@ -51,7 +52,8 @@ def test_a_byte_order_mark_before_a_document_is_not_part_of_it_d16(document, siz
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
-def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it_d16(size):
+@pytest.mark.req("D16")
+def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it(size):
     stream, page, body = Framing(), Framing(), MARKED + b"data: 1\n\n"
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
     assert [event for piece in pieces for event in stream.feed(piece)] == [SseEvent("", b"1")]

@@ -87,7 +87,8 @@ def test_what_there_is_room_for_is_sent_as_it_stands(places):
     assert all(now is was for now, was in zip(shown.messages, messages, strict=True))
 
 
-def test_the_oldest_are_left_out_and_then_half_is_kept_r_adp_15(left_out):
+@pytest.mark.req("R-ADP-15")
+def test_the_oldest_are_left_out_and_then_half_is_kept(left_out):
     turns = [[picture()] for _ in range(5)]
     assert left_out(told(*turns), takes(max_images=4)) == [True] * 3 + [False] * 2
     assert left_out(told(*turns, []), takes(max_images=4)) == [True] * 3 + [False] * 2
@@ -110,9 +111,8 @@ def test_the_message_that_is_answered_keeps_its_own_the_longest(left_out):
     ],
     ids=["bytes", "pixels", "document", "recording"],
 )
-def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands_r_adp_15(
-    left_out, block, limits
-):
+@pytest.mark.req("R-ADP-15")
+def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands(left_out, block, limits):
     assert left_out(told([picture()], [block]), takes(**limits)) == [False, True]
     assert media_refusal([picture(), block], takes(**limits)) is not None
     assert media_refusal([picture(), block], takes()) is None
@@ -158,7 +158,8 @@ PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
     ],
     ids=["bytes", "name", "images", "many", "both"],
 )
-def test_the_remark_says_what_was_too_much_r_adp_15(places, turns, limits, words):
+@pytest.mark.req("R-ADP-15")
+def test_the_remark_says_what_was_too_much(places, turns, limits, words):
     remark = fit_attachments(told(*turns), takes(**limits), places).remark
     assert remark == f"{words} The session keeps all; a model that takes more gets more."
 
@@ -216,7 +217,8 @@ def test_words_need_room_as_well(left_out):
 
 
 @pytest.mark.parametrize("name", STATIONS)
-def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes_r_adp_15(places, name):
+@pytest.mark.req("R-ADP-15")
+def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes(places, name):
     station = STATIONS[name]
     target = replace(station.model, capabilities=takes(max_images=30).capabilities)
     messages = told(*([picture(60_000)] for _ in range(45)))

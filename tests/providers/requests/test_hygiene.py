@@ -97,7 +97,8 @@ def test_results_stand_behind_their_call_in_the_order_of_the_calls():
     assert view([called, more, second, first], SONNET)[1:] == (called, first, second, more)
 
 
-def test_results_without_a_call_and_second_results_are_left_out_with_a_warning_r_adp_05(caplog):
+@pytest.mark.req("R-ADP-05")
+def test_results_without_a_call_and_second_results_are_left_out_with_a_warning(caplog):
     writer = Writer()
     use = writer.tool_use_id()
     called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
@@ -118,9 +119,8 @@ def test_results_without_a_call_and_second_results_are_left_out_with_a_warning_r
         (Role.TOOL, ThinkingBlock("x")),
     ],
 )
-def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning_r_adp_05(
-    role, block, caplog
-):
+@pytest.mark.req("R-ADP-05")
+def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning(role, block, caplog):
     writer = Writer()
     history = [
         ask(writer),
@@ -143,7 +143,8 @@ def test_results_that_came_in_one_message_each_stand_alone():
     assert [message.content for message in shown[2:]] == [both[1:], both[:1]]
 
 
-def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it_d4():
+@pytest.mark.req("D4")
+def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it():
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
     said = (TextBlock(""), TextBlock("b"))
@@ -153,7 +154,8 @@ def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it_d4():
 
 
 @pytest.mark.parametrize("status", [MessageStatus.ERROR, MessageStatus.CANCELLED])
-def test_leftovers_of_a_reply_that_is_not_whole_stay_behind_d4(status):
+@pytest.mark.req("D4")
+def test_leftovers_of_a_reply_that_is_not_whole_stay_behind(status):
     """A provider refuses a part of its reasoning."""
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"0": [{"signature": "s"}]}}
@@ -162,7 +164,8 @@ def test_leftovers_of_a_reply_that_is_not_whole_stay_behind_d4(status):
     assert (shown[1].content, shown[1].metadata.provider_raw) == (cut.content, None)
 
 
-def test_leftovers_are_not_placed_by_positions_that_have_changed_d4():
+@pytest.mark.req("D4")
+def test_leftovers_are_not_placed_by_positions_that_have_changed():
     """A signature would go to another block than it was given for."""
     writer = Writer()
     use = writer.tool_use_id()
@@ -196,7 +199,8 @@ def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
     assert view([called], SONNET) == view([called], SONNET)
 
 
-def test_a_call_whose_arguments_were_cut_is_answered_with_that_r_adp_06():
+@pytest.mark.req("R-ADP-06")
+def test_a_call_whose_arguments_were_cut_is_answered_with_that():
     writer = Writer()
     use = writer.tool_use_id()
     errors = {use: ToolInputError(raw="{", error="the arguments are not JSON", truncated=True)}
@@ -208,7 +212,8 @@ def test_a_call_whose_arguments_were_cut_is_answered_with_that_r_adp_06():
 @pytest.mark.parametrize(
     "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
 )
-def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form_r_loop_05(status, caplog):
+@pytest.mark.req("R-LOOP-05")
+def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form(status, caplog):
     writer = Writer()
     use = writer.tool_use_id()
     history = [
@@ -250,7 +255,8 @@ def test_blank_text_is_left_out_and_an_empty_question_is_not_nothing():
 
 
 @pytest.mark.parametrize("target", [GPT, model("anthropic", "claude-haiku-4-5")])
-def test_thinking_of_another_model_is_dropped_with_one_warning_each_r_adp_05(target, caplog):
+@pytest.mark.req("R-ADP-05")
+def test_thinking_of_another_model_is_dropped_with_one_warning_each(target, caplog):
     writer = Writer("sess_another")
     history = [
         ask(writer),
@@ -267,7 +273,8 @@ def test_thinking_of_another_model_is_dropped_with_one_warning_each_r_adp_05(tar
         assert record.reason == "only the model that produced the reasoning can read it"
 
 
-def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_name_d4(caplog):
+@pytest.mark.req("D4")
+def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_name(caplog):
     """A gateway whose `api` is changed in the configuration is another reader."""
     writer = Writer()
     asked = RequestOptions(api="responses")
@@ -282,7 +289,8 @@ def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_n
     assert aloud[1].content == (TextBlock("hm"), TextBlock("a"))
 
 
-def test_leftovers_of_another_model_never_reach_an_adapter_r_can_13():
+@pytest.mark.req("R-CAN-13")
+def test_leftovers_of_another_model_never_reach_an_adapter():
     writer = Writer()
     raw = {"scope": {"provider": "openai", "model": GPT.id}, "blocks": [{"at": 0, "block": {}}]}
     history = [ask(writer), say(writer, TextBlock("a"), provider_raw=raw)]
@@ -300,7 +308,8 @@ def test_the_stored_history_is_not_touched():
 @pytest.mark.parametrize(
     "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
 )
-def test_a_reply_that_broke_off_is_left_out_unless_something_follows_r_loop_05(status, caplog):
+@pytest.mark.req("R-LOOP-05")
+def test_a_reply_that_broke_off_is_left_out_unless_something_follows(status, caplog):
     writer = Writer()
     asked, use = ask(writer), writer.tool_use_id()
     broken = say(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
@@ -319,7 +328,8 @@ def test_a_broken_reply_whose_call_was_run_is_never_forgotten():
     assert view(history, SONNET) == history
 
 
-def test_another_models_reasoning_goes_on_as_text_where_that_is_wanted_r_seed_04(caplog):
+@pytest.mark.req("R-SEED-04")
+def test_another_models_reasoning_goes_on_as_text_where_that_is_wanted(caplog):
     writer = Writer()
     thought = say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a"))
     silent = say(writer, ThinkingBlock("", "sig"), TextBlock("b"))

@@ -37,7 +37,8 @@ def send(tmp_path):
 
 
 @pytest.mark.parametrize("picture", [image(), image("art/cat.png", "file_ref")])
-def test_an_image_is_sent_as_bytes_r_adp_15(send, picture):
+@pytest.mark.req("R-ADP-15")
+def test_an_image_is_sent_as_bytes(send, picture):
     assert send(picture) == ("image/png", PNG, None)
 
 
@@ -85,9 +86,8 @@ def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
         (image("https://[x/a.png", "url"), "not an http address with a host"),
     ],
 )
-def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning_r_adp_05(
-    send, caplog, picture, reason
-):
+@pytest.mark.req("R-ADP-05")
+def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning(send, caplog, picture, reason):
     assert send(picture) is None
     [record] = caplog.records
     assert reason in record.reason
@@ -109,9 +109,8 @@ def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning_r_adp_05(
     ],
 )
 @pytest.mark.parametrize("kind", ["file_ref", "base64"])
-def test_bytes_that_are_no_picture_are_not_sent_as_one_r_adp_15(
-    send, tmp_path, caplog, content, kind
-):
+@pytest.mark.req("R-ADP-15")
+def test_bytes_that_are_no_picture_are_not_sent_as_one(send, tmp_path, caplog, content, kind):
     (tmp_path / "workspace" / "a.png").write_bytes(content)
     data = "a.png" if kind == "file_ref" else base64.b64encode(content).decode()
     assert send(image(data, kind)) is None
@@ -130,7 +129,8 @@ def test_bytes_that_are_no_picture_are_not_sent_as_one_r_adp_15(
         ("text/plain", b"%PDF-1.7\n", "application/pdf"),
     ],
 )
-def test_a_document_is_what_it_begins_as_or_a_text_r_adp_15(send, media_type, content, sent_as):
+@pytest.mark.req("R-ADP-15")
+def test_a_document_is_what_it_begins_as_or_a_text(send, media_type, content, sent_as):
     source = ImageSource("base64", base64.b64encode(content).decode())
     reads = model("openai", capabilities=AdapterCapabilities(supports_documents=True))
     media = send(DocumentBlock(source, media_type), reads)
@@ -138,7 +138,8 @@ def test_a_document_is_what_it_begins_as_or_a_text_r_adp_15(send, media_type, co
 
 
 @pytest.mark.parametrize("content", [b"RIFF\0\0\0\0WEBPVP8 ", b"hello", RAW])
-def test_bytes_that_are_no_recording_are_not_sent_as_one_r_adp_15(send, content):
+@pytest.mark.req("R-ADP-15")
+def test_bytes_that_are_no_recording_are_not_sent_as_one(send, content):
     source = ImageSource("base64", base64.b64encode(content).decode())
     hears = model("openai", capabilities=AdapterCapabilities(supports_audio=True))
     assert send(AudioBlock(source, "audio/wav"), hears) is None

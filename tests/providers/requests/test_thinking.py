@@ -33,11 +33,13 @@ def catalogue(home):
         ("google:gemini-2.5-pro", "off", "minimal"),
     ],
 )
-def test_a_level_becomes_the_next_that_the_model_takes_r_adp_17(catalogue, name, wanted, level):
+@pytest.mark.req("R-ADP-17")
+def test_a_level_becomes_the_next_that_the_model_takes(catalogue, name, wanted, level):
     assert asked(catalogue.get(name), wanted) == level
 
 
-def test_every_level_of_every_model_is_one_that_it_takes_r_adp_17(catalogue):
+@pytest.mark.req("R-ADP-17")
+def test_every_level_of_every_model_is_one_that_it_takes(catalogue):
     for each in catalogue.all():
         for wanted in EFFORTS:
             level = asked(each, wanted)
@@ -50,7 +52,8 @@ def test_only_who_wants_no_thinking_gets_none():
     assert [asked(yes_or_no, level) for level in EFFORTS] == ["off"] + ["high"] * 6
 
 
-def test_a_level_that_is_not_taken_is_told_of_with_those_that_are_r_adp_17():
+@pytest.mark.req("R-ADP-17")
+def test_a_level_that_is_not_taken_is_told_of_with_those_that_are():
     target = model("openai", "gpt-5", thinking_levels=("minimal", "high"))
     assert adjustment(target, "max") == (
         "`openai:gpt-5` cannot think at `max`, only at `minimal`, `high`; `high` is asked for."

@@ -158,7 +158,7 @@ class ThinkingBuilder(BlockBuilder):
         """Return `thinking_start`."""
         return [ThinkingStart(message_id=message_id, content_block_index=self.index)]
 
-    def news(self, message_id: str) -> list[StreamEvent]:
+    def drain_events(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet; the signature comes last."""
         events = super().drain_events(message_id)
         if self.signature is not None and not self._signature_shown:
@@ -196,7 +196,7 @@ class RedactedThinkingBuilder(BlockBuilder):
         """Return nothing."""
         return []
 
-    def news(self, message_id: str) -> list[StreamEvent]:
+    def drain_events(self, message_id: str) -> list[StreamEvent]:
         """Return nothing."""
         return []
 

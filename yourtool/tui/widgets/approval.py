@@ -2,7 +2,7 @@
 
 It is modal to nothing but the answer: the transcript scrolls, the prompt takes text, the turn can
 be stopped. The prompt keeps the cursor, and of its keys only the letters of the answers reach the
-question; `KeystrokeGuard` decides when. From an empty prompt, Tab moves into the question, where arrows
+question, when `KeystrokeGuard` allows it. From an empty prompt, Tab moves into it, where arrows
 and Enter answer too. Nothing is allowed before the end of what is asked about was on the screen.
 """
 
