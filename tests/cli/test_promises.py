@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 
 from tests.cli.line import Line
 from tests.provider_server import ProviderServer, Reply
-from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 from yourtool.store.leases import Lease
 
@@ -174,62 +173,3 @@ def test_one_variable_moves_everything_and_the_workspace_stays_as_it_was(tmp_pat
     assert [path.name for path in work.iterdir()] == ["a.txt"]
     for path in (home, *home.iterdir(), *(home / "data").iterdir()):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-
-
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["acp"],
-        ["completion", "bash"],
-        ["permissions", "check", "ls"],
-        ["cost", "--json"],
-        ["sessions", "delete", "x"],
-        ["sessions", "check"],
-    ],
-)
-def test_a_command_that_is_not_there_is_a_clear_mistake(line, argv):
-    code, out, err = line(*argv)
-    assert (code, out) == (2, "")
-    assert argv[0 if argv[0] != "sessions" else 1] in err
-    assert "--help" in err
-    assert err.count("\n") <= 2
-
-
-def test_everywhere_options_may_follow_the_command(line, tmp_path):
-    before = line("--session-dir", str(tmp_path), "config", "path", "--json")
-    after = line("config", "path", "--json", "--session-dir", str(tmp_path))
-    assert before == after
-    assert json.loads(after[1])["database"] == str(tmp_path / "sessions.db")
-    assert json.loads(line("route", "hi", "-m", "demo:guide", "--json")[1])["winner_index"] == 1
-
-
-def test_a_directory_that_is_gone_is_a_mistake_in_the_command(line, tmp_path, monkeypatch):
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    code, out, err = line.bare("models")
-    assert (code, out) == (2, "")
-    assert "not a directory" in err
-
-
-@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
-@pytest.mark.req("R-CLI-03")
-def test_without_a_terminal_a_question_is_denied_at_once_in_every_format(line, output):
-    line.script([{"call": "shell", "input": {"command": "touch made"}}], [{"say": "no"}])
-    line.type("y\n" * 50)
-    code, out, err = line("-p", "go", "--output-format", output)
-    assert code == 3
-    assert not list(line.workspace.iterdir())
-    assert "denied `shell`" in err
-    if output == "text":
-        assert out == "no\n"
-    else:
-        assert all(json.loads(each) for each in out.splitlines())
-
-
-def test_a_setting_that_is_wrong_is_an_object_in_json_too(line):
-    config_file(resolve_paths()).write_text("thme = 1")
-    result = line.result("-p", "go")
-    assert (result["exit_code"], result["is_error"]) == (2, True)
-    assert result["error"]["class"] == "usage"
