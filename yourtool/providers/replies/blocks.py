@@ -57,8 +57,8 @@ class BlockBuilder:
         return bool(self.parts)
 
     @property
-    def over(self) -> bool:
-        """Whether blocks after it may be shown."""
+    def is_closed(self) -> bool:
+        """Whether later blocks can be streamed."""
         return True
 
     def take(self, text: str) -> None:

@@ -284,7 +284,7 @@ class Reply:
             return []
         front = self._blocks[self._front]
         events = self._news(front)
-        while self._front < len(self._blocks) - 1 and front.over:
+        while self._front < len(self._blocks) - 1 and front.is_closed:
             events += self._leave(front, None)
             self._front += 1
             front = self._blocks[self._front]
