@@ -14,8 +14,8 @@ LOOK = """
 import ctypes, os, subprocess, sys
 from yourtool import environment, prctl
 environment.hide()
-prctl.forbid_inspection()
 print(open("/proc/self/environ", "rb").read().count(b"canary"))
+prctl.forbid_inspection()
 print(os.environ["ANTHROPIC_API_KEY"], os.environ["MINE"], os.environ["LANG"])
 print(subprocess.run(["env"], capture_output=True, text=True).stdout)
 getenv = ctypes.CDLL(None).getenv

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -15,7 +16,7 @@ FORMATS = ("text", "json", "stream-json")
 
 def break_store(event: str) -> None:
     """Let the database refuse one kind of event."""
-    with sqlite3.connect(resolve_paths().database) as database:
+    with closing(sqlite3.connect(resolve_paths().database)) as database:
         database.execute(
             f"CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.type = '{event}'"
             " BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END"

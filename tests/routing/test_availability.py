@@ -92,7 +92,7 @@ def test_three_models_out_over_a_longer_time_leave_the_provider_in(availability,
 def test_one_refused_key_takes_the_provider_out_at_once(availability):
     [outage] = fail(availability, "a:1", error=ErrorClass.AUTH)
     assert (outage.scope, outage.trigger_reason) == ("provider_wide", "auth_error")
-    assert "/key" in (availability.reason("a:2") or "")
+    assert "refused the key (it needs another one)" in (availability.reason("a:2") or "")
 
 
 @pytest.mark.req("R-RTE-05")

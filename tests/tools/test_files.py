@@ -102,7 +102,7 @@ async def test_an_image_is_an_image_block_for_models_that_see(contexts, root):
     [image] = [block for block in output.content if isinstance(block, ImageBlock)]
     assert image.media_type == "image/png"
     assert base64.b64decode(image.source.data) == PNG
-    await refusal(read_file, contexts(), "image/png", "`/model`", path="a.txt")
+    await refusal(read_file, contexts(), "image/png", "choose one that does", path="a.txt")
 
 
 @pytest.mark.parametrize(
