@@ -5,12 +5,11 @@ A lexer's state is carried from line to line, so each line is lexed once and nev
 block comments, which many lexers match as one token, are carried by hand.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
-from pygments.lexer import ExtendedRegexLexer, Lexer, RegexLexer
+from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
 from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token
 from pygments.util import ClassNotFound
@@ -51,6 +50,8 @@ _NAMES = """
 LANGUAGES = frozenset(_NAMES.split())
 """Pygments' names of the lexers that are used. Each one takes any line in little time, which the
 tests check; some others never end on a line of tabs, or fail outside of Pygments' own loop."""
+_WITHOUT_CONTEXT = frozenset({"http", "markdown", "restructuredtext", "scheme"})
+"""Lexers with callbacks that take no `LexerContext`; each line is lexed from the first state."""
 _ALIASES = {
     "jsonc": "json",
     "sh-session": "console",
@@ -87,7 +88,11 @@ class PygmentsHighlighter:
 
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
-        self._resumes = isinstance(lexer, RegexLexer) and not isinstance(lexer, ExtendedRegexLexer)
+        self._resumes = (
+            isinstance(lexer, RegexLexer)
+            and not isinstance(lexer, ExtendedRegexLexer)
+            and lexer.aliases[0] not in _WITHOUT_CONTEXT
+        )
         self._states: tuple[str, ...] = ("root",)
         self._in_comment = False
 
@@ -119,45 +124,27 @@ class PygmentsHighlighter:
         return spans
 
     def _tokens(self, text: str) -> Iterator[tuple[Any, str]]:
-        """Lex one line as `RegexLexer.get_tokens_unprocessed` does, keeping the state stack."""
+        """Lex one line in the state that the line before ended in."""
         if not self._resumes:
             yield from (
                 (kind, value) for _, kind, value in self._lexer.get_tokens_unprocessed(text)
             )
             return
-        states, at = list(self._states), 0
-        while at < len(text):
-            match, action, change = self._rule(text, at, states[-1])
-            if (
-                text.startswith("/*", at)
-                and change is None
-                and (self._begins_comment(text, at, action))
-            ):
+        context = LexerContext(text, 0, list(self._states))
+        # Only this class starts in a given state and returns the state at the end.
+        tokens = ExtendedRegexLexer.get_tokens_unprocessed(self._lexer, context=context)  # pyright: ignore[reportArgumentType]  # its tables are those of every `RegexLexer`
+        for at, kind, value in tokens:
+            if text.startswith("/*", at) and self._opens_comment(kind, value, text[at:]):
                 self._in_comment = True
                 yield Comment, text[at:]
                 break
-            if match is None:
-                yield Token.Text, text[at]
-                at += 1
-                continue
-            if isinstance(action, type(Token)):
-                yield action, match.group()
-            elif action is not None:
-                yield from ((kind, value) for _, kind, value in action(self._lexer, match))
-            at = match.end()
-            _change(states, change)
-        self._states = tuple(states)
+            yield kind, value
+        self._states = tuple(context.stack)
 
-    def _rule(self, text: str, at: int, state: str) -> tuple[re.Match[str] | None, Any, Any]:
-        rules: Any = getattr(self._lexer, "_tokens")  # noqa: B009  # no public way to resume a lexer
-        for matcher, action, change in rules[state]:
-            if match := matcher(text, at):
-                return match, action, change
-        return None, None, None
-
-    def _begins_comment(self, text: str, at: int, action: Any) -> bool:
-        """Whether a block comment begins here that does not end on this line."""
-        if "*/" in text[at + 2 :] or (isinstance(action, type(Token)) and action in String):
+    def _opens_comment(self, kind: Any, value: str, rest: str) -> bool:
+        """Return whether a token starts a block comment that no state of the lexer continues."""
+        is_continued = value.startswith("/*") and value != rest
+        if "*/" in rest[2:] or kind in String or is_continued:
             return False
         return _has_block_comments(self._lexer)
 
@@ -166,20 +153,3 @@ class PygmentsHighlighter:
 def _has_block_comments(lexer: Lexer) -> bool:
     tokens = lexer.get_tokens_unprocessed("/* a */")
     return next(iter(tokens), (0, Token.Text, ""))[1] in Comment
-
-
-def _change(states: list[str], change: Any) -> None:
-    """Apply a rule's change of state: pop, push, or several of them."""
-    steps = cast("tuple[Any, ...]", change if isinstance(change, tuple) else (change,))
-    for one in steps:
-        if one is None:
-            continue
-        if one == "#pop":
-            if len(states) > 1:
-                states.pop()
-        elif one == "#push":
-            states.append(states[-1])
-        elif isinstance(one, int):
-            del states[max(1, len(states) + one) :]
-        else:
-            states.append(one)
