@@ -1,6 +1,6 @@
-"""Generates the parts of pages that repeat what the code defines.
+"""Generator for the parts of the documentation that are made from the code.
 
-`make docs` runs it; a test fails when a page and the code have drifted apart.
+`make docs` runs it; a test fails when a page is stale.
 """
 
 import sys
@@ -26,7 +26,7 @@ BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
 
 
 class Setting(Struct, frozen=True):
-    """A key of `config.toml` as its documentation needs it."""
+    """One key of `config.toml`, for the documentation."""
 
     key: TableKey
     kind: str
@@ -37,7 +37,7 @@ class Setting(Struct, frozen=True):
 
 
 def settings(kind: type[Struct], at: TableKey = ()) -> Iterator[Setting]:
-    """Yield every key below a Struct; of many by name, those of one example."""
+    """Yield every key below a Struct; tables by name are shown with one example name."""
     for field in msgspec.structs.fields(kind):
         bare, meta = _split(field.type)
         key = (*at, field.name)
@@ -56,9 +56,9 @@ def settings(kind: type[Struct], at: TableKey = ()) -> Iterator[Setting]:
 def template() -> str:
     """Return `config/config.toml`: every key, commented out, at its default."""
     lines = [
-        "# The settings of yourtool, each at its default. To change one, take away the `#` in",
-        "# front of it and of the `[table]` above it. `yourtool config check` tells mistakes, and",
-        "# `yourtool config show` what is in force and why.",
+        "# The settings of yourtool with their defaults. To change one, remove the `#` before it",
+        "# and before the `[table]` above it. `yourtool config check` lists mistakes, and",
+        "# `yourtool config show` the active values and their sources.",
     ]
     table: TableKey = ()
     for each in sorted(settings(Config), key=lambda each: len(each.key) > 1):
@@ -96,7 +96,7 @@ def commands_table() -> str:
 
 def keys_table() -> str:
     """Return the tables of `docs/keys.md`."""
-    places = {"chat": "Everywhere", "prompt": "In the prompt", "question": "At a question"}
+    places = {"chat": "Everywhere", "prompt": "In the prompt", "question": "At an approval prompt"}
     parts: list[str] = []
     for place, title in places.items():
         rows = [f"| {key.shown} | {key.description} |" for key in KEYS if key.place == place]
@@ -113,7 +113,7 @@ def events_schema() -> str:
 
 
 def quirks_table() -> str:
-    """Return the tables of `docs/models.md`: quirks, and which well-known host has which."""
+    """Return the tables of `docs/models.md`: quirks, and those of well-known hosts."""
     rows = ["| quirk | value | default | meaning |", "|---|---|---|---|"]
     for each in settings(Quirks):
         default = "–" if each.default is None else f"`{_toml(each.default)}`"
@@ -132,16 +132,16 @@ def credential_files_table() -> str:
     """Return the table of `docs/security.md`: the names of files with credentials."""
     parents = ("/".join(pair) for pair in credential_files.PAIRS)
     rows = {
-        "directories with all they contain": sorted(credential_files.DIRECTORIES),
-        "files and directories below a certain one": sorted(parents),
+        "directories with all their contents": sorted(credential_files.DIRECTORIES),
+        "paths below any directory": sorted(parents),
         "exact names": sorted(credential_files.NAMES),
         "patterns": credential_files.PATTERNS,
     }
     table = ["| what | names |", "|---|---|"]
     table += [f"| {what} | {_codes(names)} |" for what, names in rows.items()]
     examples = [
-        "A file whose name only fits a pattern is an ordinary one if a part of the name between",
-        f"dots is one of {_codes(sorted(credential_files.EXAMPLES))},",
+        "A file whose name only matches a pattern is an ordinary file if a part of the name",
+        f"between dots is one of {_codes(sorted(credential_files.EXAMPLES))},",
         "as in `.env.example`.",
     ]
     return "\n".join([*table, "", *examples]) + "\n"
@@ -162,7 +162,7 @@ PARTS: dict[str, Callable[[], str]] = {
 
 
 def pages() -> Iterable[tuple[Path, str]]:
-    """Yield every file with what should be in it."""
+    """Yield every generated file with its expected content."""
     for name, content in WHOLE.items():
         yield ROOT / name, content()
     for name, content in PARTS.items():
@@ -199,7 +199,7 @@ def _kind(bare: Any) -> str:
 
 
 def _toml(value: Any) -> str:
-    # JSON is TOML for texts, numbers and empty tables.
+    # For strings and numbers JSON is valid TOML.
     if isinstance(value, dict):
         return "{}"
     plain = float(value) if type(value).__name__ == "Decimal" else value
@@ -207,7 +207,7 @@ def _toml(value: Any) -> str:
 
 
 def main() -> None:
-    """Write the files that are not as they should be."""
+    """Write the files whose content is stale."""
     for path, content in pages():
         if not path.exists() or path.read_text("utf-8") != content:
             path.write_text(content, "utf-8")

@@ -1,6 +1,6 @@
-"""The tables of `docs/providers.md`: what a request to each provider holds.
+"""The tables of `docs/providers.md`: which content a request to each provider contains.
 
-They are found by writing a conversation for each provider and looking at the request.
+They are measured: a sample conversation is sent through each dialect, and the request is searched.
 """
 
 import logging
@@ -80,18 +80,18 @@ _REPLIES: dict[str, dict[str, Any]] = {
     "generate-content": {"parts": [{"text": _THOUGHT, "thought": True}, _PART, _PART]},
     "ollama": {"thinking": _THOUGHT, "tool_calls": [{"function": _CALL}] * 2},
 }
-"""A message with one of everything in each wire format; `others`: of most servers with `chat`."""
+"""A reply with every kind of reasoning and calls per wire format; `others`: servers with `chat`."""
 _AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "chat": lambda message: {"choices": [{"message": message}]},
     "generate-content": lambda content: {"candidates": [{"content": content}]},
     "ollama": lambda message: {"message": message, "done": True},
 }
-"""The text around it."""
+"""The envelope of the reply in each wire format."""
 _ELSEWHERE = ProviderSpec(name="others", api="chat", label="Servers like OpenAI's")
 
 
 def providers_table() -> str:
-    """Return the tables of `docs/providers.md`: what a request to each provider holds."""
+    """Return the tables of `docs/providers.md`."""
     rows = [row for row in BUILT_IN if row.api != "scripted"]
     head = ["| provider | `api` | key | address |", "|---|---|---|---|"]
     for row in rows:
@@ -110,18 +110,18 @@ def providers_table() -> str:
 
 
 def _limits(model: Model | None) -> dict[str, str]:
-    """Return the request limits of a provider's default model; None without a row."""
+    """Return the request limits of a provider's default model, or the defaults without one."""
     can = model.capabilities if model else AdapterCapabilities()
     return {
-        "a picture (`max_image_bytes`)": in_mib(can.max_image_bytes),
-        "a PDF or a recording (`max_file_bytes`)": in_mib(can.max_file_bytes),
-        "pictures in a request (`max_images`)": f"{can.max_images:,}",
-        "all that is sent (`max_request_bytes`)": in_mib(can.max_request_bytes),
+        "one image (`max_image_bytes`)": in_mib(can.max_image_bytes),
+        "one PDF or audio file (`max_file_bytes`)": in_mib(can.max_file_bytes),
+        "images in a request (`max_images`)": f"{can.max_images:,}",
+        "the request (`max_request_bytes`)": in_mib(can.max_request_bytes),
     }
 
 
 def _carried(row: ProviderSpec) -> dict[str, str]:
-    """Return which parts of a conversation are in the request built from it."""
+    """Return which parts of a conversation the request of a provider contains."""
     model, dialect = _sample_model(row), dialect_of(row)
     reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api]))
     logging.disable(logging.WARNING)
@@ -137,27 +137,27 @@ def _carried(row: ProviderSpec) -> dict[str, str]:
     logging.disable(logging.NOTSET)
 
     def returned(mark: str) -> str:
-        return "–" if mark not in reply.decode() else "sent back" if mark in own else "left out"
+        return "–" if mark not in reply.decode() else "sent back" if mark in own else "omitted"
 
-    aside = "in a message after it" if "images that the tools returned" in own else "in its place"
+    aside = "in a message after it" if "images that the tools returned" in own else "in the result"
     flagged = '"is_error":true' in own or '{"error":' in own
     is_forced = '"tool_choice"' in forced or "allowedFunctionNames" in forced
     return {
         "its own reasoning": returned(_THOUGHT),
-        "signatures of it": returned(_SIGNED),
-        "sealed reasoning": returned(_SEALED),
-        "another model's reasoning": "sent" if _THOUGHT in foreign else "left out",
-        "pictures by address": "sent" if "https://example.org" in own else "left out",
-        "pictures in tool results": aside if _PICTURE in own else "left out",
-        "PDFs": "sent" if _PDF in own else "left out",
-        "PDFs by address": "sent" if "a.pdf" in own else "left out",
-        "recordings (WAV, MP3)": "sent" if _WAV in own else "left out",
-        "recordings (Ogg, FLAC)": "sent" if _FLAC in own else "left out",
-        "failed tool results": "marked" if flagged else "told in words",
-        "a call that must be made": "demanded" if is_forced else "the only tool there is",
-        "a schema for the answer": "sent" if "(a field)" in formed else "left out",
-        "marks for the cache": "yes" if "cache_control" in own else "no",
-        "stop sequences": "sent" if "(stop)" in own else "left out",
+        "its signatures": returned(_SIGNED),
+        "encrypted reasoning": returned(_SEALED),
+        "another model's reasoning": "sent" if _THOUGHT in foreign else "omitted",
+        "image URLs": "sent" if "https://example.org" in own else "omitted",
+        "images in tool results": aside if _PICTURE in own else "omitted",
+        "PDFs": "sent" if _PDF in own else "omitted",
+        "PDF URLs": "sent" if "a.pdf" in own else "omitted",
+        "audio (WAV, MP3)": "sent" if _WAV in own else "omitted",
+        "audio (Ogg, FLAC)": "sent" if _FLAC in own else "omitted",
+        "failed tool results": "error flag" if flagged else "text",
+        "forced tool call": "yes" if is_forced else "as the only tool",
+        "output schema": "sent" if "(a field)" in formed else "omitted",
+        "cache breakpoints": "yes" if "cache_control" in own else "no",
+        "stop sequences": "sent" if "(stop)" in own else "omitted",
     }
 
 

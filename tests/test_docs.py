@@ -27,7 +27,7 @@ def generator() -> ModuleType:
 
 
 @pytest.mark.req("R-QLT-06")
-def test_every_generated_page_is_as_the_code_says():
+def test_every_generated_page_matches_the_code():
     stale = [path.name for path, content in generator().pages() if path.read_text() != content]
     assert not stale, "run `make docs`"
 
@@ -58,8 +58,8 @@ def test_decision_records_are_short_numbered_and_complete():
             assert part in text, f"{path.name} lacks {part}"
 
 
-def spoken_of(pattern: str) -> set[str]:
-    """Return what the first group of `pattern` finds on any page."""
+def find_on_pages(pattern: str) -> set[str]:
+    """Return the matches of the first group of `pattern` on all pages."""
     pages = (page.read_text() for page in PAGES)
     return {found for text in pages for found in re.findall(pattern, text, re.MULTILINE)}
 
@@ -67,9 +67,9 @@ def spoken_of(pattern: str) -> set[str]:
 @pytest.mark.req("R-QLT-06")
 def test_every_slash_command_on_a_page_exists():
     known = {name for each in COMMANDS for name in (each.name, *each.aliases)}
-    spoken = spoken_of(r"`/([a-z]+)(?=[` ])")
-    assert len(spoken) > 15
-    assert spoken - {"proc"} <= known
+    mentioned = find_on_pages(r"`/([a-z]+)(?=[` ])")
+    assert len(mentioned) > 15
+    assert mentioned - {"proc"} <= known
 
 
 @pytest.mark.req("R-QLT-06")
@@ -77,15 +77,15 @@ def test_every_option_and_subcommand_on_a_page_exists():
     sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     text = "\n".join(source.read_text() for source in sources)
     options = {"--help", *re.findall(r'"(--[a-z-]+)"', text)}
-    assert spoken_of(r"(?<![\w-])(--[a-z][a-z-]+)") <= options
+    assert find_on_pages(r"(?<![\w-])(--[a-z][a-z-]+)") <= options
     subcommands = set(re.findall(r'commands\.add_parser\("([a-z]+)"', text)) | {"sessions"}
-    assert spoken_of(r"(?:`|^)yourtool ([a-z]+)") <= subcommands
+    assert find_on_pages(r"(?:`|^)yourtool ([a-z]+)") <= subcommands
 
 
 @pytest.mark.req("R-QLT-06")
 def test_every_make_target_and_link_on_a_page_exists():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert spoken_of(r"(?:`|^)make ([a-z]+)") <= targets
+    assert find_on_pages(r"(?:`|^)make ([a-z]+)") <= targets
     missing = [
         f"{page.name}: {link}"
         for page in PAGES
@@ -135,15 +135,15 @@ def test_a_link_to_a_heading_that_does_not_exist_is_found():
     assert not is_target(page, "security.md#no-such-heading")
 
 
-def test_the_list_of_the_screen_is_in_its_own_section():
+def test_the_list_of_escaped_characters_is_in_the_section_about_the_screen():
     _, _, rest = (ROOT / "docs/security.md").read_text().partition("\n## The screen\n")
     assert r"`\u{hex}`" in rest.partition("\n## ")[0]
 
 
 @pytest.mark.req("R-SWP-03")
-def test_the_page_of_providers_says_that_each_gets_its_own_reasoning_back():
+def test_the_page_of_providers_shows_that_each_gets_its_own_reasoning_back():
     rows = [line.strip("| ").split(" | ") for line in generator().providers_table().splitlines()]
     carried = {name: cells for name, *cells in rows}
     assert carried["its own reasoning"] == ["sent back"] * 6
-    assert carried["signatures of it"][0] == carried["sealed reasoning"][1] == "sent back"
-    assert set(carried["another model's reasoning"]) == {"left out"}
+    assert carried["its signatures"][0] == carried["encrypted reasoning"][1] == "sent back"
+    assert set(carried["another model's reasoning"]) == {"omitted"}

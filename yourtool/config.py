@@ -1,7 +1,7 @@
-"""The settings: `config.toml` as Structs, with the environment and the command line above it.
+"""The settings: `config.toml` as Structs, overridden by the environment and the command line.
 
-Precedence is option, environment variable, file, default, and where each value came from is known.
-A key that does not exist is an error. A file of the workspace never sets anything here.
+The precedence is option, environment variable, file, default; each value has its source. An unknown
+key is an error. A file of the workspace never sets anything here.
 """
 
 import os
@@ -22,11 +22,11 @@ from yourtool.paths import Paths, shipped
 from yourtool.tables import Fault, TableKey, dotted, flat, leaves, line_of, nested, parsed
 
 ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
-"""What becomes of reasoning when another model goes on."""
+"""Whether another model's reasoning is dropped or sent as text after a swap."""
 
 
 class Mode(StrEnum):
-    """How much is asked before a tool runs."""
+    """The approval mode: which tool calls need an approval."""
 
     ASK = "ask"
     ACCEPT_EDITS = "accept-edits"
@@ -41,100 +41,102 @@ class WorkspaceConfig(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """Where a turn stops and asks, and how long it waits."""
+    """Limits of a turn, timeouts and retries."""
 
     max_requests_per_turn: Annotated[
-        int, Meta(ge=1, description="Model requests in one turn before it pauses and asks.")
+        int, Meta(ge=1, description="Model requests in one turn before it pauses and asks you.")
     ] = 50
     max_cost_per_turn_usd: Annotated[
-        Decimal, Meta(description="US dollars in one turn before it pauses and asks.")
+        Decimal, Meta(description="US dollars in one turn before it pauses and asks you.")
     ] = Decimal("5")
     confirmation_timeout_seconds: Annotated[
-        int, Meta(ge=1, description="How long a question waits where nobody sits at a terminal.")
+        int, Meta(ge=1, description="How long an approval prompt waits if there is no terminal.")
     ] = 300
     tool_concurrency: Annotated[
         int, Meta(ge=1, le=64, description="Calls of one reply that may run at the same time.")
     ] = 4
     first_event_seconds: Annotated[
-        float, Meta(gt=0, description="Silence allowed before a reply begins.")
+        float, Meta(gt=0, description="Timeout for the first event of a reply.")
     ] = 60
     content_seconds: Annotated[
-        float, Meta(gt=0, description="Silence allowed inside a reply; pings do not count.")
+        float, Meta(gt=0, description="Timeout between events of a reply; pings do not count.")
     ] = 90
     max_retries: Annotated[
-        int, Meta(ge=0, le=10, description="Further attempts after a request that may be repeated.")
+        int, Meta(ge=0, le=10, description="Retries of a request after a temporary failure.")
     ] = 2
 
 
 class ProviderConfig(Struct, frozen=True):
-    """A provider of your own, or changes to one that is built in."""
+    """A provider of the user, or changes to a built-in one."""
 
     api: Annotated[
         Literal["messages", "chat", "responses", "generate-content", "ollama"] | None,
         Meta(
-            description="What it speaks; `docs/providers.md` says which is whose.",
+            description="The API of the server; `docs/providers.md` lists those of providers.",
             examples=["chat"],
         ),
     ] = None
     base_url: Annotated[
         str | None,
         Meta(
-            description="The address that the API's paths are put behind.",
+            description="The base URL, to which the paths of the API are appended.",
             examples=["http://127.0.0.1:8080/v1"],
         ),
     ] = None
     key_env: Annotated[
         str | None,
         Meta(
-            description="The environment variable that holds its key.",
+            description="The environment variable with the API key.",
             examples=["MY_SERVER_KEY"],
         ),
     ] = None
     sdk: Annotated[
-        bool, Meta(description="Go through the provider's own library, for its ways to log in.")
+        bool, Meta(description="Use the provider's own library, which supports other logins.")
     ] = False
     headers: Annotated[
-        dict[str, str], Meta(description="Further request headers; never shown.")
+        dict[str, str], Meta(description="Additional request headers; never shown.")
     ] = {}
-    quirks: Annotated[dict[str, bool | str], Meta(description="Named deviations of its API.")] = {}
+    quirks: Annotated[
+        dict[str, bool | str], Meta(description="Deviations from the API, by name.")
+    ] = {}
 
 
 class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
-    ascii: Annotated[bool, Meta(description="Draw with plain ASCII characters only.")] = False
+    ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
 
 
 class Config(Struct, frozen=True):
-    """Every setting; `docs/configuration.md` is made from it."""
+    """All settings; the table in `docs/configuration.md` is generated from them."""
 
     model: Annotated[
         str,
-        Meta(description="The model that answers; empty: the default of the first with a key."),
+        Meta(description="The default model; empty: that of the first provider with a key."),
     ] = ""
     theme: Annotated[str, Meta(description="The name of a theme; `/theme` lists them.")] = "dark"
     mode: Annotated[
-        Mode, Meta(description="What is asked first: `ask`, `accept-edits`, `plan` or `auto`.")
+        Mode, Meta(description="The approval mode: `ask`, `accept-edits`, `plan` or `auto`.")
     ] = Mode.ASK
     effort: Annotated[
         Effort | None,
         Meta(
-            description="How long to think, where the model has levels: `off`, `minimal`, `low`,"
-            " `medium`, `high`, `xhigh` or `max`.",
+            description="The reasoning effort: `off`, `minimal`, `low`, `medium`, `high`,"
+            " `xhigh` or `max`.",
             examples=["high"],
         ),
     ] = None
     cache_retention: Annotated[
         CacheRetention,
         Meta(
-            description="How long providers keep the beginning of a conversation: `none`, `short`"
-            " (minutes) or `long` (an hour or more, which costs more, and the makers' own hosts"
-            " only)."
+            description="How long providers cache the beginning of a conversation: `none`, `short`"
+            " (minutes) or `long` (an hour or more; costs more; only on the providers' own"
+            " hosts)."
         ),
     ] = "short"
     thinking_on_swap: Annotated[
         ThinkingOnSwap,
-        Meta(description="Another model's reasoning: left out, or shown to the next one as text."),
+        Meta(description="Another model's reasoning after a swap: dropped, or sent as text."),
     ] = "drop"
     workspaces: Annotated[
         dict[str, WorkspaceConfig],
@@ -156,11 +158,11 @@ ENVIRONMENT: Mapping[str, TableKey] = {
     "YOURTOOL_MODE": ("mode",),
     "YOURTOOL_EFFORT": ("effort",),
 }
-"""Variables that set a key; empty ones do not count."""
+"""Environment variables and the keys that they set; empty variables are ignored."""
 
 
 class Setting(Struct, frozen=True):
-    """One value in force."""
+    """One active value."""
 
     key: TableKey
     value: Any
@@ -169,7 +171,7 @@ class Setting(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One reason why the settings cannot be used."""
+    """One mistake in the settings."""
 
     where: str
     """A file, an option or a variable."""
@@ -187,10 +189,10 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Examination(Struct, frozen=True):
-    """The settings with their sources, and everything that is wrong with them."""
+    """The settings with their sources and mistakes."""
 
     config: Config
-    """Made from the good values alone when there are problems."""
+    """Built from the valid values only if there are problems."""
     settings: tuple[Setting, ...]
     problems: tuple[Problem, ...]
 
@@ -200,10 +202,10 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Return the settings in force; `options` maps dotted keys to values.
+    """Return the active settings; `options` maps dotted keys to values.
 
     Raises:
-        ConfigError: naming file, line, key and the nearest key, for the first problem.
+        ConfigError: with the file, line, key and nearest key of the first problem.
     """
     examined = examine(paths, environ, options)
     if examined.problems:
@@ -218,7 +220,7 @@ def examine(
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Examination:
-    """Read every layer and return what holds, from where, and what is wrong."""
+    """Return the settings of all layers with their sources and mistakes."""
     file = config_file(paths)
     text, values, problems = _read(file)
     found: dict[TableKey, tuple[Any, str]] = {}
@@ -242,16 +244,16 @@ def examine(
 
 
 def config_file(paths: Paths) -> Path:
-    """Return where the user's settings are."""
+    """Return the path of the user's settings."""
     return paths.home / "config.toml"
 
 
 def install_defaults(paths: Paths) -> None:
-    """Make the user's directories and fill them on the first run; nothing is ever overwritten.
+    """Create the user's directories and files on the first run; nothing is ever overwritten.
 
-    That of the sessions is left to `paths.require_data_directory`, which has its own way out.
-    Of each template the comments at its head are copied, which explain it, and never its values: a
-    copy of today's prices would hide tomorrow's.
+    `paths.require_data_directory` creates the directory of the sessions, with its own error.
+    Only the comments at the head of each template are copied, never its values: a copy of
+    today's prices would hide tomorrow's.
 
     Raises:
         ConfigError: the directory cannot be written.
@@ -324,4 +326,4 @@ OPTIONS: Mapping[str, str] = {
     "limits.max_requests_per_turn": "max-turns",
     "limits.max_cost_per_turn_usd": "max-cost",
 }
-"""Options that are called otherwise than the key they set."""
+"""Options whose name differs from the key that they set."""
