@@ -338,7 +338,7 @@ async def _resumed(runtime: Runtime, session_id: str) -> Session:
 
 async def _stored(runtime: Runtime, prefix: str) -> str:
     if prefix:
-        return await runtime.sessions.find(prefix)
+        return await runtime.sessions.resolve_id(prefix)
     workspace = runtime.options.workspace
     if (last := await runtime.last_session()) is None:
         raise UsageError(f"There is no session in `{workspace}` to continue yet.")

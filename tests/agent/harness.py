@@ -173,7 +173,7 @@ class Bench:
         else:
             for fact in await self.log.read(resume):
                 state.apply(fact)
-            tool_ids = ToolIdMap(await self.log.tool_ids(resume))
+            tool_ids = ToolIdMap(await self.log.provider_call_ids(resume))
             async for _ in close_open_turn(state, record, session_id):
                 pass
         spill = self.root / "spill"

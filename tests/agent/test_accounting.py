@@ -98,7 +98,7 @@ async def sums(bench: Bench, session, events, outcomes):
         "turns": sum((end.total_cost_usd for end in ends), Decimal(0)),
         "run": session.budget.cost,
         "session": session.state.cost_usd,
-        "day": (await bench.sessions.spent_since(EPOCH)).cost_usd,
+        "day": (await bench.sessions.spending_since(EPOCH)).cost_usd,
         "/cost": stored,
         "-p": sum((result.cost_usd for result in results), Decimal(0)),
     }

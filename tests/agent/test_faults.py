@@ -97,7 +97,7 @@ async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path
     assert problems(session) == []
     assert turns_without_one_end(session) == []
     assert orphans(session) == []
-    assert await bench.log.unanswered(session.id) == ()
+    assert await bench.log.pending_call_ids(session.id) == ()
     stored = await bench.log.read(session.id)
     assert list(stored) == session.state.facts
     await session.close()
@@ -219,7 +219,7 @@ def test_a_process_killed_at_any_write_leaves_a_session_that_resumes(tmp_path, w
         session = await bench.session(
             Checked(Scripted(SCRIPT[3:])), resume=session_file.read_text()
         )
-        assert await bench.log.unanswered(session.id) == ()
+        assert await bench.log.pending_call_ids(session.id) == ()
         kept(bench, session.state.facts)
         ran = sum(name == "tool.called" for name in names(session.state.facts))
         await play(session.send("go on"))

@@ -21,7 +21,7 @@ from yourtool.messages import Audience, Origin, Role
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.exports import export_lines, from_jsonl
-from yourtool.store.forks import adopt, fork, part
+from yourtool.store.forks import facts_until, fork, import_session
 
 
 async def ran(session, command, *, shared=True):
@@ -281,12 +281,12 @@ async def test_copies_have_the_commands_and_are_parted_before_them(bench, tmp_pa
     await play(forked.send("on"))
     await forked.close()
     facts = await bench.log.read(session.id)
-    before = part(facts, fact.message.id)
+    before = facts_until(facts, fact.message.id)
     assert not any(isinstance(each, ShellRan) for each in before)
     assert any(isinstance(each, TurnStarted) for each in before)
 
     lines = list(export_lines(facts, "jsonl", str, tmp_path))
-    imported = await adopt(bench.log, from_jsonl(lines, tmp_path), bench.workspace)
+    imported = await import_session(bench.log, from_jsonl(lines, tmp_path), bench.workspace)
     [copy] = [each for each in await bench.log.read(imported) if isinstance(each, ShellRan)]
     assert (copy.command, copy.message.content) == (fact.command, fact.message.content)
     assert copy.message.metadata == fact.message.metadata
@@ -305,7 +305,7 @@ async def test_an_export_fences_the_output_and_holds_no_key(bench, tmp_path):
     ).decode()
     assert "sk-known" not in document + lines
     assert "**Command**\n\n````\n$ echo '# " in document
-    assert "**Command**, which the model did not see\n\n```\n$ echo me\nme\n[exit" in document
+    assert "**Command** (not sent to the model)\n\n```\n$ echo me\nme\n[exit" in document
     await session.close()
 
 

@@ -41,7 +41,7 @@ from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.hygiene import view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
-from yourtool.store.forks import renamed
+from yourtool.store.forks import with_new_ids
 
 EITHER_SET = pytest.mark.parametrize(
     "stations", [pytest.param(STATIONS, id="own"), recorded(RECORDED_STATIONS, id="recorded")]
@@ -233,7 +233,7 @@ def _copied(session):
         )
         for each in session.history
     ]
-    copies = renamed(facts, "sess_00000000000000000000000002")
+    copies = with_new_ids(facts, "sess_00000000000000000000000002")
     ids = ToolIdMap(
         (ours, copy.provider, wire)
         for copy in copies

@@ -71,7 +71,7 @@ async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
     problems = validate_session(messages)
     assert all(problem.startswith("unanswered") for problem in problems)
     open_calls = [
-        f"unanswered: `{call}` has no result" for call in await log.unanswered(session_id)
+        f"unanswered: `{call}` has no result" for call in await log.pending_call_ids(session_id)
     ]
     assert open_calls == problems
 
@@ -252,7 +252,7 @@ async def test_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_p
         database = Database(directory / "sessions.db")
         await sound(database)
         await indexed(database)
-        imported = await Sessions(database, directory).last(str(directory))
+        imported = await Sessions(database, directory).last_used(str(directory))
         if imported is not None:
             whole += 1
             assert len(await Log(database).read(imported)) == 3
@@ -301,7 +301,7 @@ async def test_processes_write_their_sessions_side_by_side(path):
     assert [process.returncode for process in processes] == [0, 0, 0]
     for session_id in sessions:
         assert len(await Log(database).read(session_id)) == 1 + 15 * 9
-        assert await Log(database).unanswered(session_id) == ()
+        assert await Log(database).pending_call_ids(session_id) == ()
     await sound(database)
     await database.close()
 

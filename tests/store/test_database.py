@@ -14,10 +14,10 @@ from yourtool.errors import StoreError
 from yourtool.store.database import Database
 from yourtool.store.log import Log
 from yourtool.store.row_codec import INSERT_MESSAGE, message_row
-from yourtool.store.schema import STEPS
+from yourtool.store.schema import MIGRATIONS
 from yourtool.store.sessions import Sessions
 
-LATER = (*STEPS, ("ALTER TABLE sessions ADD COLUMN mood TEXT", "CREATE TABLE extra (id TEXT)"))
+LATER = (*MIGRATIONS, ("ALTER TABLE sessions ADD COLUMN mood TEXT", "CREATE TABLE extra (id TEXT)"))
 
 
 async def pragma(database: Database, name: str) -> object:
@@ -132,7 +132,9 @@ async def test_a_newer_file_is_refused_and_left_as_it_is(path):
     await later.close()
     before = path.read_bytes()
     database = Database(path)
-    with pytest.raises(StoreError, match=r"newer version of yourtool \(format 3, this one knows 2"):
+    with pytest.raises(
+        StoreError, match=r"newer version of yourtool \(format 3, this version supports up to 2"
+    ):
         await database.read(lambda connection: connection)
     await database.close()
     assert path.read_bytes() == before
@@ -160,7 +162,7 @@ async def test_an_upgrade_keeps_everything_and_a_backup_of_the_file_before(path,
 
 @pytest.mark.req("R-PER-09")
 async def test_messages_of_an_older_file_are_found_after_the_upgrade(path):
-    old = Database(path, STEPS[:1])
+    old = Database(path, MIGRATIONS[:1])
     story = Story()
     asked = story.asked("wo steht der Schlüssel?")
     message = message_row(asked.message)
@@ -187,7 +189,7 @@ async def test_an_upgrade_that_fails_changes_nothing(path):
     first = Database(path)
     await Log(first).append(Story().created())
     await first.close()
-    broken = Database(path, (*STEPS, ("CREATE TABLE extra (id TEXT)", "nonsense")))
+    broken = Database(path, (*MIGRATIONS, ("CREATE TABLE extra (id TEXT)", "nonsense")))
     with pytest.raises(StoreError, match="syntax error"):
         await pragma(broken, "user_version")
     await broken.close()
@@ -232,8 +234,8 @@ async def test_a_database_that_is_held_for_too_long_is_said_to_be(database, log,
     await log.append(story.created())
     with path.with_name("sessions.db.lock").open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
-        impatient = Database(path, patience=0.01)
-        with pytest.raises(StoreError, match="held by another yourtool"):
+        impatient = Database(path, lock_timeout=0.01)
+        with pytest.raises(StoreError, match="locked by another yourtool"):
             await Log(impatient).append(story.asked())
     await Log(impatient).append(story.asked())
     await impatient.close()

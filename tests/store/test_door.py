@@ -144,10 +144,10 @@ async def test_a_result_comes_after_the_message_with_its_call(log, story):
     use, early = call(), new_id()
     await log.append(story.answered(use))
     done = story.completed(use)
-    with pytest.raises(StoreError, match="holds the call"):
+    with pytest.raises(StoreError, match="contains the call"):
         await log.append(with_message(done, id=early))
     unknown = story.completed(replace(use, id=new_tool_use_id()))
-    with pytest.raises(StoreError, match="never made"):
+    with pytest.raises(StoreError, match="does not exist or already has a result"):
         await log.append(unknown)
     await log.append(done)
 

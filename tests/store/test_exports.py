@@ -15,7 +15,7 @@ from yourtool.events import SessionImported
 from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, to_jsonl, write_export
-from yourtool.store.forks import adopt
+from yourtool.store.forks import import_session
 from yourtool.store.log import Log
 from yourtool.store.markdown import to_markdown
 
@@ -35,13 +35,13 @@ async def test_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
     lines = list(to_jsonl(await log.read(session_id), plain, blobs))
     elsewhere = Database(tmp_path / "elsewhere" / "sessions.db")
     other = Log(elsewhere)
-    assert await adopt(other, from_jsonl(lines, blobs), tmp_path) == session_id
+    assert await import_session(other, from_jsonl(lines, blobs), tmp_path) == session_id
     copy = await other.read(session_id)
     assert messages_of(copy) == messages_of(facts)
     assert [fact.id for fact in copy[:-1]] == [fact.id for fact in facts]
     assert isinstance(copy[-1], SessionImported)
     assert copy[0].workspace_path == str(tmp_path)
-    assert await other.tool_ids(session_id) == await log.tool_ids(session_id)
+    assert await other.provider_call_ids(session_id) == await log.provider_call_ids(session_id)
     await elsewhere.close()
 
 
@@ -49,7 +49,9 @@ async def test_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
 async def test_an_import_beside_the_original_has_names_of_its_own(log, tmp_path):
     session_id, facts = await told(log, "one")
     lines = list(to_jsonl(facts, plain, tmp_path))
-    first, second = [await adopt(log, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)]
+    first, second = [
+        await import_session(log, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)
+    ]
     assert len({session_id, first, second}) == 3
     assert texts(await log.read(first)) == texts(await log.read(second)) == texts(facts)
     assert await log.read(session_id) == tuple(facts)
@@ -61,7 +63,7 @@ async def test_metadata_that_has_no_field_here_is_imported_and_exported_as_it_wa
     [asked, *_] = [line["message"] for line in lines if line.get("message")]
     asked["metadata"] = {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
     foreign = [json.dumps(line).encode() for line in lines]
-    session_id = await adopt(log, from_jsonl(foreign, tmp_path), tmp_path)
+    session_id = await import_session(log, from_jsonl(foreign, tmp_path), tmp_path)
     kept = messages_of(await log.read(session_id))[0].metadata.import_source
     assert kept.extra == {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
     again = list(to_jsonl(await log.read(session_id), plain, tmp_path))
@@ -134,7 +136,7 @@ async def test_markdown_tells_who_said_what(log):
     text = markdown(facts)
     assert text.startswith("# what is `x`?\n")
     assert "## You · " in text and "## Assistant · `anthropic:claude-sonnet-4-6` · " in text
-    assert "**Call** of `read_file`" in text
+    assert "**Tool call** `read_file`" in text
     assert "> hm" in text
 
 
@@ -150,7 +152,7 @@ def test_nothing_in_markdown_drives_a_terminal_or_leaves_its_fence():
     text = markdown(facts)
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "`````\n" in text
-    assert "**Call** of `evil' # name`" in text
+    assert "**Tool call** `evil' # name`" in text
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_nothing_in_markdown_drives_a_terminal_or_leaves_its_fence():
                 b'{"type":"session.created","workspace_path":"/","workspace_hash":"",'
                 b'"timestamp":"2026-01-01T00:00:00"}',
             ],
-            "no zone",
+            "without a time zone",
         ),
     ],
 )

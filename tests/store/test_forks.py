@@ -10,7 +10,7 @@ from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageErro
 from yourtool.events import SessionForked, SessionModelSelected, TurnStarted
 from yourtool.invariants import validate_message, validate_session
 from yourtool.messages import TextBlock, ThinkingBlock
-from yourtool.store.forks import adopt, fork, renamed
+from yourtool.store.forks import fork, import_session, with_new_ids
 
 
 def messages_of(facts):
@@ -77,16 +77,16 @@ async def test_a_fork_names_its_parent_and_answers_every_call_it_copied(log, row
     assert parent == session_id
     copy = await log.read(fork_id)
     assert validate_session(messages_of(copy)) == []
-    assert await log.unanswered(fork_id) == ()
+    assert await log.pending_call_ids(fork_id) == ()
 
 
 async def test_a_fork_keeps_signatures_and_the_ids_that_providers_gave(log):
     session_id, _ = await told(log, "one", "two")
     fork_id = await fork(log, session_id)
-    wires = [wire for _, _, wire in await log.tool_ids(session_id)]
-    assert [wire for _, _, wire in await log.tool_ids(fork_id)] == wires
-    ours = {ours for ours, _, _ in await log.tool_ids(fork_id)}
-    assert ours.isdisjoint(ours for ours, _, _ in await log.tool_ids(session_id))
+    wires = [wire for _, _, wire in await log.provider_call_ids(session_id)]
+    assert [wire for _, _, wire in await log.provider_call_ids(fork_id)] == wires
+    ours = {ours for ours, _, _ in await log.provider_call_ids(fork_id)}
+    assert ours.isdisjoint(ours for ours, _, _ in await log.provider_call_ids(session_id))
     signed = [
         block.signature
         for message in messages_of(await log.read(fork_id))
@@ -117,7 +117,7 @@ async def test_a_turn_that_is_not_over_is_left_out_of_a_fork(log):
     await log.append(asked, answered)
     copy = await log.read(await fork(log, session_id))
     assert texts(copy) == texts(facts)
-    with pytest.raises(UsageError, match="not over"):
+    with pytest.raises(UsageError, match="unfinished"):
         await fork(log, session_id, answered.message.id)
 
 
@@ -186,7 +186,7 @@ def test_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
         )
         for message in messages
     ]
-    copies = renamed(facts, "sess_other")
+    copies = with_new_ids(facts, "sess_other")
     old = {fact.id for fact in facts} | {message.id for message in messages} | {story.session_id}
     old |= {use.id for message in messages for use in message.tool_uses}
     assert old.isdisjoint(every_string(msgspec.to_builtins(copies)))
@@ -203,11 +203,11 @@ async def test_an_export_is_adopted_whole_or_not_at_all(log, sessions, tmp_path)
     use = call()
     facts = [story.created(), story.asked("one"), story.answered(TextBlock("a"), use)]
     for wrong in ([], facts[1:], [facts[0], facts[0]], [facts[0], facts[0], facts[1]]):
-        with pytest.raises(UsageError, match="one session from its beginning"):
-            await adopt(log, wrong, tmp_path)
+        with pytest.raises(UsageError, match="one session from its start"):
+            await import_session(log, wrong, tmp_path)
     wrong = changed(story.completed(use), tool_use_id="tu_of_nobody")
     with pytest.raises(InvalidMessageError, match="not the result"):
-        await adopt(log, [*facts, wrong], tmp_path)
+        await import_session(log, [*facts, wrong], tmp_path)
     assert await sessions.list() == ()
 
 
@@ -215,6 +215,6 @@ async def test_ids_of_the_future_are_replaced_so_that_new_ones_can_be_minted(log
     story = Story("sess_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     last = "7" + "Z" * 25
     asked = changed(story.asked(), id=last)
-    adopted = await adopt(log, [story.created(), asked], tmp_path)
+    adopted = await import_session(log, [story.created(), asked], tmp_path)
     assert adopted != story.session_id
     assert (await log.read(adopted))[-1].id < last

@@ -51,7 +51,7 @@ async def test_m4_any_legal_conversation_comes_back_equal_and_in_order(tmp_path_
         message.metadata.provider_raw for message in history
     ]
     assert validate_session(read) == []
-    assert await log.unanswered(story.session_id) == ()
+    assert await log.pending_call_ids(story.session_id) == ()
     await database.close()
 
 
@@ -147,7 +147,7 @@ async def test_a_call_is_pending_until_its_one_result(log, rows):
         ("grep", "pending", None),
     ]
     assert rows("SELECT DISTINCT message_id FROM tool_calls") == [(reply.message.id,)]
-    assert await log.unanswered(story.session_id) == (open_.id,)
+    assert await log.pending_call_ids(story.session_id) == (open_.id,)
 
 
 @pytest.mark.parametrize("again", ["completed", "failed"])
@@ -188,7 +188,7 @@ async def test_a_failed_request_leaves_what_had_arrived(log, rows):
     )
     await log.append(*begin, fact)
     assert (await log.read(story.session_id))[-1] == fact
-    assert await log.unanswered(story.session_id) == (use.id,)
+    assert await log.pending_call_ids(story.session_id) == (use.id,)
 
 
 async def test_the_ids_that_providers_gave_are_kept(log):
@@ -200,7 +200,7 @@ async def test_the_ids_that_providers_gave_are_kept(log):
         story.completed(named),
         story.answered(unnamed, wire_ids=False),
     )
-    assert await log.tool_ids(story.session_id) == (
+    assert await log.provider_call_ids(story.session_id) == (
         (named.id, "anthropic", f"toolu_{named.id[-6:]}"),
     )
 
@@ -350,7 +350,7 @@ async def test_an_old_row_is_rewritten_on_an_explicit_save_only(log, rows):
     assert message == asked.message
     assert message.schema_version == 1
     assert rows("SELECT schema_version FROM messages") == [(0,)]
-    await log.save(message)
+    await log.update_messages(message)
     assert rows("SELECT schema_version FROM messages") == [(1,)]
 
 
@@ -360,9 +360,9 @@ async def test_saving_is_as_strict_as_appending(log, rows):
     await log.append(story.created(), asked)
     before = rows("SELECT * FROM messages")
     with pytest.raises(InvalidMessageError, match="M1"):
-        await log.save(changed(asked.message, content=()))
+        await log.update_messages(changed(asked.message, content=()))
     with pytest.raises(StoreError, match="no message"):
-        await log.save(asked.message, story.message(Role.USER, (TextBlock("new"),)))
+        await log.update_messages(asked.message, story.message(Role.USER, (TextBlock("new"),)))
     assert rows("SELECT * FROM messages") == before
 
 
@@ -420,4 +420,4 @@ async def test_a_call_that_never_ran_has_a_result_too(log):
         story.created(), story.asked(), story.answered(use), story.failed(use, "user_denied")
     )
     assert isinstance((await log.read(story.session_id))[-1], ToolFailed)
-    assert await log.unanswered(story.session_id) == ()
+    assert await log.pending_call_ids(story.session_id) == ()

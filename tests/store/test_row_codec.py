@@ -6,25 +6,30 @@ from hypothesis import given
 
 from tests.strategies import any_messages, few, times
 from yourtool.messages import MessageMetadata, Role, TextBlock, ThinkingBlock
-from yourtool.store.row_codec import message_from, message_row, microseconds, moment
+from yourtool.store.row_codec import (
+    from_microseconds,
+    message_from_row,
+    message_row,
+    to_microseconds,
+)
 
 
 @few
 @given(times)
 def test_a_microsecond_is_never_lost(time):
-    assert moment(microseconds(time)) == time
+    assert from_microseconds(to_microseconds(time)) == time
 
 
 def test_a_time_of_another_zone_is_the_same_moment():
     tokyo = datetime(2026, 5, 8, 9, 0, 0, 1, timezone(timedelta(hours=9)))
-    assert moment(microseconds(tokyo)) == datetime(2026, 5, 8, 0, 0, 0, 1, UTC)
+    assert from_microseconds(to_microseconds(tokyo)) == datetime(2026, 5, 8, 0, 0, 0, 1, UTC)
 
 
 @few
 @given(any_messages)
 @pytest.mark.req("R-CAN-01")
 def test_any_message_survives_its_row(message):
-    again = message_from(message_row(message))
+    again = message_from_row(message_row(message))
     assert again == message
     assert again.metadata.provider_raw == message.metadata.provider_raw
 
@@ -61,7 +66,7 @@ def test_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
     for version in range(written):
         content, metadata = UPGRADES[version](content, metadata)
     row = (*ROW[:3], json.dumps(content), json.dumps(metadata), 0, written)
-    message = message_from(row, UPGRADES, version=2)
+    message = message_from_row(row, UPGRADES, version=2)
     assert message.content == (ThinkingBlock("hm"), TextBlock("yes"))
     assert message.metadata == MessageMetadata(provider="anthropic")
     assert message.role is Role.ASSISTANT
@@ -71,7 +76,7 @@ def test_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
 
 @pytest.mark.req("R-CAN-12")
 def test_a_newer_row_is_read_as_far_as_it_goes(caplog):
-    message = message_from((*ROW, 7))
+    message = message_from_row((*ROW, 7))
     assert message.content == (TextBlock("yes"),)
     assert message.schema_version == 7
     assert "newer schema version 7" in caplog.text

@@ -15,8 +15,8 @@ from yourtool.errors import StoreError
 from yourtool.events import message_of
 from yourtool.messages import Role, TextBlock
 from yourtool.store.database import Database
-from yourtool.store.forks import adopt, fork
-from yourtool.store.fulltext import query_of, snippet, terms_of
+from yourtool.store.forks import fork, import_session
+from yourtool.store.fulltext import fts_query, search_terms, snippet
 from yourtool.store.log import Log
 from yourtool.store.sessions import Sessions
 
@@ -112,11 +112,12 @@ async def done(path, deeds):
             case "fork":
                 ids.append(await fork(log, chosen))
             case "import":
-                ids.append(await adopt(log, await log.read(chosen), path.parent))
+                ids.append(await import_session(log, await log.read(chosen), path.parent))
             case "save":
                 messages = [each.message for each in await log.read(chosen) if message_of(each)]
-                await log.save(*(replace(each, content=(TextBlock(text),)) for each in messages
-                                 if each.role is Role.USER))  # fmt: skip
+                users = [each for each in messages if each.role is Role.USER]
+                texts = (TextBlock(text),)
+                await log.update_messages(*(replace(each, content=texts) for each in users))
             case "upgrade":
                 await log._database.close()
                 to_first_version(path)
@@ -182,6 +183,6 @@ def test_a_snippet_is_one_line_around_the_first_word():
 def test_no_text_is_taken_for_an_operator_of_the_query(text):
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE w USING fts5(words)")
-    if terms := terms_of(text):
-        connection.execute("SELECT * FROM w WHERE words MATCH ?", (query_of(terms),)).fetchall()
+    if terms := search_terms(text):
+        connection.execute("SELECT * FROM w WHERE words MATCH ?", (fts_query(terms),)).fetchall()
     connection.close()

@@ -69,10 +69,10 @@ async def test_a_session_in_which_nothing_was_said_is_not_offered(log, sessions)
     spoken, silent = Story(), Story()
     await log.append(spoken.created(), spoken.asked())
     await log.append(silent.created())
-    assert await sessions.last("/work") == spoken.session_id
+    assert await sessions.last_used("/work") == spoken.session_id
     assert [each.id for each in await sessions.list()] == [spoken.session_id]
-    assert await sessions.find(silent.session_id) == silent.session_id
-    assert await sessions.last("/elsewhere") is None
+    assert await sessions.resolve_id(silent.session_id) == silent.session_id
+    assert await sessions.last_used("/elsewhere") is None
 
 
 async def test_a_session_is_found_by_the_beginning_of_its_id(log, sessions):
@@ -83,16 +83,16 @@ async def test_a_session_is_found_by_the_beginning_of_its_id(log, sessions):
     ]
     for session_id in ids:
         await log.append(Story(session_id).created())
-    assert await sessions.find("sess_01B") == ids[2]
-    assert await sessions.find("01b") == ids[2]
-    assert await sessions.find(ids[0]) == ids[0]
-    with pytest.raises(StoreError, match="begins 2 session ids") as caught:
-        await sessions.find("01a")
+    assert await sessions.resolve_id("sess_01B") == ids[2]
+    assert await sessions.resolve_id("01b") == ids[2]
+    assert await sessions.resolve_id(ids[0]) == ids[0]
+    with pytest.raises(StoreError, match="matches 2 sessions") as caught:
+        await sessions.resolve_id("01a")
     assert ids[0] in str(caught.value)
     assert ids[1] in str(caught.value)
     for nothing in ("", "sess_", "zzz", "%", "_", "' OR 1=1 --"):
         with pytest.raises(SessionNotFoundError, match="sessions list"):
-            await sessions.find(nothing)
+            await sessions.resolve_id(nothing)
 
 
 @pytest.mark.blocks_loop("ten thousand facts are made in one go")
@@ -104,7 +104,7 @@ async def test_ten_thousand_random_costs_sum_to_the_last_digit(log, sessions):
     await log.append(story.created(), story.asked())
     await log.append(*(story.answered(TextBlock("a"), cost=str(cost)) for cost in costs))
     assert (await sessions.list())[0].cost_usd == sum(costs)
-    assert await sessions.spent_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
+    assert await sessions.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
         cost_usd=sum(costs), requests=len(costs)
     )
 
@@ -115,10 +115,10 @@ async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
     await log.append(first.created(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2)))
     await log.append(first.answered(TextBlock("b"), cost="0.1"))
     await log.append(second.created(), second.answered(TextBlock("c"), cost="0.2"))
-    assert await sessions.spent_since(datetime.now(UTC) - timedelta(days=1)) == Spending(
+    assert await sessions.spending_since(datetime.now(UTC) - timedelta(days=1)) == Spending(
         cost_usd=Decimal("0.3"), requests=2
     )
-    assert await sessions.spent_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
+    assert await sessions.spending_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
 
 
 @pytest.mark.req("R-CST-02")
@@ -163,7 +163,7 @@ async def test_a_report_counts_the_answered_requests_of_each_model(log, sessions
             unpriced_calls=1,
         ),
     )
-    assert await sessions.spent_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
+    assert await sessions.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
         cost_usd=Decimal("2.52"), requests=4, unpriced_requests=1
     )
     [listed] = await sessions.list()

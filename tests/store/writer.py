@@ -22,15 +22,15 @@ from yourtool import blobs, credentials, files
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.store.database import Database
-from yourtool.store.exports import from_jsonl, lines_of
-from yourtool.store.forks import adopt, fork
+from yourtool.store.exports import from_jsonl, read_lines
+from yourtool.store.forks import fork, import_session
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
-from yourtool.store.schema import STEPS, Steps
+from yourtool.store.schema import MIGRATIONS, Migrations
 
 PICTURE = b"\x89PNG\r\n\x1a\n a dot"
-LATER: Steps = (
-    *STEPS,
+LATER: Migrations = (
+    *MIGRATIONS,
     (
         "ALTER TABLE sessions ADD COLUMN mood TEXT",
         "UPDATE sessions SET mood = 'calm'",
@@ -70,7 +70,7 @@ class Death:
 class Doomed(Database):
     """Takes its process with it before the n-th SQL statement."""
 
-    def __init__(self, path: Path, death: Death, steps: Steps = STEPS) -> None:
+    def __init__(self, path: Path, death: Death, steps: Migrations = MIGRATIONS) -> None:
         super().__init__(path, steps)
         self._death = death
 
@@ -131,7 +131,7 @@ def sweep(directory: Path) -> None:
             return
 
 
-def sweep_upgrade(template: Path, directory: Path, steps: Steps) -> None:
+def sweep_upgrade(template: Path, directory: Path, steps: Migrations) -> None:
     """Die before every statement of an upgrade of `template`."""
     for statement in itertools.count(1):
         path = directory / str(statement) / "sessions.db"
@@ -165,8 +165,8 @@ def sweep_imports(export: Path, directory: Path) -> None:
         database = Doomed(place / "sessions.db", death)
         death.watch(blobs, files)
         with export.open("rb") as file:
-            facts = from_jsonl(lines_of(file), place / "blobs")
-        say(place.name, await adopt(Log(database), facts, place))
+            facts = from_jsonl(read_lines(file), place / "blobs")
+        say(place.name, await import_session(Log(database), facts, place))
         await database.close()
 
     for step in itertools.count(1):
@@ -232,7 +232,7 @@ if __name__ == "__main__":
         case ["sweep-upgrade", template, directory]:
             sweep_upgrade(Path(template), Path(directory), LATER)
         case ["sweep-first-upgrade", template, directory]:
-            sweep_upgrade(Path(template), Path(directory), STEPS)
+            sweep_upgrade(Path(template), Path(directory), MIGRATIONS)
         case ["upgrade", path]:
             asyncio.run(upgrade(Database(Path(path))))
         case ["sweep-copies", template, session_id, directory]:

@@ -48,7 +48,7 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
 from yourtool.store.database import Database
-from yourtool.store.exports import export_lines, form_of, write_export
+from yourtool.store.exports import export_format_of, export_lines, write_export
 from yourtool.store.forks import fork, workspace_hash
 from yourtool.store.leases import Lease
 from yourtool.store.log import Log
@@ -186,7 +186,7 @@ class Runtime:
         here = workspace_hash(workspace)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)
-        known = ToolIdMap(await self.log.tool_ids(session_id))
+        known = ToolIdMap(await self.log.provider_call_ids(session_id))
         around = await self._surroundings(session_id, workspace, confirm, known, state.parents)
         return Session(session_id, state, record, lease, around)
 
@@ -194,7 +194,7 @@ class Runtime:
         """Return the last session of the workspace; the demo's work in copies of it."""
         workspace = self.options.workspace
         copies = await asyncio.to_thread(scratch_copies, workspace, self._scratch)
-        return await self.sessions.last(*map(str, (workspace, *copies)))
+        return await self.sessions.last_used(*map(str, (workspace, *copies)))
 
     async def fork(self, session_id: str, at: str | None = None) -> str:
         """Copy a stored session, or what stood before the prompt `at`; return the new id."""
@@ -208,7 +208,7 @@ class Runtime:
         """
         facts = await self.log.read(session_id)
         mask = (await asyncio.to_thread(self._mask)).text
-        lines = export_lines(facts, form_of(file), mask, self.paths.blobs)
+        lines = export_lines(facts, export_format_of(file), mask, self.paths.blobs)
         await asyncio.to_thread(write_export, file, lines, overwrite=overwrite)
 
     def without_keys(self, text: str) -> str:
@@ -284,7 +284,7 @@ class Runtime:
     async def spent_today(self) -> Spending:
         """Return what all sessions have cost since midnight UTC."""
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return await self.sessions.spent_since(midnight)
+        return await self.sessions.spending_since(midnight)
 
     @property
     def _scratch(self) -> Path:

@@ -33,10 +33,16 @@ from yourtool.messages import (
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
 from yourtool.store.database import Database
-from yourtool.store.exports import export_lines, form_of, from_jsonl, lines_of, write_export
-from yourtool.store.forks import adopt, fork
+from yourtool.store.exports import (
+    export_format_of,
+    export_lines,
+    from_jsonl,
+    read_lines,
+    write_export,
+)
+from yourtool.store.forks import fork, import_session
 from yourtool.store.log import Log
-from yourtool.store.sessions import Hit, Sessions, SessionSummary
+from yourtool.store.sessions import SearchHit, Sessions, SessionSummary
 
 STANDARD = Path("-")
 """Standard output or input."""
@@ -55,7 +61,7 @@ async def _run(paths: Paths, arguments: Arguments) -> None:
     sessions, log = Sessions(database, paths.data / "locks"), Log(database)
     where = str(arguments.workspace) if arguments.here else None
     try:
-        session_id = await sessions.find(session_prefix(arguments.id)) if arguments.id else ""
+        session_id = await sessions.resolve_id(session_prefix(arguments.id)) if arguments.id else ""
         match arguments.action:
             case "list":
                 _list(await sessions.list(where), as_json=arguments.json)
@@ -121,7 +127,7 @@ def _cost(session: SessionSummary) -> str:
     return known
 
 
-def _tell_hits(hits: Sequence[Hit], *, as_json: bool) -> None:
+def _tell_hits(hits: Sequence[SearchHit], *, as_json: bool) -> None:
     if as_json:
         print_json(hits)
     elif not hits:
@@ -144,7 +150,9 @@ def _tell_new(session_id: str, words: str, *, as_json: bool) -> None:
 
 async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments) -> None:
     file = None if arguments.file == STANDARD else arguments.file
-    form = arguments.form or (form_of(file) if file else "jsonl" if arguments.json else "markdown")
+    form = arguments.form or (
+        export_format_of(file) if file else "jsonl" if arguments.json else "markdown"
+    )
     mask = partial(masked, secrets=known_secrets(paths, os.environ))
     lines = export_lines(await log.read(session_id), form, mask, paths.blobs)
     if file is None:
@@ -163,8 +171,8 @@ async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
     try:
         # Standard input is left open: it is not ours.
         with nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as source:
-            facts = await asyncio.to_thread(lambda: from_jsonl(lines_of(source), paths.blobs))
-        session_id = await adopt(log, facts, arguments.workspace)
+            facts = await asyncio.to_thread(lambda: from_jsonl(read_lines(source), paths.blobs))
+        session_id = await import_session(log, facts, arguments.workspace)
     except OSError as error:
         raise UsageError(f"`{file}` cannot be read: {error.strerror}") from error
     except (UsageError, StoreError) as error:

@@ -1,1 +1,1 @@
-"""Remember: facts in SQLite, and the tables projected from them."""
+"""Session storage: facts in SQLite, and the tables projected from them."""

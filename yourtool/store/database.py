@@ -1,10 +1,10 @@
-"""The session database: one file, one connection, one thread that owns both.
+"""The session database: one file, one connection and the thread that owns both.
 
-Every change is one transaction that is on the disk when the call returns: WAL with
-`synchronous=FULL` (https://www.sqlite.org/pragma.html#pragma_synchronous). SQLite before 3.51.3 can
-damage a WAL when two connections write or checkpoint at the same instant
-(https://www.sqlite.org/wal.html#walresetbug), so all of that, opening and closing included, happens
-under one lock file beside the database.
+Every change is one transaction, on the disk when the call returns: WAL with `synchronous=FULL`
+(https://www.sqlite.org/pragma.html#pragma_synchronous). SQLite before 3.51.3 can corrupt a WAL when
+two connections write or checkpoint at the same time
+(https://www.sqlite.org/wal.html#walresetbug), so writing, opening and closing happen under a lock
+file next to the database.
 """
 
 import asyncio
@@ -20,55 +20,57 @@ from typing import TypeVar
 
 from yourtool.errors import StoreError
 from yourtool.store.fulltext import stored_words
-from yourtool.store.schema import STEPS, Steps
+from yourtool.store.schema import MIGRATIONS, Migrations
 
 T = TypeVar("T")
 
 _REASONS = {
     "SQLITE_FULL": "the disk is full; free some space and try again",
-    "SQLITE_NOTADB": "it is not a database; move it away to begin a new one",
-    "SQLITE_CORRUPT": "it is damaged; move it and its `-wal` file away to begin a new one",
+    "SQLITE_NOTADB": "it is not a database; move it away to start a new one",
+    "SQLITE_CORRUPT": "it is damaged; move it and its `-wal` file away to start a new one",
     "SQLITE_READONLY": "it is read-only; make it and its directory writable",
     "SQLITE_CANTOPEN": "it cannot be opened; check the permissions of its directory",
     "SQLITE_IOERR": "reading or writing failed; check the disk and its free space",
-    "SQLITE_BUSY": "another program holds it; close that program and try again",
+    "SQLITE_BUSY": "another program has locked it; close that program and try again",
 }
-"""By the beginning of SQLite's name of an error."""
+"""Explanations by the prefix of SQLite's error name."""
 
 
 class Database:
-    """A file of sessions; it is made, or brought up to date, at the first use."""
+    """A session database file; created or migrated on first use."""
 
-    def __init__(self, path: Path, steps: Steps = STEPS, *, patience: float = 10.0) -> None:
-        """`patience`: seconds to wait for another process to finish its transaction."""
+    def __init__(
+        self, path: Path, migrations: Migrations = MIGRATIONS, *, lock_timeout: float = 10.0
+    ) -> None:
+        """`lock_timeout`: seconds to wait for another process to finish its transaction."""
         self.path = path
-        self._patience = patience
-        self._steps = steps
+        self._lock_timeout = lock_timeout
+        self._migrations = migrations
         self._thread = ThreadPoolExecutor(1, "store")
         self._connection: sqlite3.Connection | None = None
         self._lock = -1
         self._closed = False
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in a transaction of its own; durable on return, undone if it raises.
+    async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `function` in a transaction; durable on return, rolled back if it raises.
 
-        A cancelled write still ends, one way or the other, before the cancellation goes on.
+        A cancelled write is committed or rolled back before the cancellation is raised.
 
         Raises:
-            StoreError: the database cannot be written; nothing was.
+            StoreError: the database cannot be written; nothing was changed.
         """
-        return await self._run(lambda: self._write(work))
+        return await self._run(lambda: self._write(function))
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on one consistent state of the database.
+    async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `function` on one consistent state of the database.
 
         Raises:
             StoreError: the database cannot be read.
         """
-        return await self._run(lambda: self._read(work))
+        return await self._run(lambda: self._read(function))
 
     async def close(self) -> None:
-        """Let go of the file, for good; doing so twice is harmless."""
+        """Close the file permanently; idempotent."""
         if not self._closed:
             self._closed = True
             await self._run(self._disconnect)
@@ -82,30 +84,32 @@ class Database:
             await asyncio.wait((future,))
             raise
 
-    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with _explained(self.path):
+    def _write(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        with _translate_errors(self.path):
             connection = self._connect()
-            with self._alone(), connection:
+            with self._exclusive_lock(), connection:
                 connection.execute("BEGIN IMMEDIATE")
-                return work(connection)
+                return function(connection)
 
-    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with _explained(self.path):
+    def _read(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        with _translate_errors(self.path):
             connection = self._connect()
             with connection:
                 connection.execute("BEGIN")
-                return work(connection)
+                return function(connection)
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is not None:
             return self._connection
         _make_directory(self.path.parent)
         if self._lock < 0:
-            beside = self.path.with_name(f"{self.path.name}.lock")
-            self._lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with self._alone():
+            lock_path = self.path.with_name(f"{self.path.name}.lock")
+            self._lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with self._exclusive_lock():
             _make_private(self.path)
-            connection = sqlite3.connect(self.path, timeout=self._patience, isolation_level=None)
+            connection = sqlite3.connect(
+                self.path, timeout=self._lock_timeout, isolation_level=None
+            )
             try:
                 self._prepare(connection)
             except BaseException:
@@ -115,9 +119,9 @@ class Database:
         return connection
 
     def _disconnect(self) -> None:
-        with _explained(self.path):
+        with _translate_errors(self.path):
             if self._connection is not None:
-                with self._alone():
+                with self._exclusive_lock():
                     self._connection.close()
             if self._lock >= 0:
                 os.close(self._lock)
@@ -131,24 +135,24 @@ class Database:
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.create_function("stored_words", 1, stored_words, deterministic=True)
-        if version == len(self._steps):
+        if version == len(self._migrations):
             return
         if version > 0:
             self._back_up(connection, version)
         with connection:
             connection.execute("BEGIN IMMEDIATE")
-            for step in self._steps[version:]:
+            for step in self._migrations[version:]:
                 for statement in step:
                     connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {len(self._steps)}")
+            connection.execute(f"PRAGMA user_version = {len(self._migrations)}")
 
     def _version(self, connection: sqlite3.Connection) -> int:
         [version] = connection.execute("PRAGMA user_version").fetchone()
-        if version > len(self._steps):
+        if version > len(self._migrations):
             raise StoreError(
-                f"`{self.path}` was written by a newer version of yourtool (format {version}, this"
-                f" one knows {len(self._steps)}); update yourtool, or choose another directory with"
-                " `--session-dir`"
+                f"`{self.path}` was written by a newer version of yourtool (format {version}; this"
+                f" version supports up to {len(self._migrations)}); update yourtool, or choose"
+                " another directory with `--session-dir`"
             )
         if version == 0 and connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             raise StoreError(
@@ -158,7 +162,7 @@ class Database:
         return version
 
     def _back_up(self, connection: sqlite3.Connection, version: int) -> None:
-        """Keep the file as it was, whole or not at all, as `<name>.v<version>`."""
+        """Copy the file atomically to `<name>.v<version>`."""
         backup = self.path.with_name(f"{self.path.name}.v{version}")
         unfinished = backup.with_name(f"{backup.name}.part")
         unfinished.unlink(missing_ok=True)
@@ -170,9 +174,9 @@ class Database:
             unfinished.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _alone(self) -> Generator[None]:
-        """Keep every other process, and every other `Database`, from writing meanwhile."""
-        deadline = time.monotonic() + self._patience
+    def _exclusive_lock(self) -> Generator[None]:
+        """Block writes by every other process and every other `Database`."""
+        deadline = time.monotonic() + self._lock_timeout
         while True:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,8 +184,8 @@ class Database:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise StoreError(
-                        f"`{self.path}` has been held by another yourtool for {self._patience:.0f}"
-                        " seconds; end that process and try again"
+                        f"`{self.path}` has been locked by another yourtool for"
+                        f" {self._lock_timeout:.0f} seconds; end that process and try again"
                     ) from None
                 time.sleep(0.001)
         try:
@@ -191,17 +195,17 @@ class Database:
 
 
 def _make_directory(path: Path) -> None:
-    """Make what is missing of a path, for the owner alone."""
+    """Create a directory and its missing parents with mode 0700."""
     for directory in (*reversed(path.parents), path):
         if not directory.exists():
             directory.mkdir(0o700, exist_ok=True)
 
 
 def _make_private(path: Path) -> None:
-    """See to it that the file is there and the owner's alone; SQLite gives its WAL the same mode.
+    """Make sure that the file exists with mode 0600; SQLite gives its WAL the same mode.
 
-    A file that exists is not opened: closing it would end the locks that another connection of
-    this process holds on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks).
+    An existing file is not opened: closing it would release the locks that another connection of
+    this process has on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks).
     """
     if path.exists():
         with contextlib.suppress(PermissionError):
@@ -216,8 +220,8 @@ def _make_private(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Generator[None]:
-    """Turn what SQLite and the system say into words for the user."""
+def _translate_errors(path: Path) -> Generator[None]:
+    """Raise errors of SQLite and the operating system as `StoreError` with an explanation."""
     try:
         yield
     except sqlite3.Error as error:

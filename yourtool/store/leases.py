@@ -1,4 +1,4 @@
-"""Who may write a session: one process at a time, as long as it lives."""
+"""Session locks: one process at a time can write to a session."""
 
 import fcntl
 import os
@@ -9,25 +9,25 @@ from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 
 
 class Lease:
-    """The right to write a session; the kernel takes it back when the process dies.
+    """The right to write to a session; the kernel releases it when the process dies.
 
-    The lock file holds the process id of its holder and is removed on release.
+    The lock file contains the process id of the holder and is removed on release.
     """
 
     def __init__(self, directory: Path, session_id: str) -> None:
-        """Take the lease.
+        """Acquire the lease.
 
         Raises:
-            SessionBusyError: somebody has it.
-            SessionNotFoundError: the id cannot be that of a session.
-            StoreError: the lock file cannot be made.
+            SessionBusyError: another process has the lease.
+            SessionNotFoundError: the id is not a valid session id.
+            StoreError: the lock file cannot be created.
         """
         if Path(session_id).name != session_id:
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
         self._path = directory / f"{session_id}.lock"
         try:
             directory.mkdir(0o700, parents=True, exist_ok=True)
-            self._handle = self._take()
+            self._handle = self._acquire()
         except OSError as error:
             raise StoreError(
                 f"The lock file `{self._path}` cannot be used: {error.strerror}"
@@ -36,7 +36,7 @@ class Lease:
         os.pwrite(self._handle, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
-        """Give the lease back; doing so twice is harmless."""
+        """Release the lease; idempotent."""
         if self._handle >= 0:
             self._path.unlink(missing_ok=True)
             os.close(self._handle)
@@ -53,7 +53,7 @@ class Lease:
     ) -> None:
         self.release()
 
-    def _take(self) -> int:
+    def _acquire(self) -> int:
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -63,7 +63,7 @@ class Lease:
                 os.close(handle)
                 raise SessionBusyError(
                     f"Session `{self._path.stem}` is open in another yourtool"
-                    f" (process {holder or 'unknown'}); close it there first, or begin a new"
+                    f" (process {holder or 'unknown'}); close it there first, or start a new"
                     " session."
                 ) from None
             if self._is_current(handle):
@@ -71,7 +71,7 @@ class Lease:
             os.close(handle)
 
     def _is_current(self, handle: int) -> bool:
-        """Tell whether the locked file is still the one at the path: a release removes it."""
+        """Whether the locked file is still at the path; another process may have removed it."""
         try:
             return os.path.samestat(os.fstat(handle), self._path.stat())
         except FileNotFoundError:

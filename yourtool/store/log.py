@@ -1,4 +1,4 @@
-"""The log of a session: facts go in one by one, and come out as they were."""
+"""The session log: appends facts, and reads them back unchanged."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -10,16 +10,16 @@ from yourtool.ids import is_ulid, new_id
 from yourtool.invariants import count_problems, validate_message, value_problems
 from yourtool.messages import Message
 from yourtool.store.database import Database
-from yourtool.store.projections import index, project
+from yourtool.store.projections import index_message, project
 from yourtool.store.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,
     SELECT_MESSAGE,
     event_row,
-    fact_from,
-    message_from,
+    fact_from_row,
+    message_from_row,
     message_row,
-    scrubbed,
+    to_storable,
 )
 
 _MAY_BE_NEGATIVE = ("`winner_index`", "`exit_code`")
@@ -31,51 +31,51 @@ _LAST_IDS = """
 
 
 class Log:
-    """Facts and their projections, always together."""
+    """Stores facts together with their projections."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def append(self, *facts: AnyFact) -> None:
-        """Store facts and all that follows from them, in one transaction.
+        """Store facts and update their projections, in one transaction.
 
-        Text that UTF-8 cannot hold is stored with U+FFFD in its place.
+        Characters that UTF-8 cannot encode are replaced with U+FFFD. When it raises, none of
+        `facts` was stored.
 
         Raises:
             InvalidMessageError: a message breaks an invariant.
             SessionNotFoundError: the first fact of a session is not `session.created`.
-            StoreError: a call is answered twice, or the disk refuses. In every case: nothing of
-                `facts` was stored.
+            StoreError: a call has two results, or the database cannot be written.
         """
         await self._database.write(lambda connection: _append(connection, facts))
 
     async def read(self, session_id: str) -> tuple[AnyFact, ...]:
         """Return the facts of a session in the order of their ids, with their messages.
 
-        What this version cannot read is left out, with a warning in the log file. Ids minted from
-        now on are greater than every id in the session.
+        Facts that this version cannot read are skipped with a warning in the log file. Ids
+        generated afterwards are greater than every id in the session.
 
         Raises:
-            SessionNotFoundError: there is no such session.
+            SessionNotFoundError: the session does not exist.
             StoreError: the database cannot be read.
         """
         facts: list[AnyFact] = []
         await self.replay(session_id, facts.append)
         return tuple(facts)
 
-    async def replay(self, session_id: str, take: Callable[[AnyFact], object]) -> None:
-        """Call `take`, in the store's thread, with each fact that `read` returns, in that order.
+    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+        """Call `callback`, in the store's thread, with each fact that `read` would return.
 
-        Only one fact is in memory at a time, unless `take` keeps it.
+        Only one fact is in memory at a time, unless `callback` stores it.
 
         Raises:
-            SessionNotFoundError: there is no such session.
+            SessionNotFoundError: the session does not exist.
             StoreError: the database cannot be read.
         """
-        await self._database.read(lambda connection: _replay(connection, session_id, take))
+        await self._database.read(lambda connection: _replay(connection, session_id, callback))
 
-    async def tool_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
-        """Return (our id, provider, the provider's id) of the calls that a provider named."""
+    async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
+        """Return (our id, provider, the provider's id) of the calls that have a provider id."""
         query = (
             "SELECT id, provider, provider_id FROM tool_calls"
             " WHERE session_id = ? AND provider_id IS NOT NULL ORDER BY id"
@@ -84,7 +84,7 @@ class Log:
             lambda connection: tuple(connection.execute(query, (session_id,)))
         )
 
-    async def unanswered(self, session_id: str) -> tuple[str, ...]:
+    async def pending_call_ids(self, session_id: str) -> tuple[str, ...]:
         """Return the ids of the calls that have no result yet."""
         query = "SELECT id FROM tool_calls WHERE session_id = ? AND status = 'pending' ORDER BY id"
         return await self._database.read(
@@ -92,8 +92,8 @@ class Log:
         )
 
     async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
-        """Tell whether the session, or an event, message or call with one of the ids, is stored."""
-        wanted = {"session": session_id, "ids": json.dumps(list(ids))}
+        """Whether the session, or an event, message or call with one of the ids, is stored."""
+        parameters = {"session": session_id, "ids": json.dumps(list(ids))}
         query = (
             "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = :session)"
             " OR EXISTS (SELECT 1 FROM events WHERE id IN (SELECT value FROM json_each(:ids)))"
@@ -101,33 +101,34 @@ class Log:
             " OR EXISTS (SELECT 1 FROM tool_calls WHERE id IN (SELECT value FROM json_each(:ids)))"
         )
         [row] = await self._database.read(
-            lambda connection: connection.execute(query, wanted).fetchall()
+            lambda connection: connection.execute(query, parameters).fetchall()
         )
         return bool(row[0])
 
-    async def save(self, *messages: Message) -> None:
-        """Write messages over their rows, as this version's schema has them.
+    async def update_messages(self, *messages: Message) -> None:
+        """Overwrite the rows of stored messages, in the current schema version.
 
-        Reading brings older rows up to date in memory only; this makes it last.
+        Reading upgrades older rows in memory only; this stores the upgrade. When it raises,
+        nothing was written.
 
         Raises:
             InvalidMessageError: a message breaks an invariant.
-            StoreError: a message is not stored at all. In both cases: nothing was written.
+            StoreError: a message is not stored yet.
         """
-        await self._database.write(lambda connection: _save(connection, messages))
+        await self._database.write(lambda connection: _update_messages(connection, messages))
 
 
 def _append(connection: Connection, facts: Iterable[AnyFact]) -> None:
     for fact in facts:
         try:
-            _record(connection, fact)
+            _append_fact(connection, fact)
         except UnicodeEncodeError:
-            _record(connection, scrubbed(fact))
+            _append_fact(connection, to_storable(fact))
 
 
-def _record(connection: Connection, fact: AnyFact) -> None:
+def _append_fact(connection: Connection, fact: AnyFact) -> None:
     if not is_ulid(fact.id):
-        raise StoreError(f"A `{type(fact).__name__}` was to be stored without an id.")
+        raise StoreError(f"A `{type(fact).__name__}` without an id was not stored.")
     problems = [p for p in count_problems("", fact) if not p.startswith(_MAY_BE_NEGATIVE)]
     if fact.timestamp.tzinfo is None:
         problems.append("`timestamp` has no time zone")
@@ -139,38 +140,38 @@ def _record(connection: Connection, fact: AnyFact) -> None:
     connection.execute(INSERT_EVENT, row)
 
 
-def _replay(connection: Connection, session_id: str, take: Callable[[AnyFact], object]) -> None:
+def _replay(connection: Connection, session_id: str, callback: Callable[[AnyFact], object]) -> None:
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
         raise SessionNotFoundError(f"There is no session `{session_id}`.")
     last = connection.execute(_LAST_IDS, {"session": session_id})
-    _mint_past(row[0] for row in last if isinstance(row[0], str))
+    _advance_ids(row[0] for row in last if isinstance(row[0], str))
 
     def message(message_id: str) -> Message | None:
         row = connection.execute(SELECT_MESSAGE, (message_id, session_id)).fetchone()
-        return None if row is None else message_from(row)
+        return None if row is None else message_from_row(row)
 
     for row in connection.execute(SELECT_EVENTS, (session_id,)):
-        if (fact := fact_from(row, message)) is not None:
-            take(fact)
+        if (fact := fact_from_row(row, message)) is not None:
+            callback(fact)
 
 
-def _mint_past(ids: Iterable[str]) -> None:
+def _advance_ids(ids: Iterable[str]) -> None:
     for ulid in (text.removeprefix("tu_") for text in ids):
         if is_ulid(ulid):
             new_id.advance(ulid)
 
 
-def _save(connection: Connection, messages: Iterable[Message]) -> None:
+def _update_messages(connection: Connection, messages: Iterable[Message]) -> None:
     for message in messages:
         if problems := [*validate_message(message), *value_problems(message)]:
             raise InvalidMessageError(f"`{message.id}` was not saved: {'; '.join(problems)}")
         message_id, session_id, _, content, metadata, _, version = message_row(message)
-        saved = connection.execute(
+        updated = connection.execute(
             "UPDATE messages SET content_json = ?, metadata_json = ?, schema_version = ?"
             " WHERE id = ? AND session_id = ?",
             (content, metadata, version, message_id, session_id),
         )
-        if saved.rowcount == 0:
+        if updated.rowcount == 0:
             raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")
         connection.execute("DELETE FROM message_words WHERE message_id = ?", (message_id,))
-        index(connection, message)
+        index_message(connection, message)

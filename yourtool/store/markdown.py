@@ -1,4 +1,4 @@
-"""A session as Markdown, for people to read."""
+"""Markdown export of a session."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,47 +18,47 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.store.fulltext import title_of
-from yourtool.store.row_codec import Rewrite, rewritten
+from yourtool.store.fulltext import message_title
+from yourtool.store.row_codec import TextTransform, transform_texts
 from yourtool.text import printable
 
 _TICKS = re.compile("`+")
-_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
+_ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
 
 
-def to_markdown(facts: Sequence[AnyFact], mask: Rewrite) -> Iterator[bytes]:
-    """Yield the lines of a document; nothing in it drives a terminal that shows it."""
-    for line in _document([rewritten(fact, mask) for fact in facts]):
+def to_markdown(facts: Sequence[AnyFact], mask: TextTransform) -> Iterator[bytes]:
+    """Yield the lines of the document, without control characters."""
+    for line in _document([transform_texts(fact, mask) for fact in facts]):
         yield f"{printable(line)}\n".encode()
 
 
 def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
     messages = [message for fact in facts if (message := message_of(fact)) is not None]
-    asked = next((each for each in messages if each.role is Role.USER), None)
-    yield f"# {(title_of(asked.content) if asked else '') or 'A session'}"
+    first_prompt = next((each for each in messages if each.role is Role.USER), None)
+    yield f"# {(message_title(first_prompt.content) if first_prompt else '') or 'A session'}"
     yield ""
-    yield f"- Session: {_code(facts[0].session_id)}"
+    yield f"- Session: {_inline_code(facts[0].session_id)}"
     for fact in facts:
         if isinstance(fact, SessionCreated):
-            yield f"- Directory: {_code(fact.workspace_path)}"
-            yield f"- Begun: {_time(fact.timestamp)}"
+            yield f"- Directory: {_inline_code(fact.workspace_path)}"
+            yield f"- Started: {_format_time(fact.timestamp)}"
     for message in messages:
         if message.metadata.audience is not Audience.MODEL:
             yield from _message(message)
 
 
 def _message(message: Message) -> Iterator[str]:
-    if (speaker := _SPEAKERS.get(message.role)) is not None:
-        model = f" · {_code(message.metadata.model)}" if message.metadata.model else ""
+    if (speaker := _ROLE_NAMES.get(message.role)) is not None:
+        model = f" · {_inline_code(message.metadata.model)}" if message.metadata.model else ""
         yield ""
-        yield f"## {speaker}{model} · {_time(message.created_at)}"
+        yield f"## {speaker}{model} · {_format_time(message.created_at)}"
     if message.metadata.origin == Origin.USER_SHELL:
         unseen = message.metadata.audience is Audience.USER
         yield ""
-        yield "**Command**, which the model did not see" if unseen else "**Command**"
+        yield "**Command** (not sent to the model)" if unseen else "**Command**"
         yield ""
         texts = (block.text for block in message.content if isinstance(block, TextBlock))
-        yield from _fenced("".join(texts).rstrip("\n"))
+        yield from _fence("".join(texts).rstrip("\n"))
         return
     for block in message.content:
         yield ""
@@ -70,29 +70,29 @@ def _block(block: ContentBlock) -> Iterator[str]:
         case TextBlock(text=text):
             yield text
         case ThinkingBlock(text=text):
-            yield "**Thinking**"
+            yield "**Reasoning**"
             yield ""
             yield from (f"> {line}".rstrip() for line in text.splitlines())
         case RedactedThinkingBlock():
-            yield "**Thinking**, which the provider keeps encrypted"
+            yield "**Reasoning** (encrypted by the provider)"
         case ToolUseBlock(name=name, input=arguments):
-            yield f"**Call** of {_code(name)}"
+            yield f"**Tool call** {_inline_code(name)}"
             yield ""
-            yield from _fenced(canonical_json(arguments).decode(), "json")
+            yield from _fence(canonical_json(arguments).decode(), "json")
         case ToolResultBlock(content=content, is_error=is_error):
             yield "**Error**" if is_error else "**Result**"
             for part in content:
                 yield ""
                 if isinstance(part, TextBlock):
-                    yield from _fenced(part.text)
+                    yield from _fence(part.text)
                 else:
                     yield from _block(part)
         case _:
-            yield f"**Attachment**, {_code(block.media_type)}"
+            yield f"**Attachment** {_inline_code(block.media_type)}"
 
 
-def _fenced(text: str, language: str = "") -> Iterator[str]:
-    """Put text between fences that are longer than any in it."""
+def _fence(text: str, language: str = "") -> Iterator[str]:
+    """Yield a code block, fenced with more backticks than any run in the text."""
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield fence + language
@@ -100,9 +100,9 @@ def _fenced(text: str, language: str = "") -> Iterator[str]:
     yield fence
 
 
-def _code(text: str) -> str:
+def _inline_code(text: str) -> str:
     return f"`{' '.join(text.replace('`', chr(39)).split())}`"
 
 
-def _time(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,6 +1,6 @@
-"""What a fact changes in the tables beside `events`.
+"""Updates of the tables derived from facts: sessions, messages, tool calls and the text index.
 
-Every function here runs inside the transaction that stores the fact, and raises to undo it.
+Every function runs inside the transaction that stores the fact; raising rolls it back.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,17 +20,17 @@ from yourtool.events import (
 )
 from yourtool.invariants import validate_message, value_problems
 from yourtool.messages import SCHEMA_VERSION, Message
-from yourtool.store.fulltext import words_of
-from yourtool.store.row_codec import INSERT_MESSAGE, message_row, microseconds
+from yourtool.store.fulltext import searchable_text
+from yourtool.store.row_codec import INSERT_MESSAGE, message_row, to_microseconds
 
 
 def project(connection: Connection, fact: Fact, message: Message | None) -> None:
-    """Bring sessions, messages, their words and tool calls up to date with a fact and its message.
+    """Update sessions, messages, the text index and tool calls for a new fact.
 
     Raises:
-        InvalidMessageError: the message breaks an invariant, or belongs elsewhere.
+        InvalidMessageError: the message breaks an invariant, or belongs to another session.
         SessionNotFoundError: the session was never created.
-        StoreError: a result for a call that is unknown, or has a result.
+        StoreError: the call of a result is unknown, or already has a result.
     """
     if isinstance(fact, SessionCreated):
         _create(connection, fact)
@@ -39,20 +39,20 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     if message is not None:
         _check(connection, fact, message)
         connection.execute(INSERT_MESSAGE, message_row(message))
-        index(connection, message)
+        index_message(connection, message)
     match fact:
         case SessionModelSelected():
             connection.execute(
                 "UPDATE sessions SET active_model = ? WHERE id = ?", (fact.model, fact.session_id)
             )
         case SessionForked():
-            _copied(connection, fact, fact.parent_session_id)
+            _set_copy_source(connection, fact, fact.parent_session_id)
         case SessionImported():
-            _copied(connection, fact, None)
+            _set_copy_source(connection, fact, None)
         case LlmCallCompleted():
-            _open_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
+            _insert_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
         case LlmCallFailed(message=Message() as reply):
-            _open_calls(connection, reply, fact.provider, {})
+            _insert_calls(connection, reply, fact.provider, {})
         case ToolCompleted():
             _close_call(connection, fact, "succeeded" if fact.success else "failed")
         case ToolFailed():
@@ -62,16 +62,16 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
             pass
 
 
-def index(connection: Connection, message: Message) -> None:
-    """Put the words of a new message into the index."""
-    if words := words_of(message.content):
+def index_message(connection: Connection, message: Message) -> None:
+    """Add the text of a new message to the full-text index."""
+    if words := searchable_text(message.content):
         connection.execute(
             "INSERT INTO message_words (words, message_id) VALUES (?, ?)", (words, message.id)
         )
 
 
 def _create(connection: Connection, fact: SessionCreated) -> None:
-    created = microseconds(fact.timestamp)
+    created = to_microseconds(fact.timestamp)
     connection.execute(
         "INSERT INTO sessions"
         " (id, workspace_path, active_model, schema_version, created_at, updated_at)"
@@ -87,7 +87,7 @@ def _create(connection: Connection, fact: SessionCreated) -> None:
     )
 
 
-def _copied(connection: Connection, fact: Fact, parent: str | None) -> None:
+def _set_copy_source(connection: Connection, fact: Fact, parent: str | None) -> None:
     connection.execute(
         "UPDATE sessions SET parent_session_id = ?, copied_through = ? WHERE id = ?",
         (parent, fact.id, fact.session_id),
@@ -97,7 +97,7 @@ def _copied(connection: Connection, fact: Fact, parent: str | None) -> None:
 def _touch(connection: Connection, fact: Fact) -> None:
     touched = connection.execute(
         "UPDATE sessions SET updated_at = max(updated_at, ?) WHERE id = ?",
-        (microseconds(fact.timestamp), fact.session_id),
+        (to_microseconds(fact.timestamp), fact.session_id),
     )
     if touched.rowcount == 0:
         raise SessionNotFoundError(f"There is no session `{fact.session_id}`.")
@@ -111,39 +111,39 @@ def _check(connection: Connection, fact: Fact, message: Message) -> None:
         message.result is None or message.result.tool_use_id != fact.tool_use_id
     ):
         problems.append(f"T2: it is not the result of `{fact.tool_use_id}`")
-    problems += _place_problems(connection, message)
+    problems += _order_problems(connection, message)
     if problems:
         raise InvalidMessageError(
             f"The {message.role} message `{message.id}` was not stored: {'; '.join(problems)}"
         )
 
 
-def _place_problems(connection: Connection, message: Message) -> Iterator[str]:
-    """Yield violations of the message order in the session."""
+def _order_problems(connection: Connection, message: Message) -> Iterator[str]:
+    """Yield violations of the message order and of unique ids in the session."""
     if connection.execute("SELECT 1 FROM messages WHERE id = ?", (message.id,)).fetchone():
         yield f"`id` is `{message.id}`, which is already used by a stored message"
-    elif message.result is not None:  # results are stored as they come, with ids in call order
+    elif message.result is not None:  # results arrive in any order, with ids in call order
         call = connection.execute(
             "SELECT message_id FROM tool_calls WHERE id = ?", (message.result.tool_use_id,)
         ).fetchone()
         if call is not None and message.id < call[0]:
-            yield f"`id` is `{message.id}`, before `{call[0]}`, which holds the call"
+            yield f"`id` is `{message.id}`, before `{call[0]}`, which contains the call"
     else:
         last = connection.execute(
             "SELECT id FROM messages WHERE session_id = ? ORDER BY created_at DESC LIMIT 1",
             (message.session_id,),
         ).fetchone()
         if last is not None and message.id < last[0]:
-            yield f"`id` is `{message.id}`, before `{last[0]}`, which is stored already"
+            yield f"`id` is `{message.id}`, before `{last[0]}`, which is already stored"
     for call_id in {call.id for call in message.tool_uses}:
         if connection.execute("SELECT 1 FROM tool_calls WHERE id = ?", (call_id,)).fetchone():
-            yield f"T3: a call has the id `{call_id}`, as one that is stored already"
+            yield f"T3: the call id `{call_id}` is already used by a stored call"
 
 
-def _open_calls(
+def _insert_calls(
     connection: Connection, reply: Message, provider: str, provider_ids: Mapping[str, str]
 ) -> None:
-    common = (reply.session_id, reply.id, provider, microseconds(reply.created_at))
+    common = (reply.session_id, reply.id, provider, to_microseconds(reply.created_at))
     connection.executemany(
         "INSERT INTO tool_calls"
         " (id, name, provider_id, session_id, message_id, provider, created_at, status)"
@@ -159,7 +159,7 @@ def _close_call(connection: Connection, fact: ToolCompleted | ToolFailed, status
         (
             status,
             fact.message.id,
-            microseconds(fact.timestamp),
+            to_microseconds(fact.timestamp),
             fact.tool_use_id,
             fact.session_id,
         ),
@@ -167,5 +167,5 @@ def _close_call(connection: Connection, fact: ToolCompleted | ToolFailed, status
     if closed.rowcount == 0:
         raise StoreError(
             f"The result of call `{fact.tool_use_id}` was not stored: in session"
-            f" `{fact.session_id}` the call has a result, or was never made."
+            f" `{fact.session_id}` the call does not exist or already has a result."
         )

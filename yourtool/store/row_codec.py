@@ -1,7 +1,7 @@
-"""Facts and messages as rows, and rows as facts and messages.
+"""Conversion between database rows and facts or messages.
 
-Reading is tolerant: what a later version wrote is skipped with a warning and never costs the rest
-of the session. A row that an earlier version wrote is brought up to date in memory.
+Reading is tolerant: rows that only a newer version understands are skipped with a warning, and the
+rest of the session is read. Rows of an older version are upgraded in memory.
 """
 
 import logging
@@ -28,10 +28,10 @@ _log = logging.getLogger(__name__)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError)
-"""What decoding a damaged row raises."""
-_APART = frozenset(Fact.__struct_fields__) | {"message"}
-"""Fields of a fact that are no part of its payload."""
+DECODE_ERRORS = (msgspec.MsgspecError, ValueError, TypeError, OverflowError)
+"""Exceptions that decoding a damaged row can raise."""
+_ENVELOPE_FIELDS = frozenset(Fact.__struct_fields__) | {"message"}
+"""Fields of a fact that are not part of its payload."""
 
 INSERT_MESSAGE = """
     INSERT INTO messages
@@ -60,33 +60,35 @@ EventRow: TypeAlias = tuple[str, int, str, str | None, str | None, str, str, str
 Upgrade: TypeAlias = Callable[
     [list[dict[str, Any]], dict[str, Any]], tuple[list[dict[str, Any]], dict[str, Any]]
 ]
-"""Brings content and metadata, as decoded JSON, from one schema version to the next."""
+"""Upgrades content and metadata, as decoded JSON, from one schema version to the next."""
 
-Rewrite: TypeAlias = Callable[[str], str]
+TextTransform: TypeAlias = Callable[[str], str]
 
 UPGRADES: Mapping[int, Upgrade] = {}
-"""By the version that they start from; versions without an entry changed nothing that matters."""
+"""Upgrades by their source version; a version without an entry needs none."""
 
 
-def microseconds(moment: datetime) -> int:
-    """Return whole microseconds since 1970, exactly."""
+def to_microseconds(moment: datetime) -> int:
+    """Return the exact number of microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def moment(microseconds: int) -> datetime:
-    """Return the UTC time that many microseconds after 1970."""
+def from_microseconds(microseconds: int) -> datetime:
+    """Return a UTC time from microseconds since 1970."""
     return _EPOCH + microseconds * _MICROSECOND
 
 
 def event_row(fact: Fact, message: Message | None) -> EventRow:
-    """Encode a fact; of its message, only the id."""
+    """Encode a fact; its message is reduced to the id."""
     kind = type(fact)
-    payload = {name: getattr(fact, name) for name in fact.__struct_fields__ if name not in _APART}
+    payload = {
+        name: getattr(fact, name) for name in fact.__struct_fields__ if name not in _ENVELOPE_FIELDS
+    }
     if message is not None:
         payload["message_id"] = message.id
     return (
         fact.id,
-        microseconds(fact.timestamp),
+        to_microseconds(fact.timestamp),
         fact.session_id,
         fact.turn_id,
         fact.parent_event_id,
@@ -97,10 +99,10 @@ def event_row(fact: Fact, message: Message | None) -> EventRow:
     )
 
 
-def fact_from(row: EventRow, message: Callable[[str], Message | None]) -> AnyFact | None:
-    """Decode a fact and give it its message back; None if this version cannot read it.
+def fact_from_row(row: EventRow, find_message: Callable[[str], Message | None]) -> AnyFact | None:
+    """Decode a fact with its message; None if this version cannot read it.
 
-    `message` finds a stored message by its id.
+    `find_message` returns a stored message by its id.
     """
     event_id, timestamp_us, session_id, turn_id, parent_event_id, name, _, _, payload = row
     if (kind := FACT_TYPES.get(name)) is None:
@@ -111,69 +113,71 @@ def fact_from(row: EventRow, message: Callable[[str], Message | None]) -> AnyFac
         fields = _OBJECT.decode(payload)
         message_id = fields.pop("message_id", None)
         if "message" in kind.__struct_fields__:
-            fields["message"] = message(message_id) if isinstance(message_id, str) else None
+            fields["message"] = find_message(message_id) if isinstance(message_id, str) else None
         fields |= {
             "id": event_id,
-            "timestamp": moment(timestamp_us),
+            "timestamp": from_microseconds(timestamp_us),
             "session_id": session_id,
             "turn_id": turn_id,
             "parent_event_id": parent_event_id,
         }
         return msgspec.convert(fields, kind)
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         _log.warning("skipped event `%s`, a `%s`: %s", event_id, name, error)
         return None
 
 
 def message_row(message: Message) -> MessageRow:
-    """Encode a message, as a row of the current schema version."""
+    """Encode a message as a row of the current schema version."""
     return (
         message.id,
         message.session_id,
         message.role,
         encode_content(message.content).decode(),
         encode_metadata(message.metadata).decode(),
-        microseconds(message.created_at),
+        to_microseconds(message.created_at),
         SCHEMA_VERSION,
     )
 
 
-def message_from(
+def message_from_row(
     row: MessageRow, upgrades: Mapping[int, Upgrade] = UPGRADES, version: int = SCHEMA_VERSION
 ) -> Message | None:
-    """Decode a message as one of `version`; None if this version cannot read it."""
-    message_id, session_id, role, content, metadata, created_at, written = row
-    where = f"message `{message_id}`"
+    """Decode a message, upgraded to `version`; None if this version cannot read it."""
+    message_id, session_id, role, content, metadata, created_at, stored_version = row
+    label = f"message `{message_id}`"
     try:
-        if written < version:
-            content, metadata = _upgraded(content, metadata, range(written, version), upgrades)
-        elif written > version:
-            _log.warning("%s has the newer schema version %d", where, written)
+        if stored_version < version:
+            content, metadata = _apply_upgrades(
+                content, metadata, range(stored_version, version), upgrades
+            )
+        elif stored_version > version:
+            _log.warning("%s has the newer schema version %d", label, stored_version)
         return Message(
             id=message_id,
             session_id=one_instance(session_id),
             role=Role(role),
-            content=decode_content(content, where=where),
-            metadata=decode_metadata(metadata, where=where),
-            created_at=moment(created_at),
-            schema_version=max(written, version),
+            content=decode_content(content, where=label),
+            metadata=decode_metadata(metadata, where=label),
+            created_at=from_microseconds(created_at),
+            schema_version=max(stored_version, version),
         )
-    except UNREADABLE as error:
-        _log.warning("skipped %s: %s", where, error)
+    except DECODE_ERRORS as error:
+        _log.warning("skipped %s: %s", label, error)
         return None
 
 
-def scrubbed(fact: AnyFact) -> AnyFact:
-    """Return the fact with every text in it made storable."""
-    return rewritten(fact, storable)
+def to_storable(fact: AnyFact) -> AnyFact:
+    """Return the fact with every string made storable as UTF-8."""
+    return transform_texts(fact, storable)
 
 
-def rewritten(fact: AnyFact, rewrite: Rewrite) -> AnyFact:
-    """Return the fact with every text in it rewritten, names in objects included."""
-    return msgspec.convert(_rewritten(msgspec.to_builtins(fact), rewrite), type(fact))
+def transform_texts(fact: AnyFact, transform: TextTransform) -> AnyFact:
+    """Return the fact with every string transformed, object keys included."""
+    return msgspec.convert(_transform_value(msgspec.to_builtins(fact), transform), type(fact))
 
 
-def _upgraded(
+def _apply_upgrades(
     content: str, metadata: str, versions: range, upgrades: Mapping[int, Upgrade]
 ) -> tuple[str, str]:
     blocks = msgspec.json.decode(content, type=list[dict[str, Any]])
@@ -184,17 +188,19 @@ def _upgraded(
     return canonical_json(blocks).decode(), canonical_json(fields).decode()
 
 
-def _rewritten(value: object, rewrite: Rewrite) -> object:
+def _transform_value(value: object, transform: TextTransform) -> object:
     match value:
         case str():
-            return rewrite(value)
+            return transform(value)
         case dict():
-            entries = cast("dict[str, object]", value)  # builtins only, named by texts
-            new = {rewrite(key): _rewritten(entry, rewrite) for key, entry in entries.items()}
+            entries = cast("dict[str, object]", value)  # builtins have string keys
+            new = {
+                transform(key): _transform_value(entry, transform) for key, entry in entries.items()
+            }
             if entries.get("type") == "thinking" and new != entries:
-                new["signature"] = None  # providers refuse one that was made for other words
+                new["signature"] = None  # providers reject a signature of a different text
             return new
         case list() | tuple():
-            return [_rewritten(entry, rewrite) for entry in cast("list[object]", value)]
+            return [_transform_value(entry, transform) for entry in cast("list[object]", value)]
         case _:
             return value

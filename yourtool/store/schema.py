@@ -1,18 +1,18 @@
-"""The tables, as the steps that lead to them; times are microseconds since 1970, UTC.
+"""The database schema as a list of migrations; times are microseconds since 1970, UTC.
 
-The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them, except
-that the body of a message stands in `messages` alone; `message_words` is an index of its text
-(https://www.sqlite.org/fts5.html). Each step brings a file from the version that is its index to
-the next; a step that has been released is never edited.
+The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them; only the
+body of a message is stored in `messages` alone. `message_words` is a full-text index of messages
+(https://www.sqlite.org/fts5.html). Migration N upgrades a file from version N to N + 1. A released
+migration is never edited.
 """
 
 from collections.abc import Sequence
 from typing import TypeAlias
 
-Steps: TypeAlias = Sequence[Sequence[str]]
-"""SQL statements by step."""
+Migrations: TypeAlias = Sequence[Sequence[str]]
+"""The SQL statements of each migration."""
 
-_FIRST = (
+_INITIAL = (
     """
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY,
@@ -74,7 +74,7 @@ _FIRST = (
     "CREATE INDEX idx_events_parent ON events(parent_event_id)",
 )
 
-_COPIES_AND_WORDS = (
+_FORKS_AND_SEARCH = (
     "ALTER TABLE sessions ADD COLUMN parent_session_id TEXT",
     "ALTER TABLE sessions ADD COLUMN copied_through TEXT",
     """
@@ -87,9 +87,9 @@ _COPIES_AND_WORDS = (
     SELECT stored_words(content_json), id FROM messages ORDER BY rowid
     """,
 )
-"""`copied_through` is the id of the last event that a fork or an import brought along.
+"""`copied_through` is the id of the last event that was copied by a fork or an import.
 
-`stored_words` is a function of this program (`words.py`); this step alone calls it.
+`stored_words` is a Python function (`fulltext.py`), called by this migration only.
 """
 
-STEPS: Steps = (_FIRST, _COPIES_AND_WORDS)
+MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH)

@@ -1,4 +1,4 @@
-"""The stored sessions: which there are, what they cost, where words stand, and who holds one."""
+"""Queries over all stored sessions: listing, search, cost reports and leases."""
 
 import json
 import logging
@@ -16,25 +16,25 @@ from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.messages import ContentBlock, Role
 from yourtool.notation import decode_content, require_shallow
 from yourtool.store.database import Database
-from yourtool.store.fulltext import query_of, snippet, terms_of, title_of
+from yourtool.store.fulltext import fts_query, message_title, search_terms, snippet
 from yourtool.store.leases import Lease
-from yourtool.store.row_codec import UNREADABLE, microseconds, moment
+from yourtool.store.row_codec import DECODE_ERRORS, from_microseconds, to_microseconds
 
 _log = logging.getLogger(__name__)
 
-_CANDIDATES = 5
+_MAX_CANDIDATES = 5
 
-_CALLS = """
+_SELECT_CALLS = """
     SELECT call.id, call.payload_json
     FROM events AS call
     WHERE call.type IN ('llm.call_completed', 'llm.call_failed')
       AND call.id > coalesce((SELECT copied_through FROM sessions WHERE id = call.session_id), '')
 """
-"""Every request, and every attempt that failed. What a fork or an import brought along does not
-count: it was paid for in another session.
+"""Every request and every failed attempt, without those copied by a fork or an import, which were
+paid for in another session.
 """
 
-_FIND = """
+_SELECT_HITS = """
     SELECT m.id, m.session_id, m.role, m.content_json, m.created_at, s.workspace_path
     FROM message_words AS w
     CROSS JOIN messages AS m ON m.id = w.message_id
@@ -47,31 +47,31 @@ _FIND = """
       )
     ORDER BY w.rowid DESC LIMIT :limit
 """
-"""What a fork repeats is found in the session that it was forked from. The joins are `CROSS` so
-that the index, which gives the latest first, is read only as far as needed
+"""Messages copied by a fork are found in the parent session only. `CROSS JOIN` makes SQLite scan
+the index, newest messages first, only until the limit is reached
 (https://www.sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
 """
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
-    """A session in a list."""
+    """A session in a list of sessions."""
 
     id: str
     title: str
-    """The first line of the first message; empty when nothing was said, or only shown."""
+    """The first line of the first message; empty if that message has no text."""
     workspace_path: str
     active_model: str | None
-    """The model chosen for the session, if one was."""
+    """The model chosen for the session, if any."""
     turn_count: int
     cost_usd: Decimal
     unpriced: bool = False
-    """Some of its requests have no known price, so `cost_usd` is too low."""
+    """The price of some requests is unknown, so `cost_usd` is too low."""
     created_at: datetime
     updated_at: datetime
 
 
 class ModelCost(Struct, frozen=True, kw_only=True):
-    """What one model did in a session, and for how much."""
+    """Usage and cost of one model in a session."""
 
     model: str
     calls: int = 0
@@ -81,25 +81,25 @@ class ModelCost(Struct, frozen=True, kw_only=True):
     cache_creation_input_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
     unpriced_calls: int = 0
-    """Calls whose price nobody knows; they count as nothing in `cost_usd`."""
+    """Calls without a known price; they add nothing to `cost_usd`."""
 
 
-class Hit(Struct, frozen=True, kw_only=True):
-    """A message in which everything was found that was looked for."""
+class SearchHit(Struct, frozen=True, kw_only=True):
+    """A message that matches a search."""
 
     session_id: str
     message_id: str
     role: Role
     snippet: str
-    """One line of the message, from a little before the first word that was found."""
+    """One line of the message, starting shortly before the first match."""
     title: str
-    """Of the session."""
+    """The title of the session."""
     workspace_path: str
     created_at: datetime
 
 
 class Sessions:
-    """Questions about all sessions; facts are the business of `Log`."""
+    """Queries over all sessions; `Log` reads and writes the facts of one."""
 
     def __init__(self, database: Database, locks_dir: Path) -> None:
         self._database = database
@@ -108,40 +108,41 @@ class Sessions:
     async def list(
         self, workspace: str | None = None, limit: int = 200
     ) -> tuple[SessionSummary, ...]:
-        """Return the sessions of a workspace, or of all, the latest used first.
+        """Return the sessions of one workspace or of all, last used first.
 
-        Sessions in which nothing was ever said are left out.
+        Sessions without messages are omitted.
         """
         return await self._database.read(lambda connection: _list(connection, workspace, limit))
 
     async def search(
         self, text: str, workspace: str | None = None, limit: int = 100
-    ) -> tuple[Hit, ...]:
-        """Return the messages in which every word of `text` stands, the latest stored first.
+    ) -> tuple[SearchHit, ...]:
+        """Return the messages that contain every word of `text`, newest first.
 
-        A word is found where one begins like it; upper and lower case and accents do not matter.
-        A text without any word finds nothing.
+        Words match as prefixes, ignoring case and accents. A text without words matches nothing.
 
         Raises:
             StoreError: the database cannot be read.
         """
-        terms = terms_of(text)
-        wanted = {"query": query_of(terms), "workspace": workspace, "limit": limit}
+        terms = search_terms(text)
+        parameters = {"query": fts_query(terms), "workspace": workspace, "limit": limit}
         return await self._database.read(
-            lambda connection: _search(connection, terms, wanted) if terms else ()
+            lambda connection: _search(connection, terms, parameters) if terms else ()
         )
 
-    async def last(self, *workspaces: str) -> str | None:
-        """Return the session of these workspaces that was used last."""
-        latest = await self._database.read(lambda connection: _used(connection, workspaces, 1))
+    async def last_used(self, *workspaces: str) -> str | None:
+        """Return the id of the last used session of these workspaces."""
+        latest = await self._database.read(
+            lambda connection: _recent_sessions(connection, workspaces, 1)
+        )
         return latest[0][0] if latest else None
 
-    async def find(self, prefix: str) -> str:
-        """Return the one session whose id is, or begins with, `prefix`; `sess_` may be left out.
+    async def resolve_id(self, prefix: str) -> str:
+        """Return the only session id that starts with `prefix`; `sess_` is optional.
 
         Raises:
-            SessionNotFoundError: there is none.
-            StoreError: there are several; the text names some.
+            SessionNotFoundError: no session matches.
+            StoreError: several sessions match; the message names some of them.
         """
         wanted = prefix.strip().removeprefix("sess_").upper()
         found = await self._database.read(
@@ -153,17 +154,21 @@ class Sessions:
         ids = [row[0] for row in found if wanted]
         if not ids:
             raise SessionNotFoundError(
-                f"There is no session `{prefix}`; `yourtool sessions list` shows those there are."
+                f"There is no session `{prefix}`; list the sessions with `yourtool sessions list`."
             )
         if len(ids) > 1:
-            some = ", ".join(f"`{session_id}`" for session_id in ids[:_CANDIDATES])
-            raise StoreError(f"`{prefix}` begins {len(ids)} session ids, such as {some}; add more.")
+            some = ", ".join(f"`{session_id}`" for session_id in ids[:_MAX_CANDIDATES])
+            raise StoreError(
+                f"`{prefix}` matches {len(ids)} sessions, such as {some}; use a longer prefix."
+            )
         return ids[0]
 
-    async def spent_since(self, start: datetime) -> Spending:
-        """Return what all requests since `start` cost, exactly."""
+    async def spending_since(self, start: datetime) -> Spending:
+        """Return the exact cost of all requests since `start`."""
         report = await self._database.read(
-            lambda connection: _report(connection, "call.timestamp_us >= ?", microseconds(start))
+            lambda connection: _cost_report(
+                connection, "call.timestamp_us >= ?", to_microseconds(start)
+            )
         )
         return Spending(
             cost_usd=_total(report),
@@ -172,22 +177,22 @@ class Sessions:
         )
 
     async def cost_report(self, session_id: str) -> tuple[ModelCost, ...]:
-        """Return what each model of a session used, the dearest first."""
+        """Return usage and cost of each model of a session, most expensive first."""
         return await self._database.read(
-            lambda connection: _report(connection, "call.session_id = ?", session_id)
+            lambda connection: _cost_report(connection, "call.session_id = ?", session_id)
         )
 
     def lease(self, session_id: str) -> Lease:
-        """Take the right to write a session, until the lease is released or the process dies.
+        """Acquire the right to write to a session until it is released or the process dies.
 
         Raises:
-            SessionBusyError: another process has it; the text names that process.
+            SessionBusyError: another process has the lease; the message names that process.
         """
         return Lease(self._locks_dir, session_id)
 
 
-class _Used(Struct, frozen=True):
-    """The part of a request's fact that is counted."""
+class _CallUsage(Struct, frozen=True):
+    """The usage fields in the payload of a request's fact."""
 
     model: str
     input_tokens: int = 0
@@ -198,22 +203,22 @@ class _Used(Struct, frozen=True):
     pricing_version: str | None = None
 
 
-_USED = msgspec.json.Decoder(_Used)
+_CALL_USAGE = msgspec.json.Decoder(_CallUsage)
 
 
-def _report(connection: Connection, which: str, value: str | int) -> tuple[ModelCost, ...]:
+def _cost_report(connection: Connection, condition: str, value: str | int) -> tuple[ModelCost, ...]:
     costs: dict[str, ModelCost] = {}
-    for event_id, payload in connection.execute(f"{_CALLS} AND {which}", (value,)):
+    for event_id, payload in connection.execute(f"{_SELECT_CALLS} AND {condition}", (value,)):
         try:
             require_shallow(payload)
-            used = _USED.decode(payload)
-        except UNREADABLE as error:
+            usage = _CALL_USAGE.decode(payload)
+        except DECODE_ERRORS as error:
             _log.warning("not counted: event `%s`: %s", event_id, error)
             continue
-        if used.pricing_version is None:
-            continue  # a failure that used nothing
-        model = used.model
-        costs[model] = _plus(costs.get(model) or ModelCost(model=model), used)
+        if usage.pricing_version is None:
+            continue  # a failed attempt without usage
+        model = usage.model
+        costs[model] = _add_call(costs.get(model) or ModelCost(model=model), usage)
     return tuple(sorted(costs.values(), key=lambda cost: -cost.cost_usd))
 
 
@@ -221,25 +226,25 @@ def _total(report: Iterable[ModelCost]) -> Decimal:
     return sum((cost.cost_usd for cost in report), Decimal(0))
 
 
-def _plus(cost: ModelCost, used: _Used) -> ModelCost:
+def _add_call(cost: ModelCost, usage: _CallUsage) -> ModelCost:
     return ModelCost(
         model=cost.model,
         calls=cost.calls + 1,
-        input_tokens=cost.input_tokens + used.input_tokens,
-        output_tokens=cost.output_tokens + used.output_tokens,
-        cached_input_tokens=cost.cached_input_tokens + used.cached_input_tokens,
+        input_tokens=cost.input_tokens + usage.input_tokens,
+        output_tokens=cost.output_tokens + usage.output_tokens,
+        cached_input_tokens=cost.cached_input_tokens + usage.cached_input_tokens,
         cache_creation_input_tokens=(
-            cost.cache_creation_input_tokens + used.cache_creation_input_tokens
+            cost.cache_creation_input_tokens + usage.cache_creation_input_tokens
         ),
-        cost_usd=cost.cost_usd + used.cost_usd,
-        unpriced_calls=cost.unpriced_calls + (used.pricing_version == ""),
+        cost_usd=cost.cost_usd + usage.cost_usd,
+        unpriced_calls=cost.unpriced_calls + (usage.pricing_version == ""),
     )
 
 
-def _used(
+def _recent_sessions(
     connection: Connection, workspaces: tuple[str, ...], limit: int
 ) -> list[tuple[str, str, str | None, int, int]]:
-    """Return the sessions in which something was said; no workspaces: those of all."""
+    """Return sessions with messages, last used first; without `workspaces`, those of all."""
     return connection.execute(
         "SELECT id, workspace_path, active_model, created_at, updated_at FROM sessions"
         " WHERE (NOT :count OR workspace_path IN (SELECT value FROM json_each(:workspaces)))"
@@ -251,10 +256,10 @@ def _used(
 
 def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
     found = list[SessionSummary]()
-    for session_id, path, model, created, updated in _used(
+    for session_id, path, model, created, updated in _recent_sessions(
         connection, (workspace,) if workspace else (), limit
     ):
-        report = _report(connection, "call.session_id = ?", session_id)
+        report = _cost_report(connection, "call.session_id = ?", session_id)
         found.append(
             SessionSummary(
                 id=session_id,
@@ -264,33 +269,35 @@ def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[Se
                 turn_count=_turn_count(connection, session_id),
                 cost_usd=_total(report),
                 unpriced=any(cost.unpriced_calls for cost in report),
-                created_at=moment(created),
-                updated_at=moment(updated),
+                created_at=from_microseconds(created),
+                updated_at=from_microseconds(updated),
             )
         )
     return tuple(found)
 
 
 def _search(
-    connection: Connection, terms: Sequence[str], wanted: Mapping[str, object]
-) -> tuple[Hit, ...]:
-    hits = list[Hit]()
-    for message_id, session_id, role, content, created, path in connection.execute(_FIND, wanted):
-        blocks = _blocks(message_id, content)
+    connection: Connection, terms: Sequence[str], parameters: Mapping[str, object]
+) -> tuple[SearchHit, ...]:
+    hits = list[SearchHit]()
+    for message_id, session_id, role, content, created, path in connection.execute(
+        _SELECT_HITS, parameters
+    ):
+        blocks = _decode_blocks(message_id, content)
         try:
-            said, at = Role(role), moment(created)
-        except UNREADABLE as error:
+            hit_role, created_at = Role(role), from_microseconds(created)
+        except DECODE_ERRORS as error:
             _log.warning("skipped message `%s`: %s", message_id, error)
             continue
         hits.append(
-            Hit(
+            SearchHit(
                 session_id=session_id,
                 message_id=message_id,
-                role=said,
+                role=hit_role,
                 snippet=snippet(blocks, terms),
                 title=_title(connection, session_id),
                 workspace_path=path,
-                created_at=at,
+                created_at=created_at,
             )
         )
     return tuple(hits)
@@ -304,16 +311,16 @@ def _title(connection: Connection, session_id: str) -> str:
     ).fetchone()
     if row is None:
         return ""
-    return title_of(_blocks(*row))
+    return message_title(_decode_blocks(*row))
 
 
-def _blocks(message_id: str, content: str) -> tuple[ContentBlock, ...]:
-    """Return what a message holds; nothing if it cannot be read."""
-    where = f"message `{message_id}`"
+def _decode_blocks(message_id: str, content: str) -> tuple[ContentBlock, ...]:
+    """Return the content of a message; empty if it cannot be decoded."""
+    label = f"message `{message_id}`"
     try:
-        return decode_content(content, where=where)
-    except UNREADABLE as error:
-        _log.warning("skipped %s: %s", where, error)
+        return decode_content(content, where=label)
+    except DECODE_ERRORS as error:
+        _log.warning("skipped %s: %s", label, error)
         return ()
 
 

@@ -238,7 +238,7 @@ class YourtoolApp(App[None]):
     ) -> "tuple[Session | None, SwapRefusedError | None]":
         try:
             if self._resume is not None:
-                session_id = await runtime.sessions.find(self._resume)
+                session_id = await runtime.sessions.resolve_id(self._resume)
             elif self._continue_last:
                 session_id = await runtime.last_session()
                 if session_id is None:

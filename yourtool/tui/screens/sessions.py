@@ -50,7 +50,9 @@ async def new_session(chat: TurnScreen, _argument: str) -> None:
 async def resume_session(chat: TurnScreen, argument: str) -> None:
     """`/resume`: an id, the beginning of one, or the list."""
     runtime, old = opened(chat)
-    session_id = await runtime.sessions.find(argument) if argument else await pick_session(chat)
+    session_id = (
+        await runtime.sessions.resolve_id(argument) if argument else await pick_session(chat)
+    )
     if session_id == old.id:
         chat.note("info", "This is that session.")
     elif session_id is not None:
