@@ -84,7 +84,7 @@ async def test_a_stored_text_does_not_block_the_loop(session, kind):
     events = [session.started(text), session.answered(*blocks), session.ended()]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.replay(events)
+        stage.transcript.begin(await stage.transcript.read(events))
         await pilot.pause()
         for item in list(stage.transcript._items):
             if isinstance(item, ThinkingItem | UserMessage | ReplyItem):

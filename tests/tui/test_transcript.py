@@ -153,7 +153,9 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
     async with live.run_test(size=(70, 60)) as pilot:
         shown = await play(live, pilot, *events)
     async with resumed.run_test(size=(70, 60)) as pilot:
-        resumed.transcript.replay([event for event in events if isinstance(event, Fact)])
+        resumed.transcript.begin(
+            await resumed.transcript.read([event for event in events if isinstance(event, Fact)])
+        )
         await paint(pilot)
         assert resumed.shown() == shown
     assert "(cancelled)" in shown and "half an ans" in shown and "unpriced" in shown
@@ -165,7 +167,7 @@ async def test_resuming_lays_out_no_more_than_a_screenful(session):
     facts = [e for number in range(400) for e in session.turn(prompt=f"prompt {number}")]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.replay(facts)
+        stage.transcript.begin(await stage.transcript.read(facts))
         await paint(pilot)
         items = stage.transcript._items
         assert sum(bool(item.rows) for item in items) < 30 < len(items)
@@ -186,7 +188,7 @@ async def test_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(se
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         transcript = stage.transcript
-        transcript.replay(facts)
+        transcript.begin(await transcript.read(facts))
         await paint(pilot)
         before = stage.rows()
         for _ in range(60):
@@ -676,7 +678,7 @@ async def test_a_long_stored_reply_is_laid_out_in_parts_and_ends_complete(sessio
     stage = Stage()
     words = "word **bold** and `code`\n\n"
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.replay([*session.turn(reply=words * 6_000)])
+        stage.transcript.begin(await stage.transcript.read([*session.turn(reply=words * 6_000)]))
         reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
         assert 0 < len(reply.rows) < 2_000
         while reply.behind:

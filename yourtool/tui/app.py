@@ -26,7 +26,7 @@ from yourtool.tui.screens.attachments import attach_files
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_handlers import offer_local_servers
 from yourtool.tui.screens.model_swap import offer_ways_out
-from yourtool.tui.screens.sessions import open_stored, pick_session, tell_demo
+from yourtool.tui.screens.sessions import open_stored, pick_session, show_session, tell_demo
 from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
@@ -170,6 +170,9 @@ class YourtoolApp(App[None]):
         chat = self.chat
         chat.keep_draft()
         chat.stop()
+        if (opening := chat.opening) is not None:
+            opening.cancel()
+            await asyncio.wait([opening], timeout=STOP_SECONDS)
         if (turn := chat.turn) is not None:
             await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
         self._tell_terminal(untitled(os.environ))
@@ -221,7 +224,7 @@ class YourtoolApp(App[None]):
         if self._load_highlight is not None:
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
         await attach_files(self.chat, runtime)
-        self.chat.attach(runtime, session)
+        await show_session(self.chat, runtime, session)
         self._warn(runtime)
         tell_demo(self.chat)
         await asyncio.to_thread(runtime.registry.prepare, session.model)

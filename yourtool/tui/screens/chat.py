@@ -163,7 +163,7 @@ class ChatScreen(TurnScreen):
 
     def action_retry(self) -> None:
         """Ctrl+T: the failed turn again."""
-        if self.session is None or self.playing:
+        if self.session is None or self.playing or self.opening is not None:
             return
         if not self.session.state.failed:
             self.note("info", "Nothing failed; `/retry` tries the last turn again all the same.")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session import Session
 
 DEMO = "demo"
+NOTICE_SECONDS = 0.2
+"""How long a session may take to open before a notice tells it."""
 _NAME_WORDS = 6
 _REPLACE = "replace"
 
@@ -35,10 +37,8 @@ def opened(chat: TurnScreen) -> "tuple[Runtime, Session]":
 
 async def begin_session(chat: TurnScreen, model: str = "") -> None:
     """Put a new session in place of this one, with a model where one is named."""
-    runtime, old = opened(chat)
-    fresh = await runtime.new_session(chat.confirm, model or None)
-    await old.close()
-    chat.attach(runtime, fresh)
+    runtime, _ = opened(chat)
+    await show_session(chat, runtime, await runtime.new_session(chat.confirm, model or None))
     tell_demo(chat)
 
 
@@ -144,13 +144,37 @@ def tell_demo(chat: TurnScreen) -> None:
 
 async def _go_to(chat: TurnScreen, session_id: str) -> None:
     """Put a stored session in place of this one."""
-    runtime, old = opened(chat)
-    resumed, refused = await open_stored(chat, runtime, session_id)
-    await old.close()
-    chat.attach(runtime, resumed)
+    runtime, _ = opened(chat)
+    notice = chat.set_timer(
+        NOTICE_SECONDS, lambda: chat.banner.tell("opening", "Opening the session …")
+    )
+    try:
+        resumed, refused = await open_stored(chat, runtime, session_id)
+        await show_session(chat, runtime, resumed)
+    finally:
+        notice.stop()
+        chat.banner.tell("opening", None)
     tell_demo(chat)
     if refused is not None and refused.media:
         chat.note("info", f"`/model {refused.model}` offers ways out.")
+
+
+async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session") -> None:
+    """Show a session in place of the one before, which is in use until the other is ready.
+
+    Nothing is sent meanwhile. A session that is not shown after all is closed.
+    """
+    chat.opening = asyncio.current_task()
+    try:
+        story = await chat.transcript.read(session.state.facts)
+        if chat.session is not None:
+            await chat.session.close()
+    except BaseException:
+        await session.close()
+        raise
+    finally:
+        chat.opening = None
+    chat.attach(runtime, session, story)
 
 
 async def open_stored(

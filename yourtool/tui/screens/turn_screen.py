@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual import getters, work
 from textual.message import Message
@@ -32,14 +32,14 @@ from yourtool.tui.widgets.notices import MODE_WORDS, Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusFields, StatusLine, branch, doing
+from yourtool.tui.widgets.timeline import Story
 from yourtool.tui.widgets.transcript import Transcript
+from yourtool.tui.widgets.view import SLICE_SECONDS
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session import Session
 
-SLICE_SECONDS = 0.008
-"""How long events may be shown before keys get their turn."""
 HINT = "/help · @ file or model · Shift+Tab mode"
 HINT_BUSY = "Esc stops · Enter queues"
 HINT_ASKED = "Enter queues"
@@ -100,6 +100,8 @@ class TurnScreen(Screen[None]):
         """A turn runs, from its first event to its last."""
         self.turn: Worker[None] | None = None
         """The last turn, running or over."""
+        self.opening: asyncio.Task[Any] | None = None
+        """What opens a session in place of this one."""
         self.clock = clock
         self._began = 0.0
         self._stopping = self._obeying = False
@@ -121,13 +123,11 @@ class TurnScreen(Screen[None]):
 
     # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
-    def attach(self, runtime: "Runtime", session: "Session") -> None:
+    def attach(self, runtime: "Runtime", session: "Session", story: Story) -> None:
         """Show a session in place of the one before, and go on with what waits."""
         first = self.runtime is None
         self.runtime, self.session = runtime, session
-        if not first:
-            self.transcript.clear()
-        self.transcript.replay(session.state.facts)
+        self.transcript.begin(story, keeps_remarks=first)
         self._branch = branch(session.workspace)
         self.completer.files = ()
         self.completer.values = {

@@ -5,6 +5,7 @@ until they come into view. While a reply arrives the screen is brought up to dat
 `FLUSHES` times a second, and only the rows that changed; when nothing happens no timer runs.
 """
 
+import asyncio
 import time
 from collections.abc import Iterable
 from typing import ClassVar, Literal
@@ -89,15 +90,35 @@ class Transcript(ItemView):
             self._told_at = time.monotonic()
             self._schedule(at_once=isinstance(event, _ENDS))
 
-    def replay(self, facts: Iterable[AnyFact]) -> None:
-        """Tell a stored session; only its last screenful is laid out."""
+    async def read(self, facts: Iterable[AnyFact]) -> Story:
+        """Return what a stored session shows, read in parts between which keys are handled."""
+        story = self._empty_story()
+        began = time.monotonic()
         for fact in facts:
-            self._story.take(fact)
-        self._following = True
-        self._story.touched.clear()
-        if self.size:
-            self._relayout()
-            self._tick_while_needed()
+            story.take(fact)
+            if time.monotonic() - began > SLICE_SECONDS:
+                await asyncio.sleep(PAUSE)
+                began = time.monotonic()
+        story.touched.clear()
+        return story
+
+    def begin(self, story: Story, *, keeps_remarks: bool = False) -> None:
+        """Show a story in place of the present one; only its last screenful is laid out.
+
+        `keeps_remarks`: what the program has said so far stands below it.
+        """
+        if keeps_remarks:
+            story.items.extend(self._items)
+        self._story = story
+        self._items = story.items
+        self._index.clear()
+        self._heights.clear()
+        self._seen.clear()
+        self._late.clear()
+        self._selected, self._following, self.unseen = None, True, False
+        self._reserve(0)
+        self._relayout()
+        self._tick_while_needed()
 
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Say something that is no part of the conversation."""
@@ -106,17 +127,7 @@ class Transcript(ItemView):
 
     def clear(self) -> None:
         """Begin with an empty screen."""
-        highlight = self._story.highlight
-        self._story = Story(retry_key=_shown_key("chat.retry"))
-        self._story.highlight = highlight
-        self._items = self._story.items
-        self._index.clear()
-        self._heights.clear()
-        self._seen.clear()
-        self._late.clear()
-        self._selected, self._following, self.unseen = None, True, False
-        self._reserve(0)
-        self._repaint()
+        self.begin(self._empty_story())
 
     def go_to(self, message_id: str) -> None:
         """Select a message and scroll to where it begins; no effect on one that is not shown."""
@@ -199,6 +210,11 @@ class Transcript(ItemView):
             self.post_message(self.RetryRequested())
 
     # Bringing the screen up to date
+
+    def _empty_story(self) -> Story:
+        story = Story(retry_key=_shown_key("chat.retry"))
+        story.highlight = self._story.highlight
+        return story
 
     def _schedule(self, *, at_once: bool = False) -> None:
         if self._flush_comes or (self._flush_timer is not None and not at_once):

@@ -1,0 +1,141 @@
+"""A long session is opened while keys are handled, and nothing of it is lost or doubled."""
+
+import asyncio
+
+import pytest
+
+from tests.tui.driving import burst, press, say, screen_text, settle, until
+from tests.tui.events import Session
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.test_transcript import Stage
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import Draft
+from yourtool.tui.widgets import transcript
+from yourtool.tui.widgets.texts import UserMessage
+
+TURNS = 50
+
+
+def facts(turns):
+    made = Session()
+    return [fact for n in range(turns) for fact in made.turn(prompt=f"prompt {n}", reply="Yes.")]
+
+
+@pytest.fixture
+def sessions(tmp_path, monkeypatch):
+    """Return a session in use, and one that takes the loop 200 rounds to read."""
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(transcript, "SLICE_SECONDS", 0)
+    (tmp_path / "work").mkdir()
+    here, long = (
+        FakeSession(turn("hello", "Hello to you."), workspace=tmp_path / "work", session_id=name)
+        for name in ("sess_1", "sess_2")
+    )
+    for fact in facts(TURNS):
+        long.state.apply(fact)
+    return here, long
+
+
+def app_of(tmp_path, *sessions, **options):
+    runtime = FakeRuntime(tmp_path / "home", *sessions)
+    runtime.sessions.summaries.append(type("S", (), {"id": "sess_2"}))
+
+    async def opens():
+        return runtime
+
+    return YourtoolApp(opens, **options)
+
+
+def prompts_shown(app):
+    return [item.source for item in app.chat.transcript._items if isinstance(item, UserMessage)]
+
+
+async def reading(pilot):
+    """Wait until a session is being read."""
+    while pilot.app.chat.opening is None:
+        await asyncio.sleep(0.001)
+
+
+async def test_a_session_of_20_000_items_does_not_block_the_loop():
+    stage = Stage()
+    async with stage.run_test(size=(80, 24)):
+        reading = asyncio.create_task(stage.transcript.read(facts(5_000)))
+        rounds = 0
+        while not reading.done():
+            rounds += 1
+            await asyncio.sleep(0)
+        stage.transcript.begin(await reading)
+        assert len(stage.transcript._items) == 20_000
+        assert "prompt 4999" in stage.shown()
+    assert rounds > 3
+
+
+async def test_keys_are_handled_while_a_long_session_is_opened(tmp_path, sessions):
+    here, long = sessions
+    app = app_of(tmp_path, here, long)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is here)
+        app.chat.prompt.load(Draft("/resume sess_2"))
+        pilot.app.chat.take(app.chat.prompt.draft)
+        await reading(pilot)
+        await burst(pilot, *"typed", "enter", *"more")
+        assert app.chat.opening is not None
+        assert app.chat.prompt.text == "more"
+        assert app.chat.session is here and here.sent == []
+        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.playing)
+        assert here.closed and not long.closed
+        expected = [*(f"prompt {n}" for n in range(TURNS)), "hello"]
+        assert prompts_shown(app) == expected
+        assert "Hello to you." in screen_text(app)
+
+
+async def test_a_session_that_is_opened_at_the_start_takes_what_was_typed(tmp_path, sessions):
+    _, long = sessions
+    app = app_of(tmp_path, long, resume="sess_2")
+    async with app.run_test() as pilot:
+        await reading(pilot)
+        assert "opening …" in screen_text(app)
+        app.chat.note("warning", "Mind the gap.")
+        await burst(pilot, *"typed", "enter")
+        assert app.chat.opening is not None
+        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.playing)
+        assert prompts_shown(app) == [*(f"prompt {n}" for n in range(TURNS)), "hello"]
+        assert "Mind the gap." in screen_text(app)
+
+
+@pytest.mark.parametrize("second", ["/new", "/resume sess_2", "/fork"])
+async def test_a_command_waits_until_the_session_is_open(tmp_path, sessions, second):
+    here, long = sessions
+    app = app_of(tmp_path, here, long)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is here)
+        await say(pilot, "hi")
+        await until(pilot, lambda: not app.chat.playing)
+        app.chat.take(Draft("/resume sess_2"))
+        await reading(pilot)
+        app.chat.take(Draft(second))
+        assert [each.text for each in app.chat.queue.drafts] == [second]
+        await until(pilot, lambda: app.chat.session is long and not len(app.chat.queue))
+        await settle(pilot)
+        if second == "/fork":
+            assert "Fork from where?" in screen_text(app)
+            await press(pilot, "escape")
+        await until(pilot, lambda: not app.chat._obeying)
+        assert prompts_shown(app) == [f"prompt {n}" for n in range(TURNS)]
+
+
+@pytest.mark.parametrize("at_start", [True, False])
+async def test_quitting_while_a_session_is_opened_closes_it(tmp_path, sessions, at_start):
+    here, long = sessions
+    options = {"resume": "sess_2"} if at_start else {}
+    app = app_of(tmp_path, *((long,) if at_start else (here, long)), **options)
+    async with app.run_test() as pilot:
+        if not at_start:
+            await until(pilot, lambda: app.chat.session is here)
+            app.chat.take(Draft("/resume sess_2"))
+        await reading(pilot)
+        await press(pilot, "ctrl+d")
+        await until(pilot, lambda: app._exit)
+    assert app.return_code == 0
+    assert long.closed and long.sent == []
+    assert here.closed is not at_start
