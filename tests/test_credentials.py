@@ -149,7 +149,7 @@ def test_a_variable_that_is_empty_or_no_key_does_not_count(open_credentials):
     assert open_credentials({"P_API_KEY": " "}).get("p", ENV) is None
     odd = open_credentials({"P_API_KEY": "not a key", "P_TOKEN": f" {CANARY}\n"})
     assert odd.find("p", ENV) == FoundKey(Secret(CANARY), "P_TOKEN")
-    assert "`P_API_KEY` holds blanks" in (odd.problem("p", ENV) or "")
+    assert "`P_API_KEY` contains spaces" in (odd.problem("p", ENV) or "")
 
 
 def test_a_stored_key_is_only_given_out_for_the_origin_it_was_entered_for(open_credentials):

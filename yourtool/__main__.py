@@ -1,4 +1,4 @@
-"""The way in: `yourtool` and `python -m yourtool`."""
+"""The entry point of `yourtool` and `python -m yourtool`."""
 
 import gc
 import os
@@ -21,15 +21,15 @@ def main() -> None:
     prctl.forbid_inspection()
     code = supervised(run)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads it, or it was closed
+        with suppress(OSError, ValueError):  # closed, or without a reader
             stream.flush()
-    os._exit(code)  # a thread that still works for a cancelled call keeps nobody waiting
+    os._exit(code)  # without waiting for threads of cancelled calls
 
 
 def run() -> int:
-    """Load the program, which the supervising parents never do, and run it.
+    """Import and run the program, which the supervising parents never import.
 
-    Garbage is not looked for meanwhile: modules stay. The program begins with it once it is loaded.
+    Garbage collection is off during the import, because modules stay; the program enables it.
     """
     gc.disable()
     _keep_screen_clean()
@@ -43,7 +43,7 @@ def run() -> int:
 
 
 def _report(_kind: object, error: BaseException, _trace: object) -> None:
-    """Say in a sentence why the program cannot run; without memory for one, use a prepared one."""
+    """Print why the program cannot run; without memory, use the prepared line."""
     line = _SHORTAGE_LINE
     with suppress(MemoryError):
         if not is_shortage(error):
@@ -53,10 +53,10 @@ def _report(_kind: object, error: BaseException, _trace: object) -> None:
 
 
 def _keep_screen_clean() -> None:
-    """Give standard error to the program alone.
+    """Reserve standard error for the program.
 
-    What the interpreter, a thread or a library in C reports of its own accord, such as a traceback
-    when memory is short, would be written over the screen; it is discarded.
+    Reports of the interpreter, threads or C libraries, such as a traceback when memory is short,
+    would be written over the screen; they are discarded.
     """
     sys.unraisablehook = threading.excepthook = _discard
     sys.excepthook = _report
@@ -74,12 +74,12 @@ def _discard(_: object) -> None:
 
 
 def _open_missing_streams() -> None:
-    """Open standard streams that were closed, or the next file that is opened would be one."""
+    """Open closed standard streams, because the next opened file would get their number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Amounts as people read them."""
+"""Formatting of amounts for people."""
 
 from decimal import Decimal
 
@@ -6,16 +6,16 @@ from msgspec import Struct
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """What some requests cost."""
+    """The cost of several requests."""
 
     cost_usd: Decimal = Decimal(0)
-    """Of the requests whose price is known."""
+    """Without the requests whose price is unknown."""
     requests: int = 0
     unpriced_requests: int = 0
 
 
 def money(amount: Decimal) -> str:
-    """Return US dollars: cents, and below one dollar enough places to tell them from nothing."""
+    """Return US dollars: in cents; below one dollar with enough places to differ from zero."""
     if amount == 0:
         return "$0.00"
     places = 2 if round(amount, 4) >= 1 else max(4, -amount.adjusted())
@@ -26,7 +26,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def duration(seconds: float) -> str:
-    """Return a time in its two largest units: tenths below ten seconds, whole seconds above."""
+    """Return a time in its two largest units; below ten seconds in tenths."""
     if (tenths := round(max(0.0, seconds), 1)) < 10:
         return f"{tenths:g} s"
     left, parts = round(seconds), list[str]()

@@ -1,7 +1,7 @@
-"""Attachments, each kept once in a file that is named by its SHA-256.
+"""The store of attachments: one file each, named by its SHA-256.
 
-What a message refers to is on the disk before the message is. A file is never changed; one whose
-content does not have its name any more is as good as missing.
+An attachment is on the disk before the message that refers to it. A file never changes; if its
+content no longer matches its name, it counts as missing.
 """
 
 import base64
@@ -34,19 +34,19 @@ Block = TypeVar("Block", bound=ContentBlock)
 
 
 def is_blob(source: ImageSource) -> bool:
-    """Whether the bytes are kept here, rather than in the workspace or the message."""
+    """Return whether the bytes are in this store, not in the workspace or the message."""
     return source.kind == "file_ref" and source.data.startswith("sha256:")
 
 
 def reference_of(content: bytes) -> str:
-    """Return `sha256:<hex>`, under which `content` is kept."""
+    """Return `sha256:<hex>`, the reference of `content`."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def keep(directory: Path, content: bytes) -> str:
-    """Store `content`, unless it is there already, and return `sha256:<hex>`.
+    """Store `content` unless it is already stored, and return its reference.
 
-    Blocks on the file system, until the bytes would survive a loss of power.
+    Blocks until the bytes are synced to the disk.
 
     Raises:
         BlobError: it cannot be written.
@@ -58,56 +58,56 @@ def keep(directory: Path, content: bytes) -> str:
             _sync(directory.parent)
         if not _is_kept(directory, reference):
             replace_file(_path(directory, reference), content)
-        # Also where it is kept: another process may have written it this very moment.
+        # Also if it is stored: another process may have written it just now, unsynced.
         _sync(directory)
     except OSError as error:
         raise BlobError(
-            f"The attachment cannot be kept in `{directory}`: {error.strerror}"
+            f"The attachment cannot be stored in `{directory}`: {error.strerror}"
         ) from error
     return reference
 
 
 def fetch(directory: Path, reference: str, limit: int | None = None) -> bytes:
-    """Return what was kept as `reference`; blocks on the file system.
+    """Return the content of `reference`; blocks on the file system.
 
     Raises:
-        BlobError: it is missing, was changed, is larger than `limit`, or was never a reference.
+        BlobError: it is missing, changed, larger than `limit`, or not a valid reference.
     """
     try:
         with _path(directory, reference).open("rb") as file:
             content = file.read(-1 if limit is None else limit + 1)
     except OSError as error:
-        raise BlobError(f"the kept attachment cannot be read: {error.strerror}") from error
+        raise BlobError(f"the stored attachment cannot be read: {error.strerror}") from error
     if limit is not None and len(content) > limit:
         raise BlobError(f"it is larger than {limit / 2**20:.3g} MiB")
     if reference != reference_of(content):
-        raise BlobError("the kept attachment was changed since it was stored")
+        raise BlobError("the stored attachment has changed")
     return content
 
 
 def kept_size(directory: Path, reference: str) -> int:
-    """Return how many bytes are kept as `reference`; blocks on the file system for a moment.
+    """Return the size of `reference` in bytes; blocks on the file system briefly.
 
     Raises:
-        BlobError: it was never a reference.
+        BlobError: it is not a valid reference.
         OSError: it is missing.
     """
     return _path(directory, reference).stat().st_size
 
 
 def by_hash(directory: Path, content: Iterable[Block]) -> tuple[Block, ...]:
-    """Return `content` with base64 replaced by references, its bytes kept before.
+    """Store all base64 data of `content` and return `content` with references instead.
 
-    What is not base64 at all stays as it is. Blocks on the file system.
+    Invalid base64 is left unchanged. Blocks on the file system.
 
     Raises:
-        BlobError: something cannot be written.
+        BlobError: an attachment cannot be written.
     """
     return tuple(_by_hash(directory, block) for block in content)
 
 
 def has_bytes(content: Iterable[ContentBlock]) -> bool:
-    """Whether `by_hash` has anything to do."""
+    """Return whether any block contains base64 data."""
     return any(
         isinstance(block, MediaBlock) and block.source.kind == "base64"
         for block in each_block(content)
@@ -144,7 +144,7 @@ def _is_kept(directory: Path, reference: str) -> bool:
 
 
 def _sync(directory: Path) -> None:
-    """Make the names in a directory survive a loss of power."""
+    """Sync the names in a directory to the disk."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -1,8 +1,7 @@
-"""Keys: where they are found, where one is kept, and how they are never shown.
+"""API keys: finding and storing them without showing them.
 
-The first source that has a key wins: the command line, an environment variable, then
-`credentials.toml` in the user's directory, which nobody else may read. Values leave this module
-only as a `Secret`.
+The first source with a key wins: the command line, an environment variable, then `credentials.toml`
+in the user's directory, which only the user may read. Values leave this module only as a `Secret`.
 """
 
 import os
@@ -23,7 +22,7 @@ _SHORTEST_SHOWN = 24
 
 
 class Secret:
-    """A key; printing it in any way shows only its ends."""
+    """A key; `str` and `repr` show only its ends."""
 
     __slots__ = ("_value",)
 
@@ -31,7 +30,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """Return the key itself, for the one header that carries it."""
+        """Return the key itself, for the request header."""
         return self._value
 
     def __str__(self) -> str:
@@ -50,7 +49,7 @@ class Secret:
 
 
 class FoundKey(NamedTuple):
-    """A key and where it came from."""
+    """A key and its source."""
 
     secret: Secret
     source: str
@@ -68,7 +67,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Credentials:
-    """Finds keys; never raises while looking, never prints one."""
+    """Finds and stores keys; lookups never raise."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class Credentials:
         environ: Mapping[str, str] = os.environ,
         explicit: Mapping[str, str] | None = None,
     ) -> None:
-        """`explicit`: keys given for this run alone, by provider."""
+        """`explicit`: keys for this run only, by provider."""
         self.path = paths.home / "credentials.toml"
         self._environ = environ
         self._explicit = {name: Secret(key) for name, key in (explicit or {}).items()}
@@ -87,12 +86,12 @@ class Credentials:
     def get(
         self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None
     ) -> Secret | None:
-        """Return the key of a provider, if there is a usable one."""
+        """Return the usable key of a provider, if any."""
         found = self.find(provider, key_env, origin=origin)
         return found.secret if found else None
 
     def source(self, provider: str, key_env: tuple[str, ...] = ()) -> str | None:
-        """Return where the key of a provider comes from, if there is one."""
+        """Return the source of a provider's key, if any."""
         found = self.find(provider, key_env)
         return found.source if found else None
 
@@ -101,7 +100,7 @@ class Credentials:
     ) -> FoundKey | None:
         """Return the first usable key with its source.
 
-        `origin` is where the key is about to be sent. A stored key that was entered for another
+        `origin` is the destination of the request. A stored key that was entered for another
         origin is not returned.
         """
         if secret := self._explicit.get(provider):
@@ -117,11 +116,11 @@ class Credentials:
     def problem(
         self, provider: str, key_env: tuple[str, ...] = (), *, origin: str | None = None
     ) -> str | None:
-        """Return why a key that seems to be there is not used."""
+        """Return why an existing key is not used, if it is not."""
         for name in key_env:
             value = self._environ.get(name, "").strip()
             if value and not _sendable(value):
-                return f"`{name}` holds blanks or characters that no key has"
+                return f"`{name}` contains spaces or characters that are not valid in a key"
         try:
             entry = self._read().get(provider)
         except ConfigError as error:
@@ -131,17 +130,17 @@ class Credentials:
         return None
 
     def save(self, provider: str, key: str, *, origin: str | None = None) -> None:
-        """Keep a key in the file, replacing the provider's former one; atomic, mode 0600.
+        """Store a key in the file and replace the provider's old one; atomic, mode 0600.
 
-        With `origin` it is only ever sent there.
+        With `origin`, the key is only sent there.
 
         Raises:
-            UsageError: this cannot be a key.
-            ConfigError: the file is there and unusable, or it cannot be written.
+            UsageError: this is not a valid key.
+            ConfigError: the existing file is unusable, or it cannot be written.
         """
         key = key.strip()
         if not key or not _sendable(key):
-            raise UsageError("A key has no blanks and only ASCII characters; nothing was saved.")
+            raise UsageError("A key has no spaces and only ASCII characters; nothing was saved.")
         entries = {**self._read(), provider: _Entry(key, origin)}
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -150,7 +149,7 @@ class Credentials:
             raise ConfigError(f"`{self.path}` cannot be written: {error.strerror}") from error
 
     def stored(self) -> set[str]:
-        """Return every key in the file, for the sinks that must never let one through."""
+        """Return every key in the file, for masking."""
         return {entry.api_key for entry in self._entries().values()}
 
     def _entries(self) -> dict[str, _Entry]:
@@ -176,7 +175,7 @@ class Credentials:
         except msgspec.ValidationError as error:
             raise ConfigError(f"`{self.path}` is not used: {error}") from error
         except ValueError:
-            # The parser quotes what it stumbled over, which may be a key.
+            # The parser's message quotes the invalid text, which may be a key.
             raise ConfigError(f"`{self.path}` is not TOML and is not used") from None
         if content.schema_version != SCHEMA_VERSION:
             raise ConfigError(
@@ -200,5 +199,5 @@ def _encode(entries: Mapping[str, _Entry]) -> str:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is a TOML basic string, but for DEL, which none of these can hold.
+    # A JSON string is a TOML basic string, except for DEL, which keys and names do not contain.
     return msgspec.json.encode(text).decode()

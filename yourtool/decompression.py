@@ -1,8 +1,8 @@
-"""Decompresses the body of an HTTP response in small steps, whatever its server sends.
+"""Decompression of HTTP response bodies in small steps.
 
-A few kilobytes can hold gigabytes. Every step therefore yields a small piece and lets the event
-loop run, so that a reader can stop at its own limit. One layer of gzip is asked for and taken;
-anything else is refused, since layers multiply.
+A few kilobytes can expand to gigabytes. Every step therefore yields a small piece and lets the
+event loop run, so that the reader can stop at its limit. One layer of gzip is accepted; anything
+else is refused, because the expansion of layers multiplies.
 """
 
 import asyncio
@@ -10,24 +10,24 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 
 ACCEPTED = {"accept-encoding": "gzip"}
-"""The header of a request whose reply `decompressed` reads."""
+"""The request header for a response that `decompressed` reads."""
 PIECE = 128 * 1024
-"""Most bytes that one step yields."""
+"""Maximum number of bytes per step."""
 
 _GZIP = zlib.MAX_WBITS | 16
 
 
 class CompressionError(Exception):
-    """A body is compressed in a way that is not read, or it is damaged; the text says which."""
+    """The body is damaged, or its encoding is not supported."""
 
 
 async def decompressed(
     body: AsyncIterable[bytes], encoding: str, limit: int | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Yield `body`, which has this `Content-Encoding`, and nothing after `limit` bytes.
+    """Yield the decompressed `body`, and stop after `limit` bytes.
 
-    Raises:
-        CompressionError: see there.
+        Raises:
+    CompressionError: the body is damaged, or `encoding` is not supported.
     """
     steps = _steps_of(encoding)
     size = 0
@@ -48,10 +48,10 @@ def _steps_of(encoding: str) -> "_Plain | _Gzip":
         case ["gzip" | "x-gzip"]:
             return _Gzip()
         case [_]:
-            raise CompressionError(f"the reply is compressed with `{encoding[:40]}`, not with gzip")
+            raise CompressionError(f"the reply is compressed with `{encoding[:40]}`, not gzip")
         case _:
             raise CompressionError(
-                f"the reply is compressed more than once (`{encoding[:40]}`), which is not read"
+                f"the reply is compressed more than once (`{encoding[:40]}`), which is unsupported"
             )
 
 
@@ -66,9 +66,9 @@ class _Gzip:
         self._stream = zlib.decompressobj(_GZIP)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Decompress a chunk; what follows the end of the compressed data is ignored."""
+        """Decompress a chunk; data after the end of the gzip stream is ignored."""
         piece = b"\0" * PIECE
-        # A full piece may have left something in the decompressor, even if all input was taken.
+        # After a full piece the decompressor may have more output, even if all input is consumed.
         while not self._stream.eof and (chunk or len(piece) == PIECE):
             try:
                 piece = self._stream.decompress(chunk, PIECE)

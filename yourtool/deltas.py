@@ -1,7 +1,7 @@
-"""What is happening: the part of the stream that animates a display and is never stored.
+"""Deltas: display-only events, which are never stored.
 
-An adapter yields `StreamEvent`s, with the tags and the order of the streaming contract; the rest
-comes from the loop and the tools. A fact that follows makes every delta redundant.
+An adapter yields `StreamEvent`s, with the tags and the order of the streaming contract; the others
+come from the loop and the tools. Every delta is followed by a fact that makes it redundant.
 """
 
 from decimal import Decimal
@@ -24,20 +24,20 @@ class TokenUsage(Struct, frozen=True, kw_only=True):
     audio_tokens: int | None = None
     estimated: bool = False
     reported_cost_usd: Decimal | None = None
-    """What the provider says that it took; costs here are computed from our own prices."""
+    """The cost that the provider reports; our costs are computed from our own prices."""
 
     @property
     def prompt_tokens(self) -> int:
-        """The whole prompt."""
+        """All prompt tokens, cached or not."""
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
 
 class Delta(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Something that is happening; never stored."""
+    """A display-only event."""
 
 
 class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
-    """A reply begins."""
+    """The start of a reply."""
 
     message_id: str
     model: str
@@ -45,14 +45,14 @@ class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
 
 
 class TextStart(Delta, frozen=True, kw_only=True, tag="text_start"):
-    """A text block begins."""
+    """The start of a text block."""
 
     message_id: str
     content_block_index: int
 
 
 class TextDelta(Delta, frozen=True, kw_only=True, tag="text_delta"):
-    """More words."""
+    """More text."""
 
     message_id: str
     content_block_index: int
@@ -60,16 +60,16 @@ class TextDelta(Delta, frozen=True, kw_only=True, tag="text_delta"):
 
 
 class TextEnd(Delta, frozen=True, kw_only=True, tag="text_end"):
-    """The text block so far is complete; a provider that adds to it later does so unseen."""
+    """The end of a text block; text that a provider adds later is not displayed."""
 
     message_id: str
     content_block_index: int
     text: str
-    """The whole block."""
+    """The full text."""
 
 
 class ThinkingStart(Delta, frozen=True, kw_only=True, tag="thinking_start"):
-    """A block of reasoning begins."""
+    """The start of a reasoning block."""
 
     message_id: str
     content_block_index: int
@@ -85,16 +85,16 @@ class ThinkingDelta(Delta, frozen=True, kw_only=True, tag="thinking_delta"):
 
 
 class ThinkingEnd(Delta, frozen=True, kw_only=True, tag="thinking_end"):
-    """The block of reasoning so far is complete."""
+    """The end of a reasoning block."""
 
     message_id: str
     content_block_index: int
     text: str
-    """The whole block; empty where the provider shows none of it."""
+    """The full text; empty if the provider hides it."""
 
 
 class ToolUseStart(Delta, frozen=True, kw_only=True, tag="tool_use_start"):
-    """The model begins to write a call."""
+    """The start of a tool call."""
 
     message_id: str
     content_block_index: int
@@ -103,7 +103,7 @@ class ToolUseStart(Delta, frozen=True, kw_only=True, tag="tool_use_start"):
 
 
 class ToolUseInputDelta(Delta, frozen=True, kw_only=True, tag="tool_use_input_delta"):
-    """A raw fragment of the arguments; not valid JSON by itself."""
+    """A raw fragment of the arguments, not valid JSON alone."""
 
     message_id: str
     content_block_index: int
@@ -112,7 +112,7 @@ class ToolUseInputDelta(Delta, frozen=True, kw_only=True, tag="tool_use_input_de
 
 
 class ToolUseEnd(Delta, frozen=True, kw_only=True, tag="tool_use_end"):
-    """The arguments, parsed; `{}` where they were not a JSON object."""
+    """The parsed arguments; `{}` if they are not a JSON object."""
 
     message_id: str
     content_block_index: int
@@ -121,19 +121,19 @@ class ToolUseEnd(Delta, frozen=True, kw_only=True, tag="tool_use_end"):
 
 
 class UsageUpdate(Delta, frozen=True, kw_only=True, tag="usage_update"):
-    """The counters so far."""
+    """The current token counts."""
 
     message_id: str
     usage: TokenUsage
 
 
 class MessageComplete(Delta, frozen=True, kw_only=True, tag="message_complete"):
-    """The whole reply; authoritative, and last but for `error`."""
+    """The complete reply; authoritative. Only an `error` can follow."""
 
     message_id: str
     stop_reason: StopReason
     stop_detail: str | None = None
-    """The provider's own word."""
+    """The stop reason in the provider's term."""
     final_content: tuple[ContentBlock, ...]
     usage: TokenUsage
     latency_ms: int
@@ -143,7 +143,7 @@ class MessageComplete(Delta, frozen=True, kw_only=True, tag="message_complete"):
 
 
 class StreamError(Delta, frozen=True, kw_only=True, tag="error"):
-    """The stream broke; follows a `message_complete` whose stop reason is `error`."""
+    """A failed stream; follows a `message_complete` whose stop reason is `error`."""
 
     message_id: str
     error_class: str
@@ -153,7 +153,7 @@ class StreamError(Delta, frozen=True, kw_only=True, tag="error"):
 
 
 class RetryScheduled(Delta, frozen=True, kw_only=True, tag="retry_scheduled"):
-    """The next attempt is `delay_seconds` away; the wait ends early when the turn is stopped."""
+    """A retry after `delay_seconds`; the wait ends early when the turn is stopped."""
 
     attempt: int
     max_attempts: int
@@ -163,7 +163,7 @@ class RetryScheduled(Delta, frozen=True, kw_only=True, tag="retry_scheduled"):
 
 
 class AttemptFailed(Delta, frozen=True, kw_only=True, tag="attempt_failed"):
-    """One attempt of several failed; the core writes it down as `llm.call_failed`."""
+    """A failed attempt that is retried; the core stores it as `llm.call_failed`."""
 
     attempt: int
     error_class: str
@@ -172,36 +172,36 @@ class AttemptFailed(Delta, frozen=True, kw_only=True, tag="attempt_failed"):
     status: int | None
     latency_ms: int
     code: str | None = None
-    """An `ErrorCode`, where more is known than the class."""
+    """An `ErrorCode`, if the cause is known more precisely than the class."""
     usage: TokenUsage | None = None
-    """What the provider counted before it failed."""
+    """The tokens that the provider counted before the failure."""
 
 
 class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta"):
-    """What a running tool printed just now."""
+    """New output of a running tool."""
 
     tool_use_id: str
     text: str
 
 
 class ShellStarted(Delta, frozen=True, kw_only=True, tag="shell_started"):
-    """A command of the user began to run; `shell.ran` tells how it ended."""
+    """The start of a user's shell command; `shell.ran` has its result."""
 
     message_id: str
-    """What it prints comes as `tool_output_delta` under this id."""
+    """Its output is sent as `tool_output_delta` with this id."""
     command: str
     shared: bool
 
 
 class Notice(Delta, frozen=True, kw_only=True, tag="notice"):
-    """Words of the program to the user."""
+    """A message of the program to the user."""
 
     level: Literal["info", "warning", "error"]
     text: str
 
 
 BlockEdge: TypeAlias = TextStart | TextEnd | ThinkingStart | ThinkingEnd
-"""Where a block of words begins and ends, for front ends that show blocks as units."""
+"""Start and end of a block, for front ends that show blocks as units."""
 
 StreamEvent: TypeAlias = (
     MessageStart
@@ -217,4 +217,4 @@ StreamEvent: TypeAlias = (
     | RetryScheduled
     | AttemptFailed
 )
-"""What an adapter yields."""
+"""The events of an adapter."""

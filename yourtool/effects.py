@@ -1,4 +1,4 @@
-"""What tools may do to the world, and the one question the core asks about it."""
+"""Side effects of tools, tool definitions, and approvals."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class SideEffects(StrEnum):
-    """The most a tool can do, by capability and not by typical use."""
+    """The strongest effect that a tool can have, not its typical one."""
 
     NONE = "none"
     READ = "read"
@@ -19,7 +19,7 @@ class SideEffects(StrEnum):
 
     @property
     def needs_consent(self) -> bool:
-        """Whether a call is asked about unless a rule or a mode says otherwise."""
+        """Whether a call needs an approval by default."""
         return self not in (SideEffects.NONE, SideEffects.READ)
 
 
@@ -27,17 +27,17 @@ ToolKind: TypeAlias = Literal["", "read", "edit", "write", "execute", "web"]
 
 
 class ToolHints(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a front end may show a tool; no model is told."""
+    """Display hints for front ends; not sent to models."""
 
     label: str = ""
-    """Instead of the name; from outside where the tool is."""
+    """Shown instead of the name; external text if the tool is external."""
     kind: ToolKind = ""
     icon: str = ""
-    """One sign in front of the label."""
+    """One character before the label."""
 
 
 class ToolDefinition(Struct, frozen=True, kw_only=True):
-    """What a model is told about a tool."""
+    """A tool as it is described to models."""
 
     name: str
     description: str
@@ -52,40 +52,40 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """Exactly what a call would do, made before it is done and shown whole."""
+    """The exact effect of a call, computed before it runs and shown in full."""
 
     kind: Literal["command", "diff", "text"]
     body: str
-    """The whole command, a unified diff, or words; not yet made printable."""
+    """The full command, a unified diff, or text; not escaped."""
     paths: tuple[str, ...] = ()
-    """Files that would change, relative to the workspace where they are inside it."""
+    """Files that would change, relative to the workspace if they are in it."""
     protected: bool = False
-    """A place that always asks, whatever rules and modes say."""
+    """Whether the call needs an approval despite rules and modes."""
     guard: str | None = None
-    """SHA-256 of what the preview was made from; the tool refuses to run on anything else."""
+    """SHA-256 of the previewed content; the tool refuses to run on any other."""
 
 
 class Confirmation(Struct, frozen=True, kw_only=True):
-    """A question that only the user may answer."""
+    """A request for the user's approval."""
 
     id: str
     kind: Literal["tool", "limit"]
-    """`limit`: a cap was reached; allowing means going on for as long again."""
+    """`limit`: a limit was reached; allowing it continues up to the same amount again."""
     title: str
-    """One line; for a tool its name, for a limit what was reached."""
+    """One line: the name of the tool, or the limit."""
     tool_use_id: str | None = None
     side_effects: SideEffects = SideEffects.NONE
     input: dict[str, Any] | None = None
     preview: Preview | None = None
     rule: str | None = None
-    """What `session` and `always` would allow from now on; None: only `once` is offered."""
+    """The rule that `session` and `always` would add; None: only `once` is offered."""
     reason: str = ""
-    """Why this is asked in every mode, where that is so."""
+    """Why the approval is needed in every mode, if it is."""
     expires_at: datetime | None = None
 
 
 class Verdict(StrEnum):
-    """How a question ended."""
+    """The outcome of an approval request."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -93,7 +93,7 @@ class Verdict(StrEnum):
 
 
 class Scope(StrEnum):
-    """How long an answer holds."""
+    """How long an approval applies."""
 
     ONCE = "once"
     SESSION = "session"
@@ -101,13 +101,13 @@ class Scope(StrEnum):
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """The answer."""
+    """The answer to an approval request."""
 
     verdict: Verdict
     scope: Scope = Scope.ONCE
     note: str | None = None
-    """Words for the model, such as why not."""
+    """A note for the model, such as the reason for declining."""
 
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]
-"""Asks the user and waits; cancelled when the turn is."""
+"""Asks the user and waits; cancelled together with the turn."""

@@ -1,9 +1,9 @@
-"""The environment of this process, and what other processes may learn of it.
+"""The environment of this process, and hiding its secrets from other processes.
 
-The kernel shows the environment that a process was started with to every process of the same user
-(`ps e`, `/proc/PID/environ`), so values that might be keys are overwritten there. `os.environ` is a
-copy made by the interpreter and keeps them all. Only small modules may be imported here: every
-start imports this module.
+The kernel shows the initial environment of a process to every process of the same user (`ps e`,
+`/proc/PID/environ`), so values that might be keys are overwritten there. `os.environ` is the
+interpreter's own copy and still contains them. Import only small modules here: every start imports
+this module.
 """
 
 import ctypes
@@ -22,10 +22,10 @@ PUBLIC = frozenset(
         "CI", "NO_COLOR", "FORCE_COLOR",
     }
 )  # fmt: skip
-"""Variables that hold no key; commands inherit them."""
+"""Variables that contain no key; commands inherit them."""
 
 CALL = "YOURTOOL_CALL"
-"""Set for everything that a tool call starts, so that its processes can be found."""
+"""Set for all processes of a tool call, so that they can be found."""
 
 _VISIBLE = PUBLIC | {"PATH", "TERM", "SHELL", "PWD", CALL}
 _SECRET_NAME = re.compile(
@@ -38,25 +38,25 @@ _SECRET_VALUE = re.compile(
     r"|nvapi-|fw_|tgp_|csk-|AIza|AKIA|ASIA|ya29\.|eyJ"
     r"|[a-z][a-z0-9+.-]{1,20}://[^/\s:@]{0,200}:[^/\s@]{1,500}@"
 )
-"""How keys of well-known services begin, and an address with a password."""
+"""Prefixes of the keys of well-known services, and a URL with a password."""
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a variable or a header of this name usually holds a key or a password."""
+    """Return whether a variable or header of this name usually contains a secret."""
     return name not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether a variable seems to hold a key or a password."""
+    """Return whether a variable probably contains a key or a password."""
     return is_secret_name(name) or _SECRET_VALUE.match(value) is not None
 
 
 def hide(environ: Mapping[str, str] = os.environ) -> None:
-    """Overwrite what other processes can read of our environment, except for public variables.
+    """Overwrite the environment that other processes can read, except for public variables.
 
-    Code in C still finds every variable that is no secret, and a program started without an
-    environment of its own inherits no more than that.
+    C code still finds every variable that is not a secret, and a subprocess that is started without
+    an explicit environment inherits only those.
     """
     try:
         first = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ").value
@@ -72,7 +72,7 @@ def hide(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def _values(first: int) -> Iterator[tuple[int, int]]:
-    """Yield address and length of each value to hide; `first`: the address of the first pointer."""
+    """Yield address and length of each value to hide; `first` is the first pointer's address."""
     size = ctypes.sizeof(ctypes.c_void_p)
     for place in count(first, size) if first else ():
         if (address := ctypes.c_void_p.from_address(place).value) is None:

@@ -1,26 +1,26 @@
-"""Every error the program raises on purpose.
+"""The exceptions of the program.
 
     YourtoolError
     ├── UsageError                 the command line or an argument of a command
-    ├── ConfigError                a file the user edits: file, line, key, nearest key
-    ├── UnknownModelError          no such model, or several
-    ├── AdapterError               a model request failed; one subclass per class of cause
+    ├── ConfigError                a file that the user edits: file, line, key, nearest key
+    ├── UnknownModelError          no such model, or an ambiguous name
+    ├── AdapterError               a model request failed; one subclass per error class
     │   ├── RateLimitError         429, overloaded
     │   ├── AuthError              401, 403
     │   ├── ServerError            5xx
-    │   ├── NetworkError           no connection, TLS, time-out, broken stream
+    │   ├── NetworkError           no connection, TLS, timeout, broken stream
     │   ├── ContextOverflowError   the prompt is too large for the model
     │   ├── InvalidRequestError    other 4xx
     │   └── OtherAdapterError      anything else
-    ├── ToolError                  what the model is told when a tool cannot do its work
-    ├── ToolRegistrationError      a tool whose schema or name is not acceptable
+    ├── ToolError                  a tool failed; the model gets the text
+    ├── ToolRegistrationError      a tool with an invalid schema or name
     └── StoreError
-        ├── BlobError              an attachment that cannot be kept or had again
-        ├── InvalidMessageError    a complete message that breaks an invariant
-        ├── SessionBusyError       another process writes this session
+        ├── BlobError              an attachment cannot be stored or read
+        ├── InvalidMessageError    a complete message breaks an invariant
+        ├── SessionBusyError       another process writes to this session
         └── SessionNotFoundError
 
-A message says what is wrong, which thing, and what to do; identifiers stand in backticks.
+A message names the problem, its subject and the remedy; identifiers are in backticks.
 """
 
 from enum import StrEnum
@@ -28,11 +28,11 @@ from typing import ClassVar
 
 
 class YourtoolError(Exception):
-    """The root; its text may be shown to the user as it is, once made printable."""
+    """Base class; its text is for the user and must be made printable."""
 
 
 class UsageError(YourtoolError):
-    """A command or an option that cannot be obeyed."""
+    """An invalid command or option."""
 
 
 class SwapRefusedError(UsageError):
@@ -41,8 +41,8 @@ class SwapRefusedError(UsageError):
     def __init__(
         self, message: str, *, model: str, code: str, media: str = "", fork_at: str = ""
     ) -> None:
-        """`code`: a failure of the router's; `media`: what the model takes none of, in the plural;
-        `fork_at`: the id of the prompt whose turn brought the first of them."""
+        """`code`: the router's failure code; `media`: the unsupported media, in the plural;
+        `fork_at`: the id of the prompt whose turn added the first of them."""
         super().__init__(message)
         self.model = model
         self.code = code
@@ -51,11 +51,11 @@ class SwapRefusedError(UsageError):
 
 
 class ConfigError(YourtoolError):
-    """A file that the user edits and that cannot be used."""
+    """A file that the user edits is invalid."""
 
 
 class UnknownModelError(YourtoolError):
-    """No model, or more than one, answers to a name."""
+    """A name matches no model, or several."""
 
     def __init__(self, message: str, candidates: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class UnknownModelError(YourtoolError):
 
 
 class ErrorClass(StrEnum):
-    """Why a model request failed, as routing and retry see it."""
+    """Why a model request failed, for routing and retries."""
 
     RATE_LIMIT = "rate_limit"
     AUTH = "auth"
@@ -76,23 +76,23 @@ class ErrorClass(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """What is known beyond the class, where it tells the user another way out."""
+    """A more precise cause, if it has a different remedy."""
 
     BILLING = "billing"
-    """No credit or quota is left: waiting does not help."""
+    """No credit or quota left: waiting does not help."""
     OVERFLOW = "overflow"
     STALLED = "stalled"
-    """The provider was silent for longer than is borne."""
+    """The provider stopped responding, and the timeout expired."""
     CONTENT_FILTER = "content_filter"
-    """The provider will not process what the prompt holds."""
+    """The provider refuses the content of the prompt."""
 
 
 class AdapterError(YourtoolError):
-    """A model request that failed; never holds a key, a header or a request body."""
+    """A failed model request; contains no key, header or request body."""
 
     error_class: ClassVar[ErrorClass] = ErrorClass.OTHER
     transient: ClassVar[bool] = False
-    """Whether errors of this class are worth another attempt, unless told otherwise."""
+    """Whether errors of this class are retried by default."""
     usual_code: ClassVar[ErrorCode | None] = None
 
     def __init__(
@@ -106,27 +106,27 @@ class AdapterError(YourtoolError):
         super().__init__(message)
         self.message = message
         self.status = status
-        """The HTTP status, where there was one."""
+        """The HTTP status, if any."""
         self.retryable = self.transient if retryable is None else retryable
-        """Whether the same request may be sent again."""
+        """Whether the same request can be retried."""
         self.retry_after: float | None = None
-        """Seconds the provider asked to wait before that."""
+        """Seconds to wait before a retry, if the provider sent them."""
         self.code = code or self.usual_code
         self.request_id: str | None = None
-        """The provider's id of the request, for its support desk."""
+        """The provider's id of the request, for its support."""
         self.usage: object = None
-        """The `TokenUsage` that the provider counted, where nothing of the reply was shown."""
+        """The `TokenUsage` that the provider counted, if no part of the reply was shown."""
 
 
 class RateLimitError(AdapterError):
-    """Too many requests, or a provider that says it is overloaded."""
+    """Too many requests, or an overloaded provider."""
 
     error_class = ErrorClass.RATE_LIMIT
     transient = True
 
 
 class AuthError(AdapterError):
-    """The key is missing, wrong or not allowed to do this."""
+    """The key is missing, wrong or lacks permission."""
 
     error_class = ErrorClass.AUTH
 
@@ -139,7 +139,7 @@ class ServerError(AdapterError):
 
 
 class NetworkError(AdapterError):
-    """The provider was not reached, or the stream broke or stalled."""
+    """The provider is unreachable, or the stream broke or timed out."""
 
     error_class = ErrorClass.NETWORK
     transient = True
@@ -159,7 +159,7 @@ class InvalidRequestError(AdapterError):
 
 
 class OtherAdapterError(AdapterError):
-    """None of the other classes."""
+    """Any other failure."""
 
 
 class ToolFailure(StrEnum):
@@ -176,7 +176,7 @@ class ToolFailure(StrEnum):
 
 
 class ToolError(YourtoolError):
-    """A tool that could not do its work; the text is the model's only feedback."""
+    """A tool failed; the text is the model's only feedback."""
 
     def __init__(self, message: str, failure: ToolFailure = ToolFailure.EXECUTION_ERROR) -> None:
         super().__init__(message)
@@ -184,15 +184,15 @@ class ToolError(YourtoolError):
 
 
 class ToolRegistrationError(YourtoolError):
-    """A tool definition that no provider could be given; names the tool and the JSON path."""
+    """An invalid tool definition; the text names the tool and the JSON path."""
 
 
 class StoreError(YourtoolError):
-    """The session database could not do what was asked."""
+    """An operation of the session store failed."""
 
 
 class BlobError(StoreError):
-    """An attachment that cannot be kept, or is not what was kept."""
+    """An attachment cannot be stored, or the stored one is missing or changed."""
 
 
 class InvalidMessageError(StoreError):
@@ -200,7 +200,7 @@ class InvalidMessageError(StoreError):
 
 
 class SessionBusyError(StoreError):
-    """Another process holds the session for writing."""
+    """Another process writes to the session."""
 
 
 class SessionNotFoundError(StoreError):

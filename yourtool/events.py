@@ -1,12 +1,12 @@
-"""What happened: the one stream that the core yields and every front end consumes.
+"""Facts: the stored events of a session.
 
-A `Fact` is written to the session log before it is shown; replaying the facts rebuilds the session
-exactly. Between facts come deltas (`deltas.py`), which are only shown. Facts are named in the past
-tense, and their `type` is the catalog's. They form a tree by `parent_event_id` whose root is the
-turn's `turn.started`.
+The core yields one stream of facts and deltas (`deltas.py`), which every front end consumes. A
+`Fact` is stored before it is displayed; replaying the facts rebuilds the session exactly. Facts are
+named in the past tense, and their `type` is the one of the event catalog. They form a tree by
+`parent_event_id`, whose root is the `turn.started` of the turn.
 
-A fact that brings a message into the conversation carries it as `message`; the log stores that
-message in its own table and only its id in the event's payload.
+A fact that adds a message to the conversation has it in `message`; the store keeps the message in
+its own table and only its id in the payload of the event.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Sensitivity(StrEnum):
-    """The most private thing an event of a type can hold; a floor."""
+    """The minimum privacy class of an event type."""
 
     PRIVATE = "private"
     USER_CONTROLLED = "user_controlled"
@@ -35,7 +35,7 @@ class Sensitivity(StrEnum):
 
 
 class Actor(StrEnum):
-    """Who caused it."""
+    """The originator of an event."""
 
     USER = "user"
     AGENT = "agent"
@@ -44,13 +44,13 @@ class Actor(StrEnum):
 
 
 class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Something that happened: the envelope every stored event shares."""
+    """The common fields of stored events."""
 
     actor: ClassVar[Actor] = Actor.SYSTEM
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PSEUDONYMOUS
 
     id: str = ""
-    """ULID. The envelope is stamped when the fact is recorded; until then it is empty."""
+    """ULID; empty until the fact is recorded, like the other common fields."""
     timestamp: datetime = UNSTAMPED
     session_id: str = ""
     turn_id: str | None = None
@@ -58,7 +58,7 @@ class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
-    """A session began."""
+    """A session was created."""
 
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
 
@@ -76,7 +76,7 @@ class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):
 
 
 class SessionForked(Fact, frozen=True, kw_only=True, tag="session.forked"):
-    """What stands before was copied from another session, and paid for there."""
+    """The events before were copied from another session, which has their costs."""
 
     actor: ClassVar[Actor] = Actor.USER
 
@@ -84,50 +84,50 @@ class SessionForked(Fact, frozen=True, kw_only=True, tag="session.forked"):
 
 
 class SessionImported(Fact, frozen=True, kw_only=True, tag="session.imported"):
-    """What stands before came from a file, and was paid for elsewhere."""
+    """The events before were imported from a file; their costs are not ours."""
 
     actor: ClassVar[Actor] = Actor.USER
 
     source_session_id: str
-    """The id that the session had where it was exported."""
+    """The id of the exported session."""
 
 
 class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):
-    """The user chose a model for the session, or gave the choice back with `/model -`."""
+    """The user set the model of the session, or reset it with `/model -`."""
 
     actor: ClassVar[Actor] = Actor.USER
 
     model: str | None
-    """None: no explicit choice any more."""
+    """None: the default model is used."""
     media_in_words: bool = False
-    """Whether the model is sent placeholders for the media that it takes none of, as far as they
-    are in the session already."""
+    """Whether the model gets placeholders for unsupported media that are already in the
+    session."""
 
 
 class SessionModelRefused(Fact, frozen=True, kw_only=True, tag="session.model_refused"):
-    """The user chose a model that cannot take the session; the active model did not change."""
+    """The user chose a model that cannot take the session; the active model is unchanged."""
 
     actor: ClassVar[Actor] = Actor.USER
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
 
     model: str
     validation_failure: str
-    """A code of the router's, as in `route.decided`."""
+    """A failure code of the router, as in `route.decided`."""
     reason: str
-    """What the user was shown."""
+    """The text that the user saw."""
 
 
 class SessionEffortSelected(Fact, frozen=True, kw_only=True, tag="session.effort_selected"):
-    """The user chose a reasoning effort for the session."""
+    """The user set the reasoning effort of the session."""
 
     actor: ClassVar[Actor] = Actor.USER
 
     effort: Effort | None
-    """None: every model thinks as it likes (`/effort -`)."""
+    """None: no effort is sent (`/effort -`)."""
 
 
 class SessionEnded(Fact, frozen=True, kw_only=True, tag="session.ended"):
-    """The program let go of a session."""
+    """The program closed a session."""
 
     disposition: Literal["completed", "abandoned", "error"]
     turn_count: int
@@ -136,7 +136,7 @@ class SessionEnded(Fact, frozen=True, kw_only=True, tag="session.ended"):
 
 
 class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn.started"):
-    """The user said something."""
+    """The user sent a prompt."""
 
     actor: ClassVar[Actor] = Actor.USER
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -146,11 +146,11 @@ class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn.started"):
     has_images: bool
     has_tool_calls_in_history: bool
     message: Message | None
-    """The user's; None when a turn is tried again over a message that is stored already."""
+    """The prompt; None for a retry, whose prompt is already stored."""
 
 
 class TurnCompleted(Fact, frozen=True, kw_only=True, tag="turn.completed"):
-    """The turn is over, well or with an error that `llm.call_failed` tells."""
+    """The turn ended, successfully or with the error of an `llm.call_failed`."""
 
     actor: ClassVar[Actor] = Actor.AGENT
 
@@ -164,7 +164,7 @@ class TurnCompleted(Fact, frozen=True, kw_only=True, tag="turn.completed"):
 
 
 class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
-    """The turn was stopped before its end."""
+    """The turn was stopped."""
 
     reason: Literal["user_cancel", "client_disconnect", "timeout"]
     partial_llm_calls: int
@@ -186,12 +186,12 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
     request_id: str
     is_worker: bool = False
     rejected_through: str | None = None
-    """Up to this message the request left out what only its model can read: the model rejected
-    the same request with it."""
+    """Id of the last message whose provider extras were dropped, because the model rejected the
+    request with them."""
 
 
 class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):
-    """A model answered."""
+    """A model replied."""
 
     actor: ClassVar[Actor] = Actor.AGENT
 
@@ -208,22 +208,22 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
     produced_tool_calls: int
     produced_thinking_blocks: int
     provider_tool_ids: dict[str, str] = {}
-    """Canonical tool_use id to the provider's id of the same call."""
+    """The provider's id of each call, by canonical tool_use id."""
     message: Message
 
     @property
     def prompt_tokens(self) -> int:
-        """The whole prompt."""
+        """All prompt tokens, cached or not."""
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
     @property
     def usage_extra(self) -> UsageExtra | None:
-        """What else is known about the tokens."""
+        """Additional token counts."""
         return self.message.metadata.usage_extra
 
 
 class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
-    """An attempt failed; another may follow, with a higher `retry_count`."""
+    """An attempt failed; a retry has a higher `retry_count`."""
 
     actor: ClassVar[Actor] = Actor.AGENT
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -233,32 +233,32 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     error_class: str
     error_message_redacted: str
     error_code: str | None = None
-    """An `ErrorCode`, where more is known than the class."""
+    """An `ErrorCode`, if the cause is known more precisely than the class."""
     provider_status: int | None = None
     retryable: bool = False
     retry_count: int
     latency_ms: int
     message: Message | None = None
-    """What had arrived by then, if anything, with status `error` or `cancelled`."""
+    """The incomplete reply, if any, with status `error` or `cancelled`."""
     cut_calls: Mapping[str, str] = {}
-    """The tools of calls that had begun to arrive, by the id of the call; none of them ran."""
+    """Tool names of incomplete calls, by call id; none of them ran."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
     pricing_version: str | None = None
-    """None: no usage is known."""
+    """None: the usage is unknown."""
     usage_extra: UsageExtra | None = None
 
     @property
     def prompt_tokens(self) -> int:
-        """The whole prompt."""
+        """All prompt tokens, cached or not."""
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
-    """A tool began to run; written before it has any effect."""
+    """A tool starts; stored before it has any effect."""
 
     actor: ClassVar[Actor] = Actor.AGENT
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -272,7 +272,7 @@ class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
 
 
 class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):
-    """A tool ran to its end; `success` is false for, say, a command that exited with 1."""
+    """A tool finished; `success` is false if, for example, a command exited with 1."""
 
     actor: ClassVar[Actor] = Actor.TOOL
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -288,7 +288,7 @@ class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):
 
 
 class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
-    """A call has an error for a result; without a `tool.called` before it, it never ran."""
+    """The result of a call is an error; without a `tool.called` before, it never ran."""
 
     actor: ClassVar[Actor] = Actor.TOOL
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -302,7 +302,7 @@ class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
 
 
 class ToolInputInvalid(Fact, frozen=True, kw_only=True, tag="tool.input_invalid"):
-    """The arguments of a call do not fit the tool; the `tool.failed` after it answers the model."""
+    """The arguments of a call are invalid; the `tool.failed` after it is the model's result."""
 
     actor: ClassVar[Actor] = Actor.AGENT
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -313,7 +313,7 @@ class ToolInputInvalid(Fact, frozen=True, kw_only=True, tag="tool.input_invalid"
 
 
 class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confirmation_requested"):
-    """The user was asked."""
+    """The user was asked for an approval."""
 
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
 
@@ -325,12 +325,12 @@ class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confi
     projected_modifications: tuple[str, ...] = ()
     command_summary: str | None = None
     rule: str | None = None
-    """The permission rule that would have made the question unnecessary; None: there is none."""
+    """The permission rule that would allow the call, if there is one."""
     expires_at: datetime | None = None
 
 
 class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confirmation_resolved"):
-    """The question has an answer, or never will."""
+    """The approval request was answered, or cancelled."""
 
     actor: ClassVar[Actor] = Actor.USER
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -342,23 +342,23 @@ class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confir
 
 
 class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):
-    """A command that the user typed was run, between turns; no model asked for it."""
+    """A shell command that the user typed ran between turns."""
 
     actor: ClassVar[Actor] = Actor.USER
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
 
     command: str
     exit_code: int | None
-    """Negative for a signal; 126 if it could not be started; None: the user stopped it."""
+    """Negative for a signal; 126 if it could not start; None if the user stopped it."""
     duration_seconds: float
     truncated: bool
-    """Whether the message holds less than was printed."""
+    """Whether the message contains less than the full output."""
     message: Message
-    """The user's, of three texts: the command after `$ `, what it printed, and how it ended."""
+    """A user message of three texts: the command after `$ `, its output, its exit status."""
 
 
 class PolicyEvaluation(Struct, frozen=True, kw_only=True):
-    """What one slot of the routing chain said."""
+    """The result of one slot of the routing chain."""
 
     policy: str
     """`per_message_override`, `manual_sticky`, `rule`, `pattern`, `delegate_request`,
@@ -372,7 +372,7 @@ class PolicyEvaluation(Struct, frozen=True, kw_only=True):
 
 
 class RouteDecided(Fact, frozen=True, kw_only=True, tag="route.decided"):
-    """A model was chosen for the turn, or none could serve (`winner_index` -1)."""
+    """A model was chosen for the turn, or none is available (`winner_index` -1)."""
 
     chosen_model: str | None
     winner_index: int
@@ -381,7 +381,7 @@ class RouteDecided(Fact, frozen=True, kw_only=True, tag="route.decided"):
 
 
 class ProviderUnavailable(Fact, frozen=True, kw_only=True, tag="routing.provider_unavailable"):
-    """Failures took a model or a whole provider out of routing."""
+    """A model or provider was excluded from automatic choices after failures."""
 
     provider: str
     scope: Literal["model_specific", "provider_wide"]
@@ -392,7 +392,7 @@ class ProviderUnavailable(Fact, frozen=True, kw_only=True, tag="routing.provider
 
 
 class ProviderRecovered(Fact, frozen=True, kw_only=True, tag="routing.provider_recovered"):
-    """It serves again."""
+    """A model or provider is available again."""
 
     provider: str
     scope: Literal["model_specific", "provider_wide"]
@@ -433,9 +433,9 @@ FACT_TYPES: Mapping[str, type[AnyFact]] = {
 
 
 def message_of(fact: Fact) -> Message | None:
-    """Return the message that a fact brings into the conversation, if it brings one."""
+    """Return the message that a fact adds to the conversation, if any."""
     return getattr(fact, "message", None)
 
 
 Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | ShellStarted | Notice
-"""What the core yields."""
+"""The events that the core yields."""

@@ -1,4 +1,4 @@
-"""Files that only the user may read, written whole or not at all."""
+"""Atomic writing of private files."""
 
 import os
 import tempfile
@@ -6,13 +6,12 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put a file with mode 0600 in the place of what is at `path`; its directory must exist.
+    """Replace the file at `path` atomically by one with mode 0600; its directory must exist.
 
-    Blocks until the content would survive a loss of power; its name would once the directory is
-    synced as well.
+    Blocks until the content is synced to the disk; sync the directory to make its name durable.
 
     Raises:
-        OSError: it cannot be written; what was there is as it was.
+        OSError: it cannot be written; the old file is unchanged.
     """
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)  # made with mode 0600
     temporary = Path(name)

@@ -1,9 +1,9 @@
-"""A small process above the program that ends every process the program leaves behind.
+"""The guardian: a small process above the program that ends the program's leftover processes.
 
-It is forked before anything large is imported and has a process group of its own, so that it
-survives a signal to the group of the program. Where the system can (Linux), orphans become its
-children, whatever session or environment they gave themselves. It ends as the program ended.
-Only small modules of the standard library may be imported here.
+It is forked before anything large is imported and has its own process group, so that it survives a
+signal to the group of the program. On Linux it adopts orphans, also those with their own session or
+environment. It exits with the status of the program. Import only small modules of the standard
+library here.
 """
 
 import os
@@ -23,7 +23,7 @@ from yourtool import prctl
 GRACE = 1.0
 """Seconds between SIGTERM and SIGKILL for leftover processes."""
 PATIENCE_SECONDS = 5
-"""How long the program may take to end after it was asked to."""
+"""Seconds between forwarding a signal to the program and killing it."""
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
@@ -32,9 +32,9 @@ _POLL_SECONDS = 0.01
 
 
 class Signals:
-    """Signals that this process blocks, to wait for them on behalf of its child.
+    """Signals that this process blocks and waits for, to forward them to its child.
 
-    A signal that was ignored when the program was started, as by `nohup`, stays ignored.
+    A signal that was ignored at the start of the program, as by `nohup`, stays ignored.
     """
 
     def __init__(self, numbers: Iterable[signal.Signals]) -> None:
@@ -44,15 +44,15 @@ class Signals:
         self._former = signal.signal(signal.SIGCHLD, _notice)
 
     def restore(self) -> None:
-        """Undo what the parent did; for its child."""
+        """Restore the signal mask and handler in the child."""
         signal.signal(signal.SIGCHLD, self._former or signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def next(self) -> signal.Signals | None:
-        """Wait for a signal; return it unless the child has it or it only reports on the child.
+        """Wait for a signal; return None if the child has it too, or if it is SIGCHLD.
 
-        What the terminal itself sends (Ctrl+C, hanging up) reaches the whole process group, so the
-        child has it already. Where the system does not report the sender, the child gets it twice.
+        Signals of the terminal (Ctrl+C, hangup) reach the entire process group, so the child has
+        them too. If the system does not report the sender, the child gets them twice.
         """
         if sys.platform == "darwin":
             number, sent_by_kernel = signal.sigwait(self._watched), False
@@ -65,13 +65,13 @@ class Signals:
 
 
 def _notice(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: a signal whose default is to be ignored may be lost although it is awaited."""
+    """Do nothing: without a handler, SIGCHLD is ignored and `sigwait` may miss it."""
 
 
 def guarded(run: Callable[[], int], parent_alive: int) -> int:
     """Run the program in a child of this process, which becomes its guardian and never returns.
 
-    The other end of the pipe `parent_alive` closes when the parent of the guardian ends. Where no
+    The other end of the pipe `parent_alive` closes when the parent of the guardian ends. If no
     process can be forked, the program runs without a guardian.
     """
     signals = Signals((*FORWARDED, signal.SIGALRM, _PARENT_ENDED))
@@ -100,7 +100,7 @@ def _guard(program: int, signals: Signals) -> NoReturn:
 
 
 def fork_guardian() -> int | None:
-    """Fork; None: the system has no room for another process."""
+    """Fork and return the result of `os.fork`, or None if the system cannot fork."""
     try:
         return os.fork()
     except OSError:
@@ -108,10 +108,10 @@ def fork_guardian() -> int | None:
 
 
 def wait(child: int, signals: Signals, *, stopped: Callable[[], None], insist: bool = False) -> int:
-    """Pass signals on to a child until it has ended; return its exit code, -N for signal N.
+    """Forward signals to a child until it ends; return its exit code, or -N for signal N.
 
-    `stopped` is called when it stops, and it goes on afterwards. With `insist` it is killed if it
-    does not end when asked to.
+    `stopped` is called when the child stops, which continues afterwards. With `insist` the child is
+    killed if it does not end after a signal.
     """
     while True:
         number = signals.next()
@@ -121,7 +121,7 @@ def wait(child: int, signals: Signals, *, stopped: Callable[[], None], insist: b
             if insist and number in _ENDING:
                 signal.alarm(PATIENCE_SECONDS)
             send(child, signal.SIGTERM if number == _PARENT_ENDED else number)
-        while True:  # orphans that were adopted are collected as well
+        while True:  # also reap adopted orphans
             pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
             if pid == 0:
                 break
@@ -133,13 +133,13 @@ def wait(child: int, signals: Signals, *, stopped: Callable[[], None], insist: b
 
 
 def send(process: int, number: signal.Signals) -> None:
-    """Send a signal to a process, which may be gone."""
+    """Send a signal to a process, if it still exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(process, number)
 
 
 def end_descendants() -> None:
-    """End all processes below this one: ask first, kill a moment later."""
+    """End all descendants of this process: SIGTERM first, then SIGKILL."""
     began = time.monotonic()
     asked = set[int]()
     while _has_children() and (elapsed := time.monotonic() - began) < 3 * GRACE:
@@ -152,7 +152,7 @@ def end_descendants() -> None:
 
 
 def end_as(code: int) -> NoReturn:
-    """End with an exit code, or for -N by signal N."""
+    """Exit with `code`, or by signal N if it is -N."""
     if code < 0:
         with suppress(OSError):  # the action of SIGKILL cannot be set
             signal.signal(-code, signal.SIG_DFL)
@@ -162,7 +162,7 @@ def end_as(code: int) -> NoReturn:
 
 
 def _has_children() -> bool:
-    """Collect children that have ended; return whether others are left."""
+    """Reap ended children; return whether others remain."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -174,7 +174,7 @@ def _descendants(ancestor: int) -> set[int]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: names hold any byte
+            # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: names may contain any byte
             fields = entry.read_bytes().rpartition(b")")[2].split()
             children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
     found = set[int]()
@@ -187,12 +187,12 @@ def _descendants(ancestor: int) -> set[int]:
 
 
 def stop() -> None:
-    """Stop this process, as a shell would."""
+    """Stop this process."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def close_standard_streams() -> None:
-    """Close inherited pipes so that their readers see the end."""
+    """Redirect the standard streams to the null device, so that readers of pipes see the end."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -201,15 +201,15 @@ def close_standard_streams() -> None:
 
 
 def _watch(*lifelines: int) -> None:
-    with suppress(RuntimeError):  # no memory for a thread; the guardian ends us all the same
+    with suppress(RuntimeError):  # no memory for a thread; the guardian still ends us
         threading.Thread(target=_hang_up_after, args=lifelines, daemon=True).start()
 
 
 def _hang_up_after(*lifelines: int) -> None:
     """End the program when one of its parents or its terminal is gone.
 
-    The other end of each pipe closes with a parent. A terminal that is closed sends SIGHUP only to
-    the session that it controls; any other program would read the end of its input for ever.
+    The other end of each pipe closes when a parent ends. A closed terminal sends SIGHUP only to the
+    session that it controls; without this thread, a program in another session would keep running.
     """
     gone = select.poll()
     for lifeline in lifelines:
@@ -217,6 +217,6 @@ def _hang_up_after(*lifelines: int) -> None:
     if os.isatty(0) and os.isatty(1):
         gone.register(0, 0)
     while (0, select.POLLNVAL) in gone.poll():
-        gone.unregister(0)  # a system that cannot wait for a terminal in this way
+        gone.unregister(0)  # this system cannot poll terminals
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGHUP)

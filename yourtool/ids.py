@@ -1,8 +1,8 @@
-"""Identifiers: ULIDs that only ever grow.
+"""Identifiers: strictly increasing ULIDs.
 
-A ULID is 48 bits of milliseconds and 80 of randomness in 26 characters of Crockford's base 32
-(https://github.com/ulid/spec). Here a new id is the previous one plus one whenever the clock has
-not moved forward, so order holds across threads and across a clock that steps back.
+A ULID is 48 bits of milliseconds and 80 random bits in 26 characters of Crockford's base 32
+(https://github.com/ulid/spec). If the clock has not advanced, a new id is the previous one plus
+one, so ids increase across threads and even if the clock steps back.
 """
 
 import secrets
@@ -16,23 +16,23 @@ _LENGTH = 26
 
 
 class IdFactory:
-    """Mints strictly increasing ULIDs; safe to call from any thread."""
+    """A thread-safe factory of strictly increasing ULIDs."""
 
     def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
-        """`clock`: nanoseconds since 1970."""
+        """`clock` returns nanoseconds since 1970."""
         self._clock = clock
         self._lock = threading.Lock()
         self._last = 0
 
     def __call__(self) -> str:
-        """Return a ULID greater than every one returned before."""
+        """Return a ULID that is greater than all previous ones."""
         fresh = (self._clock() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
         with self._lock:
             self._last = max(fresh, self._last + 1)
             return _encode(self._last)
 
     def advance(self, past: str) -> None:
-        """Make every later id greater than `past`, which another process may have minted."""
+        """Make all later ids greater than `past`, which may come from another process."""
         with self._lock:
             self._last = max(self._last, _decode(past))
 
@@ -47,12 +47,12 @@ def new_session_id() -> str:
 
 
 def new_tool_use_id() -> str:
-    """Return `tu_<ulid>`: our own id of a tool call, never a provider's."""
+    """Return `tu_<ulid>`: the canonical id of a tool call, never a provider's."""
     return f"tu_{new_id()}"
 
 
 def is_ulid(text: str) -> bool:
-    """Tell whether `text` has the form of a ULID as minted here."""
+    """Return whether `text` has the form of our ULIDs."""
     return len(text) == _LENGTH and text[0] <= "7" and all(char in ALPHABET for char in text)
 
 

@@ -1,8 +1,8 @@
-"""Stopping a turn: one request that reaches whatever the turn is waiting for.
+"""Stopping a turn: one request that cancels the current wait of the turn.
 
-The pattern is that of `asyncio.timeout`: the waiting task is cancelled, and the cancellation is
-taken back (`Task.uncancel`) where the wait was guarded, so that the turn can close its books and
-go on yielding. A cancellation from anywhere else passes through untouched.
+The pattern is that of `asyncio.timeout`: the waiting task is cancelled, and the guard undoes the
+cancellation (`Task.uncancel`), so that the turn can store its end and yield its last events. A
+cancellation from anywhere else passes through.
 """
 
 import asyncio
@@ -13,18 +13,18 @@ T = TypeVar("T")
 
 
 class Interrupted(Exception):  # noqa: N818 - a signal like CancelledError, not an error
-    """The user stopped the turn while this wait was in progress, or before it began."""
+    """The user stopped the turn during this wait, or before it."""
 
 
 class Interrupt:
-    """One per turn. `request` may be called from any task of the loop, at any moment."""
+    """The stop request of one turn; `request` can be called from any task of the loop."""
 
     def __init__(self) -> None:
         self.requested = False
         self._waiting: asyncio.Task[object] | None = None
 
     def request(self) -> bool:
-        """Stop the turn; False if that was asked for already."""
+        """Stop the turn; return False if it was already requested."""
         if self.requested:
             return False
         self.requested = True
@@ -36,21 +36,21 @@ class Interrupt:
         """Raise if the turn was stopped.
 
         Raises:
-            Interrupted: it was.
+            Interrupted: the turn was stopped.
         """
         if self.requested:
             raise Interrupted
 
     async def guard(self, awaitable: Awaitable[T]) -> T:
-        """Await `awaitable`, unless the turn is stopped first; it is cancelled then.
+        """Await `awaitable`, and cancel it if the turn is stopped first.
 
-        Guards do not nest: one task waits for one thing.
+        Guards do not nest.
 
         Raises:
             Interrupted: the turn was stopped.
         """
         task = asyncio.current_task()
-        assert task is not None, "a guard is awaited inside a task"
+        assert task is not None, "a guard needs a task"
         if self.requested:
             if asyncio.iscoroutine(awaitable):
                 awaitable.close()

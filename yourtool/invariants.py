@@ -1,4 +1,4 @@
-"""What a valid message and a valid session are; reports, never repairs.
+"""Validation of messages and sessions; reports problems, never repairs them.
 
 Codes are those of the message contract: M1–M5 for a message, T1–T3 for tool calls across a
 session, D1–D4 for metadata. Problems with a single value name its field instead.
@@ -37,10 +37,10 @@ PERMITTED: dict[Role, tuple[type[ContentBlock], ...]] = {
 
 
 def validate_message(message: Message) -> list[str]:
-    """Return what is wrong with one message, each problem beginning with its code.
+    """Return the problems of one message, each prefixed with its code.
 
-    A `partial` message has no problems, whatever it holds. One that was cancelled or failed is
-    held to its role's blocks, not to completeness.
+    A `partial` message has no problems. One that was cancelled or failed may be incomplete, but
+    contains only blocks of its role.
     """
     if message.metadata.status is MessageStatus.PARTIAL:
         return []
@@ -56,9 +56,9 @@ def validate_message(message: Message) -> list[str]:
 
 
 def value_problems(message: Message) -> list[str]:
-    """Return what is wrong with single values of a message that is to be stored.
+    """Return the problems with single values of a message before it is stored.
 
-    Of a `partial` message only the id and the times are looked at.
+    Of a `partial` message only the id and the times are checked.
     """
     problems = [] if is_ulid(message.id) else [f"`id` is `{message.id}`, which is not a ULID"]
     problems += _time_problems(message)
@@ -68,20 +68,20 @@ def value_problems(message: Message) -> list[str]:
 
 
 def count_problems(where: str, value: Struct | None) -> Iterator[str]:
-    """Yield which numbers among the fields of `value` are negative or not finite."""
+    """Yield a problem for every number in `value` that is negative or not finite."""
     for name in value.__struct_fields__ if value is not None else ():
         number = getattr(value, name)
         if not isinstance(number, int | float | Decimal):
             continue
         if not math.isfinite(number) or number < 0:
-            yield f"`{where}{name}` is {number}; it must be a number from 0 on"
+            yield f"`{where}{name}` is {number}; it must be 0 or more"
 
 
 def validate_session(messages: Sequence[Message]) -> list[str]:
-    """Return what is wrong with the tool calls of a whole conversation.
+    """Return the problems with the tool calls of a conversation.
 
-    T1 a call id that is not ours; T2 a result without its call; T3 a call answered twice; and
-    calls that nobody answered. Single messages are not validated here.
+    T1: a call id that is not ours; T2: a result without a call; T3: a call with two results; and
+    calls without a result. Single messages are not validated here.
     """
     uses = [block.id for message in messages for block in message.tool_uses]
     results = [
@@ -93,7 +93,7 @@ def validate_session(messages: Sequence[Message]) -> list[str]:
     asked, answered = set(uses), Counter(results)
     return (
         [f"T1: `{use}` is not an id of ours" for use in uses if not use.startswith("tu_")]
-        + [f"T2: a result for `{use}`, which nobody called" for use in answered if use not in asked]
+        + [f"T2: a result for `{use}`, which is no call" for use in answered if use not in asked]
         + [f"T3: `{use}` has {count} results" for use, count in answered.items() if count > 1]
         + [f"unanswered: `{use}` has no result" for use in uses if use not in answered]
     )
@@ -102,13 +102,13 @@ def validate_session(messages: Sequence[Message]) -> list[str]:
 def _content_problems(message: Message) -> list[str]:
     permitted = PERMITTED[message.role]
     problems = [
-        f"M3: {type(block).__name__} may not stand in a {message.role} message"
+        f"M3: {type(block).__name__} is not allowed in a {message.role} message"
         for block in message.content
         if not isinstance(block, permitted)
     ]
     if message.role is Role.TOOL and len(message.content) != 1:
         problems.append(
-            f"M3: a tool message holds exactly one result, not {len(message.content)} blocks"
+            f"M3: a tool message contains exactly one result, not {len(message.content)} blocks"
         )
     return problems
 

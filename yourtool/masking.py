@@ -1,7 +1,7 @@
-"""Replaces keys in text, also where they are percent-encoded, in JSON or in base64.
+"""Masking of keys in text, also percent-encoded, in JSON or in base64.
 
-A key is found in base64 wherever it begins in the encoded data and wherever the lines are wrapped:
-of each of the three alignments, the characters that depend on the key alone are searched for.
+A key is found in base64 at any offset and with any line wrapping: for each of the three alignments,
+the search is for the characters that depend only on the key.
 """
 
 import json
@@ -17,17 +17,17 @@ from urllib.parse import quote
 MASK = "[hidden key]"
 
 _SHORTEST_BASE64 = 12
-"""Bytes of a key; fewer would be found in base64 by accident."""
+"""Minimum length of a key in bytes; shorter ones would match base64 by accident."""
 _HEAD = 24
-"""Characters of base64 that are compared one by one."""
+"""Characters of base64 that are compared exactly."""
 _HEX = re.compile("%[0-9A-F]{2}")
 _ESCAPED = ("", "+", "/", "+/=", "<>&", "<>&'", "<>&'=", "<>&'+`\"", string.punctuation)
-"""Characters that encoders of JSON write by their number, such as those of Go, Gson and .NET."""
+"""Characters that JSON encoders, such as those of Go, Gson and .NET, write as `\\uXXXX`."""
 _BREAK = b"(?:\r?\n)?"
 
 
 class Mask:
-    """Replaces a fixed set of keys; cost is linear in the length of the text."""
+    """Masks a fixed set of keys, in time linear in the length of the text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = {form: wrapped for secret in secrets for form, wrapped in _forms(secret)}
@@ -37,7 +37,7 @@ class Mask:
             or b"(?!)"
         )
         self.reach = 3 * len(longest_first[0]) if forms else 0
-        """Bytes around a place that tell whether it lies within a key."""
+        """Bytes on each side of a position that decide whether it is inside a key."""
         self._starts = re.compile(
             b"[%b]" % b"".join(re.escape(form[:1]) for form in forms) if forms else b"(?!)"
         )
@@ -46,7 +46,7 @@ class Mask:
             self._forms[form[0]].append((form, wrapped))
 
     def text(self, text: str) -> str:
-        """Return a text with every key in it replaced."""
+        """Return `text` with all keys masked."""
         if not self._forms:
             return text
         data = text.encode("utf-8", "surrogatepass")
@@ -54,11 +54,11 @@ class Mask:
         return masked.decode("utf-8", "surrogatepass") if masked != data else text
 
     def data(self, data: bytes) -> bytes:
-        """Return bytes with every key in them replaced."""
+        """Return `data` with all keys masked."""
         return self._pattern.sub(MASK.encode(), data)
 
     def part(self, text: str, start: int, stop: int) -> str:
-        """Return `text[start:stop]` with every key in it replaced, also one that is cut."""
+        """Return `text[start:stop]` with all keys masked, including partial ones."""
         if not self._forms:
             return text[start:stop]
         above = max(0, start - self.reach)
@@ -73,7 +73,7 @@ class Mask:
         return b"".join((*done, data[at:last])).decode("utf-8", "surrogatepass")
 
     def without_half(self, text: str) -> str:
-        """Return a text that was cut at its end without what may be the beginning of a key."""
+        """Return a truncated text without a possible partial key at its end."""
         if not self._forms:
             return text
         above = max(0, len(text) - self.reach)
@@ -81,7 +81,7 @@ class Mask:
         return text[:above] + passed.decode("utf-8", "surrogatepass")
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value with every key in its texts replaced."""
+        """Return a JSON value with all keys in its strings masked."""
         match value:
             case str():
                 return self.text(value)
@@ -94,11 +94,11 @@ class Mask:
                 return value
 
     def stream(self) -> "MaskedStream":
-        """Return a filter for text that comes in pieces."""
+        """Return a filter for data that arrives in pieces."""
         return MaskedStream(self)
 
     def split(self, data: bytes) -> tuple[bytes, bytes]:
-        """Return the masked beginning of `data`, and its end if that might begin a key."""
+        """Return `data` masked up to a possible partial key at its end, and that rest."""
         done: list[bytes] = []
         at = 0
         while True:
@@ -110,7 +110,7 @@ class Mask:
             at = found.end()
 
     def _beginning(self, data: bytes, at: int) -> int:
-        """Return the first place from which the rest of `data` is the beginning of a key."""
+        """Return the first position from which `data` is a prefix of a key."""
         for found in self._starts.finditer(data, max(at, len(data) - self.reach)):
             rest = data[found.start() :]
             bare = rest.translate(None, b"\r\n")
@@ -125,34 +125,34 @@ NO_KEYS = Mask()
 
 
 class MaskedStream:
-    """Masks keys that may be split over pieces."""
+    """A filter that masks keys, also if they are split over pieces."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return what may be passed on; the beginning of a key is held back."""
+        """Return the masked data so far; a possible partial key is buffered."""
         passed, self._held = self._mask.split(self._held + data)
         return passed
 
     def close(self) -> bytes:
-        """Return the rest."""
+        """Return the buffered rest, masked."""
         passed, self._held = self._held, b""
         return self._mask.data(passed)
 
 
 def _wrapped(form: bytes) -> bytes:
-    """Return a pattern for base64 with line breaks; behind the head any characters are the key's.
+    """Return a pattern for base64 with line breaks; after `_HEAD` characters it matches any.
 
-    A pattern with every single character would take long to compile.
+    A pattern with every character would take long to compile.
     """
     head = _BREAK.join(re.escape(bytes([each])) for each in form[:_HEAD])
     return head + b"(?:%b[A-Za-z0-9+/_-]){%d}" % (_BREAK, max(0, len(form) - _HEAD))
 
 
 def _literal(secret: str, escaped: str, digits: str) -> str:
-    """Return a key as it is written inside a JSON string, with some characters as `\\u002b`."""
+    """Return a key as in a JSON string, with the characters of `escaped` as `\\u002b`."""
     return "".join(
         f"\\u{ord(each):04{digits}}" if each in escaped else json.dumps(each)[1:-1]
         for each in secret
@@ -160,7 +160,7 @@ def _literal(secret: str, escaped: str, digits: str) -> str:
 
 
 def _forms(secret: str) -> Iterator[tuple[bytes, bool]]:
-    """Yield every way in which a key may be written, and whether line breaks may be in it."""
+    """Yield all encodings of a key, each with whether it can contain line breaks."""
     raw = secret.encode("utf-8", "surrogatepass")
     yield raw, False
     for safe in ("", "/"):

@@ -1,4 +1,4 @@
-"""Recognises that the system has no more memory for this process, whatever the error is called."""
+"""Detection of errors that are caused by a lack of memory."""
 
 import errno
 import resource
@@ -8,16 +8,16 @@ _PHRASES = (
     "failed to map segment",  # the dynamic loader, as an ImportError
     "cannot allocate memory",
     "can't start new thread",
-    "cannot join thread before it is started",  # what is left of a thread that could not start
+    "cannot join thread before it is started",  # follows from a thread that could not start
     "out of memory",
-    "error return without exception set",  # the interpreter, whose own error found no room
+    "error return without exception set",  # the interpreter could not allocate its error
     "returned null without setting an exception",
 )
 _MOST_ERRORS = 100
 
 
 def memory_limit() -> str:
-    """Return the limit of this process that `ulimit -v` shows; empty: there is none."""
+    """Return the memory limit of this process (`ulimit -v`), or an empty text without one."""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     return "" if most == resource.RLIM_INFINITY else f"{most // 1024:,} KB"
 
@@ -29,16 +29,16 @@ def _shortage() -> str:
 
 
 SHORTAGE = _shortage()
-"""Written ahead: there is no room for a sentence when it is needed."""
+"""Built in advance, because there is no memory for it when it is needed."""
 
 
 def is_shortage(error: BaseException | None) -> bool:
-    """Return whether an exception, or one that led to it, is about a lack of memory."""
+    """Return whether an exception, or one of its causes, is a lack of memory."""
     return any(_is_about_memory(each) for each in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, those that led to it, and those that it groups."""
+    """Yield an exception, its causes, and the members of groups."""
     pending, seen = [error], list[BaseException]()
     while pending and len(seen) < _MOST_ERRORS:
         each = pending.pop(0)

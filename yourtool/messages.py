@@ -1,8 +1,8 @@
-"""The canonical message format, schema version 1: what is stored and what adapters translate.
+"""The canonical message format, schema version 1, which is stored and which adapters translate.
 
 A message is a role and an ordered tuple of typed blocks, never a bare string. A tool result is a
-message of its own with role `tool`; a system prompt is a message with role `system`. Values are
-frozen and hashable; equality and hashing leave `provider_raw` out.
+separate message with role `tool`; a system prompt is a message with role `system`. Values are
+frozen and hashable; equality and hashing ignore `provider_raw`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 class MessageStatus(StrEnum):
-    """How far a message got."""
+    """Whether a message is complete."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -36,7 +36,7 @@ class MessageStatus(StrEnum):
 
 
 class RoutingMode(StrEnum):
-    """Why a turn went to its model, coarsely; the chain is in the `route.decided` event."""
+    """Why a model was chosen, in short; the full chain is in the `route.decided` event."""
 
     OVERRIDE = "override"
     MANUAL = "manual"
@@ -47,7 +47,7 @@ class RoutingMode(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a reply ended. Whether tools run is decided by the tool_use blocks, never by this."""
+    """Why a reply ended. Tools run because of tool_use blocks, never because of this."""
 
     END_TURN = "end_turn"
     MAX_TOKENS = "max_tokens"
@@ -67,24 +67,24 @@ def canonical_json(value: Any) -> bytes:
 
 
 Critical: TypeAlias = bool | msgspec.UnsetType
-"""True: a request that cannot hold the block fails instead of leaving it out."""
+"""True: a request that cannot contain the block fails instead of dropping it."""
 
 
 class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
-    """Words."""
+    """Text."""
 
     text: str
     critical: Critical = msgspec.UNSET
 
 
 class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
-    """A tool the model wants to run."""
+    """A tool call of the model."""
 
     id: str
-    """`tu_<ulid>`, ours; providers' ids live in the id map."""
+    """`tu_<ulid>`, our id; the id map has the providers' ids."""
     name: str
     input: dict[str, Any]
-    """Checked against the tool's schema at ingress and again at dispatch."""
+    """Validated against the tool's schema on arrival and again at dispatch."""
     critical: Critical = msgspec.UNSET
 
     def __hash__(self) -> int:
@@ -92,26 +92,26 @@ class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
 
 
 class ImageSource(Struct, frozen=True):
-    """Where the bytes of an image, a recording or a document are."""
+    """The location of the bytes of an image, audio or a document."""
 
     kind: Literal["base64", "url", "file_ref"]
     data: str
-    """Base64 text, a URL, `sha256:<hex>` of a kept attachment (`yourtool.blobs`), or a path
+    """Base64 text, a URL, `sha256:<hex>` of a stored attachment (`yourtool.blobs`), or a path
     relative to the workspace."""
 
 
 class ImageBlock(Struct, frozen=True, tag_field="type", tag="image", omit_defaults=True):
-    """A picture."""
+    """An image."""
 
     source: ImageSource
     media_type: str
     pixels: tuple[int, int] | None = None
-    """Width and height, if they are known; what it counts as depends on them."""
+    """Width and height, if known; the token count depends on them."""
     critical: Critical = msgspec.UNSET
 
 
 class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
-    """A recording."""
+    """Audio."""
 
     source: ImageSource
     media_type: str
@@ -119,17 +119,17 @@ class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
 
 
 class DocumentBlock(Struct, frozen=True, tag_field="type", tag="document", omit_defaults=True):
-    """A document with a layout of its own, such as a PDF."""
+    """A document, such as a PDF."""
 
     source: ImageSource
     media_type: str
     name: str = ""
-    """The file's name without directories, if it is known; from outside."""
+    """The file name without directories, if known; external text."""
     critical: Critical = msgspec.UNSET
 
 
 class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
-    """Reasoning shown by the model."""
+    """Reasoning that the model shows."""
 
     text: str
     signature: str | None = None
@@ -138,14 +138,14 @@ class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
 
 
 class RedactedThinkingBlock(Struct, frozen=True, tag_field="type", tag="redacted_thinking"):
-    """Reasoning that the provider keeps encrypted."""
+    """Encrypted reasoning."""
 
     data: str
     critical: Critical = msgspec.UNSET
 
 
 class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
-    """What a tool answered."""
+    """The result of a tool call."""
 
     tool_use_id: str
     content: tuple[TextBlock | ImageBlock, ...]
@@ -154,7 +154,7 @@ class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
 
 
 MediaBlock: TypeAlias = ImageBlock | AudioBlock | DocumentBlock
-"""What has its bytes somewhere else."""
+"""The blocks with an `ImageSource`."""
 
 ContentBlock: TypeAlias = (
     TextBlock
@@ -169,7 +169,7 @@ ContentBlock: TypeAlias = (
 
 
 def each_block(content: Iterable[ContentBlock]) -> Iterator[ContentBlock]:
-    """Yield every block, and after a tool result what it holds."""
+    """Yield every block, and after each tool result the blocks in it."""
     for block in content:
         yield block
         if isinstance(block, ToolResultBlock):
@@ -180,59 +180,59 @@ class Usage(Struct, frozen=True, kw_only=True):
     """Tokens and price of one model request; the three input counters are disjoint."""
 
     input_tokens: int
-    """Prompt tokens neither read from nor written to a cache."""
+    """Prompt tokens that were neither read from nor written to a cache."""
     output_tokens: int
     cached_input_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cost_usd: Decimal
     pricing_version: str
-    """The price table used; empty when the model has no price."""
+    """The version of the price table; empty if the model has no price."""
     latency_ms: int
 
     @property
     def prompt_tokens(self) -> int:
-        """The whole prompt."""
+        """All prompt tokens, cached or not."""
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
 
 
 class RateLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the provider lets the account do yet, as of one response."""
+    """The remaining rate limits of the account, as of one response."""
 
     remaining_requests: int | None = None
     remaining_tokens: int | None = None
     reset_seconds: float | None = None
-    """Until everything is available again."""
+    """Seconds until the limits are reset."""
 
 
 class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a provider says about a request beside the reply."""
+    """Metadata of a response, such as its ids."""
 
     request_id: str | None = None
-    """For its support desk."""
+    """The provider's id of the request, for its support."""
     response_id: str | None = None
-    """Its name of the reply, by which some tell what it cost."""
+    """The provider's id of the reply, with which some report its cost."""
     rate_limits: RateLimits | None = None
 
 
 class UsageExtra(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What else is known about the tokens of a request."""
+    """Additional token counts of a request."""
 
     estimated: bool = False
-    """The provider did not say; the counters are our estimate."""
+    """The provider sent no counts; these are our estimate."""
     unpriced: bool = False
-    """No price is known for the model: `cost_usd` is zero because it must be a number."""
+    """The model has no known price; `cost_usd` is zero because it must be a number."""
     reasoning_tokens: int | None = None
-    """Of the output."""
+    """Included in the output tokens."""
     image_tokens: int | None = None
-    """Of prompt and output together."""
+    """In prompt and output together."""
     audio_tokens: int | None = None
-    """Of prompt and output together."""
+    """In prompt and output together."""
     reported_cost_usd: Decimal | None = None
     receipt: Receipt | None = None
 
 
 class RoutingDecisionRecord(Struct, frozen=True, kw_only=True):
-    """Why this message came from this model, in short."""
+    """Why this model was chosen for this message, in short."""
 
     mode: RoutingMode
     chosen_model: str
@@ -250,33 +250,33 @@ class ErrorInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
     retryable: bool = False
     http_status: int | None = None
     code: str | None = None
-    """An `ErrorCode`, where more is known than the class."""
+    """An `ErrorCode`, if the cause is known more precisely than the class."""
 
 
 class ToolInputError(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Arguments that were not a JSON object; the call is stored with empty input and never run."""
 
     raw: str
-    """The text as received, capped."""
+    """The received text, truncated."""
     error: str
     truncated: bool = False
-    """The reply was cut by the token limit inside this call."""
+    """The reply hit the output limit inside this call."""
 
 
 class Audience(StrEnum):
-    """Who a message is for."""
+    """The recipients of a message."""
 
     BOTH = "both"
     MODEL = "model"
-    """The screen does not show it."""
+    """Hidden on the screen."""
     USER = "user"
-    """No request holds it."""
+    """Not sent to models."""
 
 
 class Origin(StrEnum):
-    """Who made a message whose role does not say; other kinds are written `custom:<kind>`.
+    """The source of a message, if its role is not enough; other sources are `custom:<kind>`.
 
-    An entry that no person, model or tool spoke is a user's text to the model.
+    A message that does not come from a person, model or tool has the role `user`.
     """
 
     USER = "user"
@@ -292,7 +292,7 @@ class Origin(StrEnum):
 
 
 class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where an imported message or session was before, so that importing again adds nothing."""
+    """The source of an imported message or session, to detect a repeated import."""
 
     system: str
     format: str
@@ -302,28 +302,28 @@ class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source_sha256: str | None = None
     imported_at: datetime | None = None
     warnings: tuple[str, ...] = ()
-    """What the format here could not take."""
+    """Content that our format cannot represent."""
     extra: dict[str, Any] | None = None
-    """Metadata of the source that has no field here, as it was."""
+    """Unchanged metadata of the source that has no field here."""
 
 
 class RequestOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a reply was asked for, so that its turn can be repeated or compared."""
+    """The settings of a request, to repeat or compare it."""
 
     thinking_level: str | None = None
-    """What the model was asked for; None: it thought as it liked."""
+    """The requested reasoning effort; None: the model's default."""
     temperature: float | None = None
     max_tokens: int | None = None
     tool_choice: str | None = None
-    """`auto`, `any`, `none` or `tool:<name>`; None: there were no tools."""
+    """`auto`, `any`, `none` or `tool:<name>`; None without tools."""
     service_tier: str | None = None
     cache_retention: str | None = None
     api: str | None = None
-    """The wire format, as `api` of a provider's row names it."""
+    """The wire format: the `api` of the provider."""
 
 
 class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
-    """Where a message came from and what it cost."""
+    """Source, cost and state of a message."""
 
     model: str | None = None
     """Canonical model id, `<provider>:<name>`."""
@@ -333,27 +333,27 @@ class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=
     parent_tool_use_id: str | None = None
     status: MessageStatus = MessageStatus.COMPLETE
     provider_raw: dict[str, Any] | None = None
-    """Written and read by one adapter only; no part of equality."""
+    """Opaque data of one adapter; ignored by equality."""
     user_id: str | None = None
     team_id: str | None = None
     stop_reason: StopReason | None = None
     stop_detail: str | None = None
-    """The provider's own word for the stop reason."""
+    """The stop reason in the provider's term."""
     error: ErrorInfo | None = None
     tool_input_errors: dict[str, ToolInputError] | None = None
     """By tool_use id."""
     details: dict[str, Any] | None = None
     """For the screen only (a diff, an exit code); never sent to a model."""
     terminate: bool = False
-    """A tool's hint that its result ends the turn, if all results of the reply say so."""
+    """A tool's hint to end the turn, if all results of the reply have it."""
     usage_extra: UsageExtra | None = None
     request: RequestOptions | None = None
-    """Of an assistant's message; for people, read by nothing here."""
+    """For people; set on assistant messages and not used by the program."""
     origin: str | None = None
     """An `Origin`, or `custom:<kind>`."""
     audience: Audience = Audience.BOTH
     critical: bool = False
-    """A request that cannot hold all blocks of the message fails instead of leaving one out."""
+    """A request that cannot contain all blocks of the message fails instead of dropping one."""
     import_source: ImportSource | None = field(default=None, name="import")
 
     def _identity(self) -> tuple[Any, ...]:
@@ -374,7 +374,7 @@ class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=
 
 
 def now() -> datetime:
-    """Return the current UTC time; microseconds are kept."""
+    """Return the current UTC time with microseconds."""
     return datetime.now(UTC)
 
 
@@ -382,7 +382,7 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
     """One entry of a conversation."""
 
     id: str
-    """ULID, growing within a session; minted by the core, never by an adapter."""
+    """ULID, increasing within a session; created by the core, never by an adapter."""
     session_id: str
     role: Role
     content: tuple[ContentBlock, ...]
@@ -397,17 +397,17 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
 
     @property
     def is_prompt(self) -> bool:
-        """Whether the user says something in it, rather than shows a command that they ran."""
+        """Whether the message is a prompt, not the output of the user's shell command."""
         return self.role is Role.USER and self.metadata.origin != Origin.USER_SHELL
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:
-        """The calls in the message, in order."""
+        """The tool calls in the message, in order."""
         return tuple(block for block in self.content if isinstance(block, ToolUseBlock))
 
     @property
     def result(self) -> ToolResultBlock | None:
-        """The tool result that a `tool` message carries."""
+        """The tool result of a `tool` message."""
         for block in self.content:
             if isinstance(block, ToolResultBlock):
                 return block

@@ -1,4 +1,4 @@
-"""Models: their names, what they can take, and what they cost."""
+"""Models: names, capabilities and prices."""
 
 from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
@@ -8,23 +8,23 @@ from msgspec import Meta, Struct
 from yourtool.errors import UnknownModelError
 
 Thinking: TypeAlias = Literal["budget", "adaptive", "effort"]
-"""How a thinking level is put: so many tokens at most, as many as the model sees fit with an effort
-beside it, or an effort alone."""
+"""The form of the reasoning effort in requests: a token budget, adaptive reasoning with an effort,
+or an effort only."""
 Effort: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""How long a model is to think before it answers, least first."""
+"""Reasoning effort, lowest first."""
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
-"""How long a provider is to keep the beginning of a conversation: not, minutes, hours."""
+"""How long a provider caches the prefix of a conversation: not, minutes, hours."""
 
 
 MAX_SAFE_INTEGER = 2**53
-"""What any JSON and any reckoning with fractions holds exactly."""
+"""The largest integer up to which a double represents every integer exactly."""
 Size: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
 
 
 class ModelId(NamedTuple):
-    """`<provider>:<name>`; the name may hold colons and slashes of its own."""
+    """`<provider>:<name>`; the name may contain colons and slashes."""
 
     provider: str
     name: str
@@ -49,7 +49,7 @@ class ModelId(NamedTuple):
 
 
 class AdapterCapabilities(Struct, frozen=True, kw_only=True):
-    """What a model can take through our adapter; honest, also where the model could do more."""
+    """What our adapter supports for a model, which may be less than the model does."""
 
     supports_thinking: bool = False
     supports_images: bool = False
@@ -59,33 +59,33 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
     supports_system_prompt: bool = True
     supports_structured_output: bool = False
     supports_streaming: bool = True
-    """False: replies are asked for as one document."""
+    """False: replies are requested as one document."""
     supports_streaming_tool_calls: bool = True
-    """False: the same, for requests with tools."""
+    """False: the same for requests with tools."""
     supports_parallel_tool_calls: bool = True
-    """False: one call at a time is asked for, sent back and run."""
+    """False: tool calls are requested, sent and run one at a time."""
     supports_prompt_caching: bool = False
     supports_system_messages_in_list: bool = True
-    """False: the system prompt has a field of its own or, in a dialect without one, begins the
-    first user message. A dialect that has such a field always uses it."""
+    """False: the system prompt is put at the start of the first user message, unless the dialect
+    has a field for it, which it always uses."""
     max_context_tokens: Size = 32_768
     max_output_tokens: Size = 4_096
     accepted_image_media_types: tuple[str, ...] = ()
     max_image_bytes: Size = 5 * 2**20 * 3 // 4
-    """As they are; in base64 it is 5 MiB, the smallest limit among the large providers
+    """Before encoding; in base64 it is 5 MiB, the smallest limit of the large providers
     (https://docs.claude.com/en/docs/build-with-claude/vision)."""
     max_image_side: Size = 8_000
     """Pixels (same page)."""
     max_images: Count = 100
-    """In one request (same page)."""
+    """Per request (same page)."""
     many_images: Count = 20
-    """With more in one request, none has more than `many_images_side` pixels a side (same page)."""
+    """With more per request, `many_images_side` is the limit of each image (same page)."""
     many_images_side: Size = 2_000
     max_file_bytes: Size = 14 * 2**20
-    """In a recording or a document; in base64 they leave room for words within
+    """For audio or a document; in base64 it leaves space for text within
     `max_request_bytes`."""
     max_request_bytes: Size = 20 * 2**20
-    """Of all that is posted, with files in base64: what Google took for long
+    """For the request body, with files in base64: a long-standing limit of Google's
     (https://ai.google.dev/gemini-api/docs/document-processing)."""
 
 
@@ -95,19 +95,19 @@ class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input_per_mtok_usd: Decimal
     output_per_mtok_usd: Decimal
     cached_read_per_mtok_usd: Decimal | None = None
-    """None: cached tokens cost what uncached ones do."""
+    """None: cached tokens have the price of uncached ones."""
     cache_write_per_mtok_usd: Decimal | None = None
 
 
 class PriceTier(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a whole request costs whose prompt is longer than so many tokens."""
+    """The rates of an entire request whose prompt is longer than a number of tokens."""
 
     above_prompt_tokens: Count
-    """Cached tokens count as well."""
+    """Includes cached tokens."""
 
 
 class Price(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model costs, and what it costs where prompts are long."""
+    """The rates of a model, with tiers for long prompts."""
 
     tiers: tuple[PriceTier, ...] = ()
 
@@ -118,29 +118,29 @@ class Model(Struct, frozen=True, kw_only=True):
     id: str
     """Canonical: `<provider>:<name>`."""
     wire_name: str
-    """What the provider calls it."""
+    """The provider's name of the model."""
     capabilities: AdapterCapabilities
     aliases: tuple[str, ...] = ()
     price: Price | None = None
     """None: unpriced, which is not the same as free."""
     price_as_of: str = ""
-    """The version of the price where it is not the tables': who told it, and the date."""
+    """Source and date of the price, if it is not from the price tables."""
     known: bool = True
-    """False: nobody described this model; the capabilities are conservative guesses."""
+    """False: the model is unknown, and its capabilities are conservative defaults."""
     uses_max_completion_tokens: bool = False
-    """Chat Completions: the newer name of the limit, which reasoning models insist on."""
+    """Chat Completions: the newer name of the limit, which reasoning models require."""
     accepts_temperature: bool = True
     thinking: Thinking | None = None
-    """For a model that `supports_thinking`; None: as its dialect mostly has it."""
+    """For a model with `supports_thinking`; None: the default of its dialect."""
     thinking_levels: tuple[Effort, ...] = ()
-    """Those it takes; none: those that models of its form mostly take."""
+    """The supported levels; empty: the usual levels of its form."""
     least_cached_tokens: int = 1_024
     """A shorter prefix is not cached."""
     caches_for_a_day: bool = False
-    """Takes `prompt_cache_retention`, as some of OpenAI's models do and none from GPT-5.6 on
+    """Accepts `prompt_cache_retention`, as some OpenAI models do, but none from GPT-5.6 on
     (https://platform.openai.com/docs/guides/prompt-caching)."""
 
     @property
     def provider(self) -> str:
-        """The part before the first colon."""
+        """The part of the id before the first colon."""
         return self.id.partition(":")[0]

@@ -1,4 +1,4 @@
-"""How content and metadata are written down, and read again by a version that may know less."""
+"""The stored form of content and metadata; unknown parts of newer versions are skipped."""
 
 import functools
 import logging
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 _DEEPEST = DEEPEST + 10
-"""Levels in a stored value: those of JSON from outside, and the blocks around it."""
+"""Maximum depth of a stored value: that of external JSON, plus the blocks around it."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NO_METADATA = MessageMetadata()
@@ -41,7 +41,7 @@ _REPEATED: Mapping[str, Any] = {
     "routing": RoutingDecisionRecord,
     "request": RequestOptions,
 }
-"""Metadata that is the same in thousands of messages, which share one instance of it."""
+"""Metadata that is equal in thousands of messages, which share one instance."""
 
 BLOCK_TYPES: Mapping[str, type[ContentBlock]] = {
     "text": TextBlock,
@@ -61,12 +61,12 @@ def encode_content(content: Sequence[ContentBlock]) -> bytes:
 
 
 def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]:
-    """Decode stored blocks; a kind this version does not know is skipped with a warning.
+    """Decode stored blocks; blocks of an unknown type are skipped with a warning.
 
-    `where` names the row in that warning.
+    `where` names the row in the warning.
 
     Raises:
-        msgspec.DecodeError: the data is not JSON, or a known block does not have its shape.
+        msgspec.DecodeError: the data is not JSON, or a known block is invalid.
         ValueError: it is not text, or nested too deeply.
     """
     require_shallow(data)
@@ -77,14 +77,14 @@ def decode_content(data: bytes | str, *, where: str) -> tuple[ContentBlock, ...]
 
 
 def encode_metadata(metadata: MessageMetadata) -> bytes:
-    """Encode metadata for storage; fields at their default are left out."""
+    """Encode metadata for storage; fields with default values are omitted."""
     return canonical_json(metadata)
 
 
 def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
-    """Decode stored metadata; what this version does not know is skipped with a warning.
+    """Decode stored metadata; unknown fields are skipped with a warning.
 
-    A field is unknown by its name, or by a value that this version has no word for.
+    A field is unknown by its name, or by a value that this version does not define.
 
     Raises:
         msgspec.DecodeError: the data is not a JSON object.
@@ -113,13 +113,13 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
 
 
 def require_shallow(data: object) -> None:
-    """Let only pass JSON that every encoder and decoder takes, whatever a damaged row holds.
+    """Check that stored JSON is text and shallow enough for every encoder and decoder.
 
     Raises:
         ValueError: it is not text, or nested too deeply.
     """
     if not isinstance(data, str | bytes):
-        raise ValueError(f"{type(data).__name__} in place of JSON")
+        raise ValueError(f"{type(data).__name__} instead of JSON")
     text = data if isinstance(data, str) else data.decode()
     if text.count("{") + text.count("[") <= _DEEPEST:
         return
@@ -132,7 +132,7 @@ def require_shallow(data: object) -> None:
 
 @functools.lru_cache(maxsize=256)
 def one_instance(value: Any) -> Any:
-    """Return the first value that was equal to this one."""
+    """Return the first equal value, so that equal values share one instance."""
     return value
 
 
@@ -170,7 +170,7 @@ def _known_content(data: bytes | str, where: str) -> tuple[ContentBlock, ...]:
 
 
 def _known_parts(content: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Split what a tool result holds into the parts that can be read and the types that cannot."""
+    """Split the content of a tool result into known parts and unknown types."""
     kinds = [_kind_of(part) for part in content]
     known = [part for part, kind in zip(content, kinds, strict=True) if kind in ("text", "image")]
     return known, [kind for kind in kinds if kind not in ("text", "image")]

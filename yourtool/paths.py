@@ -1,7 +1,7 @@
-"""Where things live: the user's directory, and what ships with the program.
+"""Paths: the user's directories, and the files that ship with the program.
 
-`YOURTOOL_HOME` moves everything. Otherwise `~/.yourtool` holds what a person edits, and the
-platform's own directories (platformdirs) hold the rest.
+`YOURTOOL_HOME` moves everything. Otherwise `~/.yourtool` contains the files that a person edits,
+and the platform's directories (platformdirs) contain the rest.
 """
 
 import os
@@ -14,16 +14,16 @@ from yourtool.errors import UsageError
 
 
 class Paths(Struct, frozen=True):
-    """Directories of one run; none of them need exist."""
+    """The directories of one run, which may not exist yet."""
 
     home: Path
-    """What a person edits: `config.toml`, `credentials.toml`, prompts history, themes."""
+    """Files that a person edits, such as `config.toml` and `permissions.toml`."""
     data: Path
     """The session database and blobs."""
     state: Path
     """Logs, locks, prompt history."""
     cache: Path
-    """Anything that may be deleted at any time."""
+    """Files that can be deleted at any time."""
 
     @property
     def database(self) -> Path:
@@ -32,7 +32,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def blobs(self) -> Path:
-        """What was attached to messages; see `yourtool.blobs`."""
+        """The attachments of messages; see `yourtool.blobs`."""
         return self.data / "blobs"
 
     @property
@@ -42,17 +42,17 @@ class Paths(Struct, frozen=True):
 
 
 def own_directories(paths: Paths) -> tuple[Path, ...]:
-    """Return the directories of the program: those of this run, and those without an override."""
+    """Return the directories of this run, and the default ones."""
     standard = _standard()
     every = (*_directories(paths), *_directories(standard))
     return tuple(dict.fromkeys(every))
 
 
 def resolve_paths(session_dir: str | None = None) -> Paths:
-    """Return the directories of this run; `session_dir` (an option) moves the data alone.
+    """Return the directories of this run; `session_dir` (an option) only moves the data.
 
     Raises:
-        UsageError: `session_dir` begins with the home directory of nobody.
+        UsageError: `session_dir` starts with the home directory of an unknown user.
     """
     if override := os.environ.get("YOURTOOL_HOME"):
         root = Path(override).expanduser().absolute()
@@ -64,15 +64,15 @@ def resolve_paths(session_dir: str | None = None) -> Paths:
     try:
         data = Path(session_dir).expanduser().absolute()
     except RuntimeError as error:  # no user of this name
-        raise UsageError(f"`--session-dir {session_dir}` is no directory: {error}") from error
+        raise UsageError(f"`--session-dir {session_dir}` is not a directory: {error}") from error
     return Paths(paths.home, data, paths.state, paths.cache)
 
 
 def require_data_directory(paths: Paths) -> None:
-    """Make the directory of the sessions, and make sure that files can be created in it.
+    """Create the directory of the sessions, and check that files can be created in it.
 
     Raises:
-        UsageError: they cannot be; the text names the directory.
+        UsageError: the directory is not writable; the text names it.
     """
     probe = paths.data / f".probe-{os.getpid()}"
     try:
@@ -98,7 +98,7 @@ def _directories(paths: Paths) -> tuple[Path, ...]:
 
 
 def shipped(kind: str) -> Path:
-    """Return the directory of shipped `themes` or `config`, installed or in a checkout."""
+    """Return the shipped directory `themes` or `config`, installed or in a checkout."""
     package = Path(__file__).parent
     installed = package / "data" / kind
     return installed if installed.is_dir() else package.parent / kind

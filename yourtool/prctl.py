@@ -1,4 +1,4 @@
-"""Process controls of Linux that Python does not offer; elsewhere they do nothing.
+"""Linux process controls that Python does not have; no-ops on other systems.
 
 https://man7.org/linux/man-pages/man2/prctl.2.html
 """
@@ -12,12 +12,12 @@ _SET_CHILD_SUBREAPER = 36
 
 
 def forbid_inspection() -> None:
-    """Forbid other processes of this user to read our memory; no core file is written either."""
+    """Deny other processes of this user access to our memory; also disables core files."""
     _prctl(_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends; not inherited by a fork."""
+    """Become the parent of every orphaned descendant; not inherited by a fork."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 

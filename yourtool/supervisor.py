@@ -1,11 +1,11 @@
-"""The process that the user started: it puts the terminal back, whatever becomes of the program.
+"""The supervisor: the process that the user started, which restores the terminal afterwards.
 
 A process that is killed cannot restore its terminal or end its children, so the program runs below
-two small parents that are forked before anything large is imported: this one, which the shell
-knows, and a guardian (`guardian.py`). This one is in the process group of the program, holds the
-settings of the terminal as they were, forwards signals that were meant for the program, and cleans
-up unless the program reported that it ended in order. Only small modules of the standard library
-may be imported here: every start imports this module.
+two small parents, with a fork before anything large is imported: this one, which the shell started,
+and a guardian (`guardian.py`). The supervisor is in the process group of the program, saves the
+settings of the terminal, forwards signals to the program, and cleans up unless the program reported
+a clean exit. Import only small modules of the standard library here: every start imports this
+module.
 """
 
 import os
@@ -32,7 +32,7 @@ from yourtool.memory import memory_limit
 
 RESET = (
     b"\x1b[?2026l"  # a frame that was never finished
-    b"\x1b[<u"  # keyboard protocol; the alternate screen has a stack of its own, so before it
+    b"\x1b[<u"  # keyboard protocol; first, because the alternate screen has its own stack
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # mouse
     b"\x1b[?1004l"  # focus reports
     b"\x1b[?2004l"  # bracketed paste
@@ -40,16 +40,16 @@ RESET = (
     b"\x1b[?1049l"  # alternate screen
     b"\x1b[?7h\x1b[?25h\x1b[0m\r"  # wrap, cursor, colours
 )
-"""Undoes every terminal mode that a full-screen program may have left on."""
+"""Resets every terminal mode that a full-screen program may have set."""
 
 _ENDED_IN_ORDER = b"."
 
 
 def supervised(run: Callable[[], int]) -> int:
-    """Run the program below this process, and return its exit code in the program and here.
+    """Run the program below this process; return its exit code, both in the program and here.
 
-    With a terminal on both sides the code is 128 + N when signal N ended the program; without one
-    this process ends by the same signal.
+    If standard input and output are terminals, the code is 128 + N when signal N ended the program;
+    otherwise this process ends by the same signal.
     """
     saved = _settings() if os.isatty(0) and os.isatty(1) else None
     farewell, say_farewell = os.pipe()
@@ -74,7 +74,7 @@ def supervised(run: Callable[[], int]) -> int:
     if saved is None:
         close_standard_streams()
         code = wait(child, signals, stopped=stop)
-        end_descendants()  # there are some if the guardian was killed
+        end_descendants()  # some remain if the guardian was killed
         end_as(code)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us
     code = wait(child, signals, stopped=partial(_stop_too, saved))
@@ -88,7 +88,7 @@ def supervised(run: Callable[[], int]) -> int:
 
 
 def _stop_too(saved: list[Any]) -> None:
-    """Give the shell its terminal while the program is stopped, and wake up with ourselves."""
+    """Restore the shell's terminal settings while the program is stopped."""
     theirs = _settings()
     if theirs is None or theirs == saved:
         stop()
@@ -104,7 +104,7 @@ def _restore(saved: list[Any]) -> None:
         os.write(1, RESET)
     except OSError:
         return
-    _set(saved, termios.TCSAFLUSH)  # mouse reports nobody read would be typed into the shell
+    _set(saved, termios.TCSAFLUSH)  # unread mouse reports would be input of the shell
 
 
 def _settings() -> list[Any] | None:
@@ -125,7 +125,7 @@ def _explain(code: int) -> None:
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     if limit := memory_limit():
         how += f"; its memory is limited to {limit} by `ulimit -v`"
-    message = f"yourtool ended unexpectedly ({how}). The session is kept: `yourtool -c` goes on.\n"
+    message = f"yourtool ended unexpectedly ({how}). Resume the session with `yourtool -c`.\n"
     try:
         os.write(2, message.encode())
     except OSError:

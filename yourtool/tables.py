@@ -1,4 +1,4 @@
-"""TOML tables against Structs: every value checked by itself, every problem put in its place."""
+"""Validation of TOML tables against Structs, with the location of every problem."""
 
 import re
 import tomllib
@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Struct
 
 TableKey: TypeAlias = tuple[str, ...]
-"""Where a value stands: the names of its tables, then its own."""
+"""The path of a value: the names of its tables, then its own."""
 
 
 class Fault(Struct, frozen=True):
-    """What is wrong with one value."""
+    """A problem with one value."""
 
     message: str
     nearest: str | None = None
@@ -23,10 +23,10 @@ class Fault(Struct, frozen=True):
 
 
 def parsed(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Read TOML that anybody may have written.
+    """Parse untrusted TOML.
 
     Raises:
-        ValueError: it is not TOML, is nested too deeply, or has a number beyond all measure.
+        ValueError: it is not TOML, is nested too deeply, or has a number that is too large.
     """
     try:
         return tomllib.loads(text, parse_float=parse_float)
@@ -41,7 +41,7 @@ def parsed(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, An
 def leaves(
     raw: Mapping[str, Any], kind: type[Struct], at: TableKey = ()
 ) -> Iterator[tuple[TableKey, "Any | Fault"]]:
-    """Yield every value of a table, converted to its field's type, or what is wrong with it."""
+    """Yield every value of a table, converted to its field's type, or its `Fault`."""
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
     for name, value in raw.items():
         key = (*at, name)
@@ -64,7 +64,7 @@ def leaves(
 
 
 def _table_of(annotation: Any) -> tuple[type[Struct] | None, bool]:
-    """Return the Struct that a field holds, if it does, and whether it holds many by name."""
+    """Return the Struct type of a field, if any, and whether the field maps names to it."""
     bare = _bare(annotation)
     if get_origin(bare) is dict:
         value = get_args(bare)[1]
@@ -81,7 +81,7 @@ def _is_struct(kind: Any) -> TypeGuard[type[Struct]]:
 
 
 def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Tell a table from any other value."""
+    """Return whether `value` is a table."""
     return isinstance(value, dict)
 
 
@@ -108,15 +108,15 @@ def _choices(kind: Any) -> tuple[str, ...]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the word that was probably meant."""
+    """Return the closest match, if any."""
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
 def line_of(text: str, key: TableKey) -> int | None:
-    """Find the line where a key, or else the nearest table around it, is written.
+    """Return the line of a key, or else of the nearest table around it.
 
-    A line counts only where the file up to it is complete, so text inside a value is never taken
-    for a key.
+    A line counts only if the file before it is complete TOML, so that text inside a multi-line
+    value is not mistaken for a key.
     """
     lines, table, best = text.splitlines(keepends=True), TableKey(), (0, 0)
     for number, line in enumerate(lines, 1):
@@ -154,7 +154,7 @@ def _is_complete(lines: list[str]) -> bool:
 
 
 def nested(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
-    """Build the tables that hold these values."""
+    """Return nested tables with these values."""
     root: dict[str, Any] = {}
     for key, value in flat.items():
         table = root
@@ -165,7 +165,7 @@ def nested(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
 
 
 def flat(struct: Struct, at: TableKey = ()) -> Iterator[tuple[TableKey, Any]]:
-    """Yield every value of a Struct and of the Structs in it."""
+    """Yield every value of a Struct and of nested Structs."""
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
         if isinstance(value, Struct):
@@ -180,7 +180,7 @@ def flat(struct: Struct, at: TableKey = ()) -> Iterator[tuple[TableKey, Any]]:
 
 
 def dotted(key: TableKey) -> str:
-    """Write a key as TOML does."""
+    """Return a key in TOML notation."""
     return ".".join(
         part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key
     )

@@ -1,9 +1,9 @@
-"""Text from outside, made fit to be stored, to be shown, and to be approved.
+"""Sanitizing of external text for storage, display and approval.
 
-Three questions, three functions: `storable` keeps what UTF-8 and SQLite can hold; `printable`
-keeps what a terminal can show without obeying it; `escaped` leaves nothing that could be taken for
-something else. Invisible characters are shown as `\\u{200b}`; classes follow the Unicode properties
-`Default_Ignorable_Code_Point` and `Bidi_Control` (https://www.unicode.org/reports/tr44/).
+`storable` removes what UTF-8 and SQLite cannot store; `printable` replaces what could control the
+terminal; `escaped` also escapes what could be mistaken for something else. Invisible characters are
+shown as `\\u{200b}`; classes follow the Unicode properties `Default_Ignorable_Code_Point` and
+`Bidi_Control` (https://www.unicode.org/reports/tr44/).
 """
 
 import re
@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import Any, cast
 
 DEEPEST = 100
-"""Levels of arrays and objects in JSON from outside."""
+"""Maximum depth of external JSON."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PIECE = re.compile(r"[^\W_]+|[ !-/:-@\[\]^_`{-~]+|.", re.DOTALL)
-"""A word, signs of ASCII but the backslash, or any other character."""
+"""A word, ASCII punctuation except the backslash, or any other character."""
 
 _LONG_WORD = 64
-"""Characters; longer words hardly come twice."""
+"""Maximum length of a cached word; longer ones rarely repeat."""
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
@@ -40,15 +40,15 @@ _INVISIBLE = (  # Default_Ignorable_Code_Point, DerivedCoreProperties.txt of Uni
     *(range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000)),
 )
 _BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U00016fe4\U0001d159")
-"""Characters that are drawn as nothing, or as every unknown character is."""
+"""Characters that are drawn blank, or like an unknown character."""
 _DRAWN = (
     *(range(0x2400, 0x2440), range(0x2500, 0x25A0)),
     *(range(0x1100, 0x1200), range(0xA960, 0xA980), range(0xD7B0, 0xD800)),
 )
-"""Pictures of controls, lines and blocks, and parts of Hangul syllables: too like one another."""
+"""Control pictures, lines and blocks, and parts of Hangul syllables: easily confused."""
 
 _JOINED = (range(0x1F1E6, 0x1F200), range(0x1F3FB, 0x1F400))
-"""Regional indicators and skin tones, which join with what stands before them.
+"""Regional indicators and skin tones, which combine with the character before them.
 
 Terminals disagree on how many cells they take, so the end of a row could be cut off.
 """
@@ -58,19 +58,19 @@ _SCRIPTS = re.compile(
     "|GUJARATI|GURMUKHI|HANGUL|HEBREW|HIRAGANA|KANNADA|KATAKANA|KATAKANA-HIRAGANA|KHMER|LAO"
     "|LATIN|MALAYALAM|MYANMAR|ORIYA|SINHALA|TAMIL|TELUGU|THAANA|THAI|TIBETAN"
 )
-"""Recommended scripts, https://www.unicode.org/reports/tr31/ table 5, as names begin with them."""
+"""Recommended scripts, https://www.unicode.org/reports/tr31/ table 5, as prefixes of names."""
 _EAST_ASIAN = frozenset(["CJK", "BOPOMOFO", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"])
-"""Scripts that one word may mix, also with Latin."""
+"""Scripts that may be mixed in one word, also with Latin."""
 _ALPHABETS = {
     "LATIN": re.compile("[À-ÖØ-öø-İĲ-ķĹ-ſḀ-ỿƠơƯưȘșȚțƏə]"),
     "GREEK": re.compile("[Ά-ώἀ-\u1fff]"),
     "CYRILLIC": re.compile("[Ѐ-џҊ-ӿ]"),
 }
-"""Letters of living languages; the others of these scripts pass for them."""
+"""Letters of living languages; other letters of these scripts look like them."""
 _RARE = frozenset("ĔĕŢţẜẝẟỺỻỼỽỾỿЍѝӋӌ\u0e4d\u0ecd")
 """The rarer one of two letters of a script that look the same."""
 _COMPOSED = frozenset("\u0e33\u0eb3")
-"""Vowels that compatibility normalisation takes apart, although languages need them."""
+"""Vowels that languages need, although compatibility normalisation splits them."""
 _DOUBLE_VOWELS = frozenset(
     {
         "अा",
@@ -106,7 +106,7 @@ _DOUBLE_VOWELS = frozenset(
         "ഒൗ",
     }
 )
-"""A vowel and a sign that together look like another vowel."""
+"""A vowel with a vowel sign that looks like another vowel."""
 _KATAKANA = re.compile("[ァ-ヿ]+")
 _LIKE_HAN = frozenset("ーヘニイハカトロタエノ")
 _LIKE_KATAKANA = frozenset("一へ二亻八力卜口囗夕工丿丶丨")
@@ -164,23 +164,23 @@ _LOOK_ALIKE_SIGNS = frozenset(
 
 
 def storable(text: str) -> str:
-    """Return `text` as UTF-8 and SQLite can hold it: no NUL, U+FFFD for lone surrogates."""
+    """Return `text` for UTF-8 and SQLite: without NUL, with U+FFFD for lone surrogates."""
     return _SURROGATES.sub("\ufffd", text.replace("\0", ""))
 
 
 def encodable(text: str) -> str:
-    """Return `text` as UTF-8 can hold it: U+FFFD for lone surrogates. NUL stays.
+    """Return `text` for UTF-8: with U+FFFD for lone surrogates. NUL is not removed.
 
-    For text that is stored inside JSON only, where NUL is an escape, and that must not change.
+    For text that is stored only inside JSON, where NUL is an escape, and must not change.
     """
     return _SURROGATES.sub("\ufffd", text)
 
 
 def storable_json(value: Any) -> Any:
-    """Return decoded JSON with every text in it made encodable, names included.
+    """Return decoded JSON with all strings and names made encodable.
 
     Raises:
-        ValueError: it is nested deeper than `DEEPEST`, which encoders on a full stack refuse.
+        ValueError: it is nested deeper than `DEEPEST`, which encoders may refuse.
     """
     return _storable_json(value, 0)
 
@@ -199,11 +199,11 @@ def _storable_json(value: Any, depth: int) -> Any:
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with nothing in it that a terminal would obey or hide.
+    r"""Return `text` without characters that a terminal would interpret or hide.
 
-    Line feeds and tabs stay. Other C0 controls become their pictures (`␛` for ESC), C1 controls
+    Line feeds and tabs stay. Other C0 controls become control pictures (`␛` for ESC), C1 controls
     `\x9b`, lone surrogates U+FFFD; bidirectional controls and invisible characters `\u{202e}`.
-    Joiners and variation selectors stay where scripts and emoji need them.
+    Joiners and variation selectors stay if scripts and emoji need them.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -211,23 +211,22 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return `text` for a question the user answers: different texts look different.
+    r"""Return `text` for an approval prompt, in which different texts look different.
 
-    Whatever is not plainly itself is written as `\u{hex}`: controls except the line feed, all
-    spaces but U+0020, invisible and bidirectional characters, variation selectors, compatibility
-    forms, letters and signs that pass for others, and marks that are no part of a script's writing.
-    A backslash is escaped only where it would begin such an escape, so the original can be told
-    from the result.
+    Ambiguous characters are written as `\u{hex}`: controls except the line feed, all spaces except
+    U+0020, invisible and bidirectional characters, variation selectors, compatibility forms,
+    confusable letters and punctuation, and marks that are not part of a script's orthography. A
+    backslash is escaped only before what would be such an escape, so the result is unambiguous.
     """
     return "".join(escaped_pieces(text))
 
 
 def escaped_pieces(text: str) -> Iterator[str]:
-    """Return what `escaped` does, piece by piece, so that a long text need not be done at once."""
+    """Yield the result of `escaped` in pieces, for long texts."""
     if text.isascii() and text.isprintable() and "\\u{" not in text:
         yield text
         return
-    open_letter = False  # a letter that is shown as it is, so marks on it may be as well
+    open_letter = False  # whether the last letter is unescaped, so that its marks can be too
     for match in _PIECE.finditer(text):
         piece, at = match.group(), match.start()
         if piece[0].isalnum():
@@ -245,12 +244,12 @@ def escaped_pieces(text: str) -> Iterator[str]:
 
 
 def escaped_line(text: str) -> str:
-    """Return `text` as one line for a question: line feeds and spaces at its end are escaped."""
+    """Return `text` as one line of an approval prompt, with line feeds and final spaces escaped."""
     return "".join(escaped_line_pieces(text))
 
 
 def escaped_line_pieces(text: str) -> Iterator[str]:
-    """Return what `escaped_line` does, piece by piece."""
+    """Yield the result of `escaped_line` in pieces."""
     bare = text.rstrip(" ")
     for piece in escaped_pieces(bare):
         yield piece.replace("\n", _codepoint("\n"))
@@ -282,7 +281,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def _shapes(neighbour: str) -> bool:
-    """Whether a joiner or a variation selector beside this character changes how it looks."""
+    """Return whether a joiner or variation selector next to this character changes its form."""
     if not neighbour or neighbour.isascii():
         return False
     return neighbour == "\ufe0f" or not _UNSAFE.match(neighbour)
@@ -290,7 +289,7 @@ def _shapes(neighbour: str) -> bool:
 
 @lru_cache(32_768)
 def _is_plain(char: str) -> bool:
-    """Whether a character beyond ASCII, which is no mark, can be taken for nothing else."""
+    """Return whether a non-ASCII character, not a mark, cannot be mistaken for another."""
     if not char.isprintable() or char in _BLANK or char in _LOOK_ALIKE_SIGNS or char in _RARE:
         return False
     if any(ord(char) in each for each in (*_INVISIBLE, *_DRAWN, *_JOINED)):
@@ -317,9 +316,9 @@ def _is_mark(char: str) -> bool:
 
 
 def _is_plain_mark(text: str, at: int) -> bool:
-    """Whether a mark belongs to the letter before it, and nothing else looks like the two.
+    """Return whether a mark belongs to the letter before it, and the pair is unambiguous.
 
-    Letters with case have composed forms for what languages need.
+    Letters with case have composed forms for the pairs that languages need.
     """
     base = at - 1
     while base > at - _MARKS and base >= 0 and _is_mark(text[base]):
@@ -339,7 +338,7 @@ def _is_plain_mark(text: str, at: int) -> bool:
 
 
 def _escape_word(word: str) -> str:
-    """Return a word with the letters escaped that pass for others, or are not plain."""
+    """Return a word with its confusable letters escaped."""
     if word.isascii():
         return word
     letters = frozenset(word)
@@ -358,7 +357,7 @@ _escaped_word = lru_cache(4_096)(_escape_word)
 
 
 def _suspects(letters: frozenset[str]) -> frozenset[str]:
-    """Return which letters of a word are there to pass for others, wherever they are in it."""
+    """Return the letters of a word that look like others, wherever they are in it."""
     foreign = frozenset(char for char in letters if not char.isascii())
     if any(char.isascii() and char.isalpha() for char in letters):
         return frozenset(
@@ -374,7 +373,7 @@ def _suspects(letters: frozenset[str]) -> frozenset[str]:
 
 
 def _katakana_suspects(word: str) -> set[int]:
-    """Return where a word holds katakana that look like Han characters, or the other way round."""
+    """Return the positions of katakana that look like Han characters, or vice versa."""
     suspects: set[int] = set()
     for run in _KATAKANA.finditer(word):
         if _LIKE_HAN.issuperset(run.group()):

@@ -62,7 +62,7 @@ async def test_a_session_goes_on_when_its_attachments_are_gone(bench, caplog):
     assert session.state.messages[-1].text == "I cannot see it any more."
     body = Anthropic().to_wire(adapter.requests[1]).body
     assert b"an image that could not be shown to you" in body
-    assert "kept attachment cannot be read" in caplog.text
+    assert "stored attachment cannot be read" in caplog.text
     await session.close()
 
 

@@ -192,4 +192,4 @@ def test_what_is_not_as_it_was_kept_is_told_in_words(dialect, harm, tmp_path, ca
     body = sent(dialect, block, places=Places(tmp_path, tmp_path))
     assert "an image that could not be shown" in str(body)
     [record] = caplog.records
-    assert "kept attachment" in record.reason
+    assert "stored attachment" in record.reason
