@@ -1,14 +1,19 @@
 """Known keys are replaced, however they are written and however the text is cut."""
 
+import asyncio
 import base64
 import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.masking import MASK, Mask
+from yourtool.masking import MASK, PIECE, Mask
 
 KEY = "sk-ant-api03-" + "aB3_xY9-" * 10
 
@@ -111,3 +116,45 @@ def test_a_key_with_a_line_break_or_letters_beyond_ascii_is_masked_wherever_it_i
 def test_a_key_whose_end_never_came_but_that_holds_another_is_masked_at_the_end():
     stream = Mask(["clé à tenir", "clé à tenir secrète"]).stream()
     assert stream.feed("clé à tenir".encode()) + stream.close() == MASK.encode()
+
+
+async def test_other_threads_run_while_a_large_text_is_searched():
+    mask = Mask(f"sk-{number:02}-0123456789abcdef" for number in range(20))
+    shares = list[float]()
+    while len(shares) < 3 and (not shares or min(shares) > 0.5):
+        shares.append(await longest_turn(lambda: mask.text("s" * 500_000)))
+    assert min(shares) <= 0.5
+
+
+async def longest_turn(work):
+    """Return the largest share of a thread's CPU time between two rounds of the loop."""
+    begun, looks = threading.Event(), [0.0]
+
+    def run():
+        begun.set()
+        work()
+        return time.thread_time()
+
+    thread = ThreadPoolExecutor(1)
+    done = asyncio.wrap_future(thread.submit(run))
+    begun.wait()
+    [worker] = thread._threads
+    clock = time.pthread_getcpuclockid(worker.ident)
+    while not done.done():
+        looks.append(time.clock_gettime(clock))
+        await asyncio.sleep(0)
+    looks.append(await done)
+    thread.shutdown()
+    return max(after - before for before, after in pairwise(looks)) / looks[-1]
+
+
+@pytest.mark.parametrize("end", [PIECE, 3 * PIECE])
+def test_a_key_is_found_wherever_it_lies_in_a_large_text(end):
+    mask = Mask([KEY, "s" * 9 + "t"])
+    encoded = base64.encodebytes(b"x" * 50 + KEY.encode())
+    for written, hidden in ((KEY.encode(), MASK.encode()), (encoded, mask.data(encoded))):
+        for before in range(end - len(written) - 3, end + 3, 5):
+            text = b"s" * before
+            assert mask.data(text + written + text) == text + hidden + text
+            passed, held = mask.split(text + written + b" ")
+            assert passed + held == text + hidden + b" "

@@ -16,6 +16,8 @@ from urllib.parse import quote
 
 MASK = "[hidden key]"
 
+PIECE = 2**14
+"""Bytes that are searched in one call, in which no other thread can run."""
 _SHORTEST_BASE64 = 12
 """Minimum length of a key in bytes; shorter ones would match base64 by accident."""
 _HEAD = 24
@@ -55,7 +57,11 @@ class Mask:
 
     def data(self, data: bytes) -> bytes:
         """Return `data` with all keys masked."""
-        return self._pattern.sub(MASK.encode(), data)
+        done, at = list[bytes](), 0
+        for found in self._matches(data):
+            done += (data[at : found.start()], MASK.encode())
+            at = found.end()
+        return b"".join((*done, data[at:])) if done else data
 
     def part(self, text: str, start: int, stop: int) -> str:
         """Return `text[start:stop]` with all keys masked, including partial ones."""
@@ -66,7 +72,7 @@ class Mask:
         first = len(text[above:start].encode("utf-8", "surrogatepass"))
         last = first + len(text[start:stop].encode("utf-8", "surrogatepass"))
         done, at = list[bytes](), first
-        for found in self._pattern.finditer(data):
+        for found in self._matches(data):
             if found.end() > first and found.start() < last:
                 done += (data[at : found.start()], MASK.encode())
                 at = found.end()
@@ -99,15 +105,26 @@ class Mask:
 
     def split(self, data: bytes) -> tuple[bytes, bytes]:
         """Return `data` masked up to a possible partial key at its end, and that rest."""
-        done: list[bytes] = []
-        at = 0
-        while True:
-            held = self._beginning(data, at)
-            found = self._pattern.search(data, at)
-            if found is None or found.start() >= held:
-                return b"".join((*done, data[at:held])), data[held:]
+        done, at = list[bytes](), 0
+        for found in self._matches(data):
+            if found.start() >= self._beginning(data, at):
+                break
             done += (data[at : found.start()], MASK.encode())
             at = found.end()
+        held = self._beginning(data, at)
+        return b"".join((*done, data[at:held])), data[held:]
+
+    def _matches(self, data: bytes) -> Iterator[re.Match[bytes]]:
+        """Yield where keys are; one that begins in a piece is found also if it ends behind it."""
+        at = 0
+        while at < len(data):
+            stop = at + PIECE
+            found = self._pattern.search(data, at, stop + self.reach)
+            if found is None or found.start() >= stop:
+                at = stop
+            else:
+                yield found
+                at = found.end()
 
     def _beginning(self, data: bytes, at: int) -> int:
         """Return the first position from which `data` is a prefix of a key."""
