@@ -436,12 +436,18 @@ async def test_cancel_during_the_stream_flushes_then_fails_then_cancels(bench):
     """R-LOOP-03, the first case."""
     script = [says("one two") + pauses(30) + says("three"), says("next")]
     session = await bench.session(Checked(Scripted(script)))
-    sending = asyncio.create_task(play(session.send("go")))
-    while not session.busy:
-        await asyncio.sleep(0.001)
-    await asyncio.sleep(0.03)
-    session.cancel()
-    events = await sending
+    events, streaming = [], asyncio.Event()
+
+    async def listen():
+        async for event in session.send("go"):
+            events.append(event)
+            if isinstance(event, TextDelta):
+                streaming.set()
+
+    sending = asyncio.create_task(listen())
+    await streaming.wait()
+    assert session.cancel()
+    await sending
     complete = [event for event in events if isinstance(event, MessageComplete)]
     assert [each.stop_reason for each in complete] == [StopReason.CANCELLED]
     assert names(events)[-2:] == ["llm.call_failed", "turn.cancelled"]
