@@ -19,7 +19,7 @@ from yourtool.providers.base import Request
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.sse import Framing
+from yourtool.providers.replies.sse import BodyDecoder
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, WireAdapter
 
@@ -84,7 +84,7 @@ def request() -> Request:
 
 
 def translate(dialect: Dialect, body: bytes) -> int:
-    framing, reply, events = Framing(), Reply(request()), 0
+    framing, reply, events = BodyDecoder(), Reply(request()), 0
     for at in range(0, len(body), CHUNK):
         for frame in framing.feed(body[at : at + CHUNK]):
             for _ in dialect.translate(frame, reply):

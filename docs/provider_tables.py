@@ -38,7 +38,7 @@ from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
-from yourtool.providers.requests.media import in_mib
+from yourtool.providers.requests.media import format_mib
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect
 
@@ -113,10 +113,10 @@ def _limits(model: Model | None) -> dict[str, str]:
     """Return the request limits of a provider's default model, or the defaults without one."""
     can = model.capabilities if model else AdapterCapabilities()
     return {
-        "one image (`max_image_bytes`)": in_mib(can.max_image_bytes),
-        "one PDF or audio file (`max_file_bytes`)": in_mib(can.max_file_bytes),
+        "one image (`max_image_bytes`)": format_mib(can.max_image_bytes),
+        "one PDF or audio file (`max_file_bytes`)": format_mib(can.max_file_bytes),
         "images in a request (`max_images`)": f"{can.max_images:,}",
-        "the request (`max_request_bytes`)": in_mib(can.max_request_bytes),
+        "the request (`max_request_bytes`)": format_mib(can.max_request_bytes),
     }
 
 
@@ -175,7 +175,7 @@ def _sample_model(row: ProviderSpec) -> Model:
 
 def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Request:
     system = _said(Role.SYSTEM, TextBlock("(system)"))
-    messages = (system, *hygiene.view(conversation, model))
+    messages = (system, *hygiene.build_request_view(conversation, model))
     return Request(
         request_id="",
         session_id="",
@@ -194,7 +194,7 @@ def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Re
 def _said_by(model: Model, dialect: Dialect, document: bytes) -> Message:
     """Return a reply as the provider's own adapter reads and keeps it."""
     reply = Reply(_sample(model, ()), api=dialect.api)
-    *_, whole = (*dialect.whole(document, reply), *reply.finish())
+    *_, whole = (*dialect.translate_document(document, reply), *reply.finish())
     assert isinstance(whole, MessageComplete), "the last event of a reply"
     metadata = MessageMetadata(
         model=model.id, provider=model.provider, provider_raw=whole.provider_raw

@@ -54,7 +54,7 @@ from yourtool.messages import (
 from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.replies.error_mapping import error_from_response
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
@@ -279,7 +279,9 @@ def sent_back(whole, scope):
         writer.message(Role.ASSISTANT, whole.final_content, said),
         writer.message(Role.USER, [TextBlock("and?")]),
     ]
-    return DIALECTS["responses"][0].to_wire(request(target, view(history, target))).body
+    return (
+        DIALECTS["responses"][0].to_wire(request(target, build_request_view(history, target))).body
+    )
 
 
 @pytest.mark.req("D4")
@@ -470,7 +472,7 @@ def test_no_request_holds_what_is_for_the_user_alone(audience, dialect):
     speaks, provider, api = DIALECTS[dialect]
     _, history = addressed(audience)
     target = model(provider)
-    sent = speaks.to_wire(request(target, view(history, target))).body
+    sent = speaks.to_wire(request(target, build_request_view(history, target))).body
     assert problems(provider, api, sent) == []
     is_heard = audience is not Audience.USER
     assert (b"aside" in sent, b"hidden words" in sent) == (is_heard, is_heard)
@@ -548,7 +550,7 @@ def test_each_target_gets_ids_it_takes_one_for_each_call(dialect, wire):
         ),
         *(writer.message(Role.TOOL, [ToolResultBlock(use, (TextBlock("x"),))]) for use in uses),
     ]
-    sent = speaks.to_wire(request(target, view(history, target), tool_ids=known)).body
+    sent = speaks.to_wire(request(target, build_request_view(history, target), tool_ids=known)).body
     found = ids_in(json.loads(sent))
     assert found[: len(uses)] == found[len(uses) :]
     assert len(set(found)) == len(uses)
@@ -571,9 +573,9 @@ def test_a_history_that_begins_with_a_reply_is_a_valid_request(dialect):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)
     history = [*full(target)[3:], full(target)[2]]
-    shown = view(history, target)
+    shown = build_request_view(history, target)
     assert [message.role for message in shown[:2]] == [Role.USER, Role.ASSISTANT]
-    assert view(shown, target) == shown
+    assert build_request_view(shown, target) == shown
     sent = speaks.to_wire(request(target, shown, (READ,))).body
     assert problems(provider, api, sent) == []
 
@@ -587,7 +589,7 @@ def test_pieces_of_histories_in_any_order_are_valid_requests(dialect, history, d
     target = model(provider)
     pieces = data.draw(st.lists(st.sampled_from(history), min_size=1, max_size=8))
     last = Writer().message(Role.USER, [TextBlock("Go on.")])
-    sent = speaks.to_wire(request(target, view([*pieces, last], target))).body
+    sent = speaks.to_wire(request(target, build_request_view([*pieces, last], target))).body
     assert problems(provider, api, sent) == []
 
 
@@ -608,7 +610,7 @@ def test_what_nobody_spoke_is_a_user_s_text_to_the_model(origin, dialect):
         ),
         writer.message(Role.USER, [TextBlock("Go on.")]),
     ]
-    shown = view(history, target)
+    shown = build_request_view(history, target)
     assert [message.role for message in shown] == [Role.USER, Role.USER]
     assert history[0].role is Role.SYSTEM
     assert problems(provider, api, speaks.to_wire(request(target, shown)).body) == []

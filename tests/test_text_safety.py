@@ -45,7 +45,7 @@ from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.json_access import decode
 from yourtool.providers.replies.arguments import parse_arguments
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST, storable, storable_json
@@ -249,7 +249,7 @@ def test_whatever_is_stored_can_be_sent_as_valid_utf_8(dialect, target, text, re
         ),
         writer.message(Role.TOOL, [ToolResultBlock(f"{use}x", (), is_error=True)]),
     )
-    sent = speaks.to_wire(request(target, view(history, target))).body
+    sent = speaks.to_wire(request(target, build_request_view(history, target))).body
     assert problems(provider, api, sent) == []
     assert str(HUGE) in sent.decode("utf-8")
 

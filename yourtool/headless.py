@@ -34,7 +34,7 @@ from yourtool.events import Event
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.paths import Paths, require_data_directory
-from yourtool.providers.requests.output_schema import closed
+from yourtool.providers.requests.output_schema import close_objects
 from yourtool.run_result import ExitCode, NoModelError, Outcome, Result, RunFailure, failed_before
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
@@ -255,7 +255,7 @@ def read_schema(path: Path) -> dict[str, Any]:
     schema = {name: part for name, part in schema.items() if name not in _ABOUT_THE_FILE}
     if problems := json_schema.check(schema, without=_UNBOUNDED):
         raise UsageError(f"`--output-schema {path}` cannot be used: {'; '.join(problems)}")
-    return closed(schema)
+    return close_objects(schema)
 
 
 def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:

@@ -48,23 +48,23 @@ class Wire:
         try:
             for step in steps:
                 if isinstance(step, TokenUsage):
-                    events = reply.usage(step)
+                    events = reply.update_usage(step)
                 elif step == "cancel":
                     request.interrupt.request()
                     break
                 elif isinstance(step, str):
-                    events = reply.text(step)
+                    events = reply.add_text(step)
                 else:
                     raise step
                 for event in events:
                     yield event
                     await asyncio.sleep(0)
         except (NetworkError, ServerError, InvalidRequestError) as error:
-            for event in reply.broken(error):
+            for event in reply.fail(error):
                 yield event
             raise
         if request.interrupt.requested:
-            ending = reply.cancelled()
+            ending = reply.cancel()
         else:
             reply.stop_reason = StopReason.END_TURN
             ending = reply.finish()
@@ -150,7 +150,7 @@ async def test_a_request_that_was_stopped_before_it_was_accepted_costs_nothing(b
     class Stopped(Wire):
         async def stream(self, request):
             request.interrupt.request()
-            for event in Reply(request).cancelled():
+            for event in Reply(request).cancel():
                 yield event
 
     session = await bench.session(Checked(Stopped()))

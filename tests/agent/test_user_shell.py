@@ -18,7 +18,7 @@ from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events import ShellRan, TurnStarted
 from yourtool.messages import Audience, Origin, Role
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.exports import export_lines, from_jsonl
 from yourtool.store.forks import facts_until, fork, import_session
@@ -110,7 +110,7 @@ async def test_every_dialect_takes_shared_commands_and_none_takes_others(bench):
     await play(session.send("well?"))
     await ran(session, "echo the last")
     for station in STATIONS.values():
-        shown = view(session.state.messages, station.model)
+        shown = build_request_view(session.state.messages, station.model)
         posted = station.dialect().to_wire(request(station.model, shown, tools=(READ,))).body
         assert problems(station, msgspec.json.decode(posted)) == []
         assert b"unseen words" not in posted

@@ -46,7 +46,7 @@ from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.quirks import quirks_of
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
 
@@ -220,7 +220,7 @@ class Session:
             self._writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
             self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
         )
-        shown = (*system, *view(messages, station.model))
+        shown = (*system, *build_request_view(messages, station.model))
         places = Places(self._blobs, self._blobs)
         return request(station.model, shown, (READ,), tool_ids=self.ids, places=places)
 

@@ -24,7 +24,7 @@ from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import dialect_of
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
@@ -118,7 +118,7 @@ def _check_growth(station, history):
     begins = [at for at, message in enumerate(history) if message.role is Role.ASSISTANT]
     before = None
     for end in (*begins, len(history)):
-        shown = view(history[:end], station.model)
+        shown = build_request_view(history[:end], station.model)
         asked = request(station.model, (*parts, *shown), (READ,), tool_ids=ids)
         wire = station.dialect().to_wire(asked).body
         assert problems(*station.api, wire) == []
@@ -135,7 +135,7 @@ def _check_growth(station, history):
 
 @pytest.mark.req("D2")
 def test_whole_messages_are_marked_behind_openrouter_too():
-    asked = request(CLAUDE, view(full(CLAUDE), CLAUDE), (READ,))
+    asked = request(CLAUDE, build_request_view(full(CLAUDE), CLAUDE), (READ,))
     body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(asked).body)
     assert marked(body["tools"]) == 0
     ends = [turn for turn in body["messages"] if marked(turn)]
@@ -148,7 +148,7 @@ def test_whole_messages_are_marked_behind_openrouter_too():
 def test_an_hour_is_asked_for_on_the_makers_own_host_only(keeps_long, mark):
     plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
     asked = request(SONNET, full(SONNET), (READ,), cache=plan)
-    body = json.loads(Anthropic(keeps_long=keeps_long).to_wire(asked).body)
+    body = json.loads(Anthropic(supports_long_cache=keeps_long).to_wire(asked).body)
     assert body["tools"][-1]["cache_control"].get("ttl") == mark
 
 
@@ -172,7 +172,7 @@ def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it(
     can = replace(gpt.capabilities, supports_prompt_caching=True)
     gpt = replace(gpt, capabilities=can)
     asked = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
-    body = json.loads(OpenAIResponses(keeps_long=keeps_long).to_wire(asked).body)
+    body = json.loads(OpenAIResponses(supports_long_cache=keeps_long).to_wire(asked).body)
     assert body["prompt_cache_key"] == asked.session_id
     assert body.get("prompt_cache_retention") == retention
 

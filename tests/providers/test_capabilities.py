@@ -17,7 +17,7 @@ from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import OneTool, WireReply
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
-from yourtool.providers.requests.media import terms
+from yourtool.providers.requests.media import media_support
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.routing.router import Needs, obstacle
 
@@ -165,14 +165,19 @@ def _two_calls(writer: Writer):
 def test_earlier_parallel_calls_are_sent_one_by_one(station):
     target = _without(station.model, supports_parallel_tool_calls=False)
     history = _two_calls(Writer())
-    assert [len(each.tool_uses) for each in hygiene.view(history, station.model)] == [0, 2, 0, 0]
-    view = hygiene.view(history, target)
+    assert [len(each.tool_uses) for each in hygiene.build_request_view(history, station.model)] == [
+        0,
+        2,
+        0,
+        0,
+    ]
+    view = hygiene.build_request_view(history, target)
     assert [each.role for each in view] == [
         Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.TOOL
     ]  # fmt: skip
     assert [each.text for each in view if each.role is Role.ASSISTANT] == ["I look.", "And there."]
     assert len({each.id for each in view}) == len(view)
-    assert hygiene.view(view, target) == view
+    assert hygiene.build_request_view(view, target) == view
     _sent(station, target, view)
 
 
@@ -248,7 +253,7 @@ def test_reasoning_is_asked_for_and_prefixes_are_marked_only_where_the_model_can
 
 def test_only_accepted_types_of_images_are_sent():
     can = replace(MOST, accepted_image_media_types=("image/png",))
-    assert terms(image(), can).types == {"image/png"}
+    assert media_support(image(), can).types == {"image/png"}
 
 
 @pytest.mark.parametrize("field", AdapterCapabilities.__struct_fields__)

@@ -16,7 +16,7 @@ from yourtool.messages import (
 )
 from yourtool.notation import decode_content, encode_content
 from yourtool.providers.dropped_blocks import Losses
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 
 OTHER = catalogue_of("demo:other").get("demo:other")
 HISTORY = (
@@ -33,23 +33,23 @@ def marked(block):
 def test_later_requests_to_the_same_model_log_no_block_again(caplog):
     losses = Losses()
     for _ in range(3):
-        view(HISTORY, MODEL, losses=losses)
+        build_request_view(HISTORY, MODEL, losses=losses)
     assert [each.block_type for each in caplog.records] == ["thinking", "redacted_thinking"]
 
 
 def test_each_model_that_misses_a_block_is_logged(caplog):
     losses = Losses()
     for target in (MODEL, OTHER, MODEL, OTHER):
-        view(HISTORY, target, losses=losses)
+        build_request_view(HISTORY, target, losses=losses)
     assert len(caplog.records) == 4
 
 
 def test_a_block_that_is_new_is_logged_beside_those_that_were(caplog):
     losses = Losses()
-    view(HISTORY, MODEL, losses=losses)
+    build_request_view(HISTORY, MODEL, losses=losses)
     caplog.clear()
     more = said(Role.ASSISTANT, ThinkingBlock("a", "s"), "yes", model="x:y")
-    view((*HISTORY, more, said(Role.USER, "?")), MODEL, losses=losses)
+    build_request_view((*HISTORY, more, said(Role.USER, "?")), MODEL, losses=losses)
     assert [each.message_id for each in caplog.records] == [more.id]
 
 
@@ -64,7 +64,7 @@ def test_a_block_that_is_new_is_logged_beside_those_that_were(caplog):
 def test_a_critical_block_fails_the_request_instead_of_being_left_out(block, caplog):
     history = marked(block)
     with pytest.raises(InvalidRequestError, match=history[1].id) as raised:
-        view(history, MODEL)
+        build_request_view(history, MODEL)
     assert MODEL.id in raised.value.message
     assert caplog.records == []
 
@@ -73,12 +73,12 @@ def test_a_critical_message_fails_the_request_for_each_of_its_blocks():
     asked, reply, more = marked(ThinkingBlock("a", "s"))
     metadata = MessageMetadata(model="x:y", critical=True)
     with pytest.raises(InvalidRequestError, match="marked critical"):
-        view((asked, replace(reply, metadata=metadata), more), MODEL)
+        build_request_view((asked, replace(reply, metadata=metadata), more), MODEL)
 
 
 def test_a_critical_block_that_can_be_sent_is_sent():
     history = (said(Role.USER, TextBlock("hello", critical=True)),)
-    assert view(history, MODEL) == history
+    assert build_request_view(history, MODEL) == history
 
 
 @pytest.mark.parametrize("critical", [True, False])

@@ -24,7 +24,7 @@ from yourtool.errors import InvalidRequestError, OtherAdapterError
 from yourtool.invariants import validate_message
 from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.retry import Retrying
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
@@ -55,13 +55,13 @@ class Faulty(OpenAIChat):
             self._fail("translate")
         return super().translate(frame, reply)
 
-    def whole(self, document, reply):
-        yield from super().whole(document, reply)
+    def translate_document(self, document, reply):
+        yield from super().translate_document(document, reply)
         self._fail("whole")
 
-    def may_end(self, reply):
-        self._fail("may_end")
-        return super().may_end(reply)
+    def is_complete(self, reply):
+        self._fail("is_complete")
+        return super().is_complete(reply)
 
 
 def speaker(where, fault, body):
@@ -70,7 +70,7 @@ def speaker(where, fault, body):
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
-@pytest.mark.parametrize("where", ["translate", "whole", "may_end"])
+@pytest.mark.parametrize("where", ["translate", "whole", "is_complete"])
 async def test_a_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
     where, fault, caplog
 ):
@@ -100,7 +100,7 @@ async def test_a_request_that_a_dialect_cannot_write_is_an_invalid_request(fault
 
 
 async def test_a_bug_in_a_dialect_is_not_retried():
-    transport, adapter = speaker("may_end", TypeError("x"), FIRST + REST)
+    transport, adapter = speaker("is_complete", TypeError("x"), FIRST + REST)
     await events_of(Retrying(adapter), request(model("acme")))
     assert len(transport.posted) == 1
 
@@ -171,7 +171,9 @@ def sent_back(dialect, whole, asked):
     problems = validate_message(reply) if whole.final_content else []
     history = [writer.message(Role.USER, [TextBlock("?")]), reply]
     try:
-        dialect.to_wire(request(asked.model, view(history, asked.model), tool_ids=asked.tool_ids))
+        dialect.to_wire(
+            request(asked.model, build_request_view(history, asked.model), tool_ids=asked.tool_ids)
+        )
     except Exception as fault:  # noqa: BLE001 - any bug is what this looks for
         problems.append(f"the next request: {fault!r}")
     return problems

@@ -30,7 +30,7 @@ from yourtool.messages import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 
 CONTRADICTORY = (
     "openai-responses-contradiction-stream",
@@ -174,7 +174,9 @@ async def test_reasoning_entries_go_back_as_they_came(name):
     writer = Writer()
     prompt = writer.message(Role.USER, [TextBlock("?")])
     reply = as_message(complete(events), asked.model, writer)
-    next_one = request(asked.model, view([prompt, reply], asked.model), tool_ids=asked.tool_ids)
+    next_one = request(
+        asked.model, build_request_view([prompt, reply], asked.model), tool_ids=asked.tool_ids
+    )
     messages = json.loads(dialect_of(name).to_wire(next_one).body)["messages"]
     [sent] = [each for each in messages if each["role"] == "assistant"]
     assert sent["reasoning_details"] == right["reasoning_details"]

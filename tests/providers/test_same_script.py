@@ -24,7 +24,7 @@ from yourtool.providers.base import OneTool
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import Registry
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 SCRIPT = [
@@ -59,7 +59,9 @@ async def conversation(model_id, root, server, **own):
     history = [writer.message(Role.USER, [TextBlock("Compare them."), image()])]
     for number in range(len(SCRIPT)):
         choice = "auto" if number else OneTool("read_file")
-        asked = request(model, view(history, model), (READ,), tool_ids=ids, tool_choice=choice)
+        asked = request(
+            model, build_request_view(history, model), (READ,), tool_ids=ids, tool_choice=choice
+        )
         async with aclosing(adapter.stream(asked)) as stream:
             events = [event async for event in stream]
         history.append(as_message(complete(events), model, writer))

@@ -19,7 +19,7 @@ from tests.providers.histories import as_message
 from tests.strategies import Writer
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 OWN = (
@@ -46,7 +46,7 @@ async def test_six_turns_over_three_providers_are_all_accepted(turns):
             body = exchange(name)["response"]["body"].encode()
             transport = Playback([body])
             speaker = model(exchange(name)["provider"])
-            asked = request(speaker, view(history, speaker), (READ,), tool_ids=ids)
+            asked = request(speaker, build_request_view(history, speaker), (READ,), tool_ids=ids)
             events, error = await events_of(adapter(name, transport), asked)
             assert error is None
             posted = transport.posted[0][1]

@@ -38,7 +38,7 @@ from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, Tool
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import OneTool
 from yourtool.providers.provider_specs import BUILT_IN
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.forks import with_new_ids
@@ -122,7 +122,7 @@ async def test_every_recorded_reply_can_be_followed_in_every_dialect(author, nam
             continue
         history = _gone_on_from(complete(events), speaker.model)
         for station in (speaker, *(each for each in STATIONS.values() if each is not speaker)):
-            shown = view(history, station.model)
+            shown = build_request_view(history, station.model)
             later = request(station.model, shown, (READ,), tool_ids=asked.tool_ids, effort="high")
             posted = station.dialect().to_wire(later).body
             assert problems(station, msgspec.json.decode(posted)) == [], (name, station.api)
@@ -293,8 +293,8 @@ def test_any_drawn_history_makes_a_valid_request_for_every_dialect(history, seed
 
 
 def _check(messages, station, aloud, options):
-    shown = view(messages, station.model, aloud)
-    assert view(shown, station.model, aloud) == shown
+    shown = build_request_view(messages, station.model, aloud)
+    assert build_request_view(shown, station.model, aloud) == shown
     assert validate_session(shown) == []
     spoken = [message for message in shown if message.role is not Role.SYSTEM]
     assert not spoken or spoken[0].role is Role.USER

@@ -16,7 +16,7 @@ from yourtool.providers.base import OneTool, Places, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.attachment_limits import fit_attachments
-from yourtool.providers.requests.thinking import asked
+from yourtool.providers.requests.thinking import effective_effort
 
 _REJECTED = (400, 422)
 
@@ -38,7 +38,7 @@ def prepare(turn: Turn) -> Prepared:
     """
     model, wishes = turn.model, turn.wishes
     tools = turn.around.toolbox.definitions if model.capabilities.supports_tools else ()
-    conversation = hygiene.view(
+    conversation = hygiene.build_request_view(
         turn.state.conversation_for(model.id),
         model,
         turn.around.thinking_on_swap,
@@ -81,7 +81,7 @@ def leave_out_opaque(turn: Turn, failure: LlmCallFailed) -> bool:
         or failure.provider_status not in _REJECTED
     ):
         return False
-    last = hygiene.last_opaque(turn.state.conversation_for(turn.model.id), turn.model)
+    last = hygiene.find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
     before = turn.rejected_through or turn.state.rejected_through.get(turn.model.id)
     if last is None or (before is not None and last <= before):
         return False
@@ -103,7 +103,7 @@ def request_options(turn: Turn) -> RequestOptions:
     choice, has_tools = wishes.tool_choice, model.capabilities.supports_tools
     named = f"tool:{choice.name}" if isinstance(choice, OneTool) else choice
     return RequestOptions(
-        thinking_level=asked(model, wishes.effort),
+        thinking_level=effective_effort(model, wishes.effort),
         max_tokens=model.capabilities.max_output_tokens,
         tool_choice=named if has_tools and turn.around.toolbox.definitions else None,
         cache_retention=wishes.cache_retention,

@@ -28,8 +28,8 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrated, estimate_tokens
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
-from yourtool.providers.requests.attachment_limits import media_refusal
-from yourtool.providers.requests.placeholders import in_words
+from yourtool.providers.requests.attachment_limits import find_attachment_problem
+from yourtool.providers.requests.placeholders import replace_unsupported_media
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
     Needs,
@@ -188,7 +188,7 @@ class Routes:
             documents=any(isinstance(block, DocumentBlock) for block in content),
         )
         rejection = obstacle(model, needs, configured=None, unavailable=None)
-        return media_refusal(content, model) if rejection is None else rejection.reason
+        return find_attachment_problem(content, model) if rejection is None else rejection.reason
 
     def demand_room(
         self, content: Sequence[ContentBlock], override: Model | None, state: State
@@ -198,7 +198,7 @@ class Routes:
         Raises:
             UsageError: it is too much.
         """
-        if (why := media_refusal(content, override or self.expected(state))) is not None:
+        if (why := find_attachment_problem(content, override or self.expected(state))) is not None:
             raise UsageError(
                 f"{why}. Nothing was sent: make it smaller, leave something out, or choose a model"
                 " that takes more"
@@ -268,7 +268,7 @@ class Routes:
 
     def _guess(self, messages: Sequence[Message], model_id: str) -> int:
         can = self.catalogue.get(model_id).capabilities
-        sent = (in_words(message, can) for message in messages)
+        sent = (replace_unsupported_media(message, can) for message in messages)
         return estimate_tokens((*self._system, *sent), self._tools, model_id)
 
     def _check(

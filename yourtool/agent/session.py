@@ -50,7 +50,7 @@ from yourtool.messages import (
     now,
 )
 from yourtool.models import Effort, Model
-from yourtool.providers.requests.thinking import adjustment, describe_effort
+from yourtool.providers.requests.thinking import describe_effort, describe_effort_change
 from yourtool.store.leases import Lease
 from yourtool.text import storable
 from yourtool.tools import tree
@@ -290,7 +290,7 @@ class Session:
                 yield await record(_nothing_ran(), parent=route.id)
             else:
                 turn = self._turn(interrupt, started, route)
-                thinks = adjustment(turn.model, turn.wishes.effort)
+                thinks = describe_effort_change(turn.model, turn.wishes.effort)
                 for notice in self._around.new_notices(thinks, routes.without_tools(turn.model)):
                     yield notice
                 async with aclosing(run_turn(turn)) as events:

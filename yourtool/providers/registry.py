@@ -237,11 +237,11 @@ def dialect_of(row: ProviderSpec) -> Any:
         case "messages":
             is_own = _is_makers_own(row)
             return import_module("yourtool.providers.dialects.anthropic").Anthropic(
-                keeps_long=is_own, signs=is_own
+                supports_long_cache=is_own, requires_signatures=is_own
             )
         case "responses":
             return import_module("yourtool.providers.dialects.openai_responses").OpenAIResponses(
-                keeps_long=_is_makers_own(row)
+                supports_long_cache=_is_makers_own(row)
             )
         case "generate-content":
             return import_module("yourtool.providers.dialects.google").Google()

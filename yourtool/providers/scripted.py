@@ -167,15 +167,15 @@ class Scripted:
         """
         line = self._line(request)
         reply = Reply(request)
-        reply.usage(await asyncio.to_thread(_usage, request, line))
+        reply.update_usage(await asyncio.to_thread(_usage, request, line))
         try:
             for number, step in enumerate(line.steps):
                 async for event in self._play(number, step, request, reply):
                     yield event
         except Interrupted:
-            ending = reply.cancelled()
+            ending = reply.cancel()
         except AdapterError as error:
-            for event in reply.broken(error):
+            for event in reply.fail(error):
                 yield event
             if not any(isinstance(step, ScriptedCount) for step in line.steps):
                 error.usage = None  # only what the script counts was counted
@@ -213,22 +213,22 @@ class Scripted:
             case Say(text):
                 for word in _words(text):
                     await self._wait(request)
-                    for event in reply.text(word):
+                    for event in reply.add_text(word):
                         yield event
             case Think(text, signature):
                 for word in _words(text):
                     await self._wait(request)
-                    for event in reply.thinking(word):
+                    for event in reply.add_thinking(word):
                         yield event
-                for event in reply.signature(signature) if signature else ():
+                for event in reply.add_signature(signature) if signature else ():
                     yield event
             case ScriptedCall(name, arguments, raw):
                 request.interrupt.check()
                 written = msgspec.json.encode(arguments).decode() if raw is None else raw
                 for events in (
-                    reply.call(number, f"call_{request.message_id}_{number}", name),
-                    reply.arguments(number, written),
-                    reply.close(number),
+                    reply.start_call(number, f"call_{request.message_id}_{number}", name),
+                    reply.add_arguments(number, written),
+                    reply.close_call(number),
                 ):
                     for event in events:
                         yield event

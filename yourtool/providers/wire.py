@@ -44,7 +44,7 @@ from yourtool.providers.base import Request, Transport
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.sse import Framing, SseEvent
+from yourtool.providers.replies.sse import BodyDecoder, SseEvent
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class WireRequest(Struct, frozen=True):
 
     path: str
     body: bytes
-    framing: Callable[[], Framing] = Framing
+    framing: Callable[[], BodyDecoder] = BodyDecoder
     """How the answer is divided into events."""
 
 
@@ -83,7 +83,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
         """Read a reply that came as one JSON document.
 
         Raises:
@@ -91,7 +91,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def may_end(self, reply: Reply) -> bool:
+    def is_complete(self, reply: Reply) -> bool:
         """Whether a stream that ends here is whole, though the dialect's last word is missing."""
         ...
 
@@ -151,11 +151,11 @@ class WireAdapter:
                 for event in await _read(reply.finish()):
                     yield event
         except Interrupted:
-            for event in await _read(reply.cancelled()):
+            for event in await _read(reply.cancel()):
                 yield event
         except AdapterError as error:
             with _faults_as(unreadable):
-                for event in await _read(reply.broken(error)):
+                for event in await _read(reply.fail(error)):
                     yield event
             raise
 
@@ -201,10 +201,10 @@ class WireAdapter:
                 yield await self._frame(frame, reply, wait)
                 request.interrupt.check()
             if framing.is_document:
-                yield await _read(self._dialect.whole(framing.document, reply))
+                yield await _read(self._dialect.translate_document(framing.document, reply))
             if framing.page:
                 raise self._no_reply(framing.page)
-            if not (reply.done or reply.error or self._dialect.may_end(reply)):
+            if not (reply.is_done or reply.error or self._dialect.is_complete(reply)):
                 raise NetworkError(
                     f"`{self._provider}` closed the stream before the reply was complete"
                 )
@@ -230,7 +230,7 @@ class WireAdapter:
         return await _read(events) if is_large else events
 
     def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> Iterator[StreamEvent]:
-        if reply.done:
+        if reply.is_done:
             return
         before = reply.activity
         yield from self._dialect.translate(frame, reply)
@@ -240,15 +240,15 @@ class WireAdapter:
         self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_Wait"
     ) -> bytes | None:
         """Return the next bytes; None at the end, or when nothing that matters can follow."""
-        is_over = reply.done or reply.error is not None
-        if self._dialect.may_end(reply):
+        is_over = reply.is_done or reply.error is not None
+        if self._dialect.is_complete(reply):
             wait.at_most(self._patience.last_word)
         try:
             return await wait.for_(
                 _next(chunks), at_most=self._patience.linger if is_over else None
             )
         except NetworkError:
-            if is_over or self._dialect.may_end(reply):
+            if is_over or self._dialect.is_complete(reply):
                 return None
             raise
 

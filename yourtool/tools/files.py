@@ -12,7 +12,7 @@ from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
-from yourtool.providers.requests.media import in_mib
+from yourtool.providers.requests.media import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import LARGEST_EDITABLE
 from yourtool.tools.encoding import recognise
@@ -200,8 +200,8 @@ def _image(path: str, data: bytes, media_type: str, context: ToolContext) -> Too
         )
     if len(data) > context.image_limit:
         raise ToolError(
-            f"`{path}` is an image of more than {in_mib(context.image_limit)}, which is the most"
-            " that this model takes; make a smaller copy with `shell` and read that"
+            f"`{path}` is an image of more than {format_mib(context.image_limit)}, which is the"
+            " most that this model takes; make a smaller copy with `shell` and read that"
         )
     encoded = base64.b64encode(data).decode()
     return ToolOutput(

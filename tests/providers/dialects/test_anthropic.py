@@ -39,7 +39,7 @@ from yourtool.providers.base import Request
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -97,7 +97,7 @@ def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)
     try:
         for target in (SONNET, model("anthropic", "claude-haiku-4-5")):
-            wire(request(target, view(history, target), (READ,)))
+            wire(request(target, build_request_view(history, target), (READ,)))
     finally:
         logging.disable(logging.NOTSET)
 
@@ -162,7 +162,9 @@ def _body(asked, replies):
         ]
     history.append(writer.message(Role.USER, [TextBlock("!")]))
     plain = msgspec.structs.replace(SONNET, capabilities=AdapterCapabilities())
-    again = msgspec.structs.replace(asked, model=plain, messages=view(history, SONNET))
+    again = msgspec.structs.replace(
+        asked, model=plain, messages=build_request_view(history, SONNET)
+    )
     return Anthropic().to_wire(again).body
 
 
@@ -240,7 +242,7 @@ def test_ids_the_api_refuses_are_minted_anew_and_others_are_kept():
         writer.message(Role.USER, [TextBlock("?")]),
         writer.message(Role.ASSISTANT, calls, reply_metadata(SONNET.id)),
     ]
-    body = wire(request(SONNET, view(history, SONNET), tool_ids=ids))
+    body = wire(request(SONNET, build_request_view(history, SONNET), tool_ids=ids))
     sent = [block["id"] for block in body["messages"][1]["content"]]
     assert sent == ["toolu_1", f"call_{bad[3:]}", f"call_{foreign[3:]}"]
     assert [block["tool_use_id"] for block in body["messages"][2]["content"]] == sent
@@ -378,7 +380,9 @@ def test_names_a_model_invented_are_sent_as_the_api_takes_them():
         writer.message(Role.USER, [TextBlock("?")]),
         writer.message(Role.ASSISTANT, [ToolUseBlock(writer.tool_use_id(), "a.b c" * 30, {})]),
     ]
-    name = wire(request(SONNET, view(history, SONNET)))["messages"][1]["content"][0]["name"]
+    name = wire(request(SONNET, build_request_view(history, SONNET)))["messages"][1]["content"][0][
+        "name"
+    ]
     assert name == ("a_b_c" * 30)[:64]
 
 

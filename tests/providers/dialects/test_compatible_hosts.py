@@ -23,7 +23,7 @@ from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.provider_specs import provider_specs
 from yourtool.providers.registry import dialect_of
 from yourtool.providers.replies.error_mapping import error_from_response
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 QUICK = StreamTimeouts(linger=0.001)
@@ -64,7 +64,9 @@ def next_request(reply, target, dialect=None):
         writer.message(Role.TOOL, [ToolResultBlock(call.id, (TextBlock("5"),))])
         for call in reply.tool_uses
     ]
-    history = view([writer.message(Role.USER, [TextBlock("?")]), reply, *results], target)
+    history = build_request_view(
+        [writer.message(Role.USER, [TextBlock("?")]), reply, *results], target
+    )
     body = json.loads((dialect or OpenAIChat()).to_wire(request(target, history)).body)
     return next(each for each in body["messages"] if each["role"] == "assistant")
 
@@ -204,7 +206,7 @@ def foreign(count=3):
 
 def sent_to(dialect, name="some-model"):
     target = model("mine", name)
-    return json.loads(dialect.to_wire(request(target, view(foreign(), target))).body)
+    return json.loads(dialect.to_wire(request(target, build_request_view(foreign(), target))).body)
 
 
 def test_a_conversation_of_another_provider_fits_what_mistral_takes():

@@ -37,7 +37,7 @@ from yourtool.messages import (
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import OneTool
 from yourtool.providers.dialects.google import Google
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
@@ -56,7 +56,7 @@ def wire(asked):
 
 async def replies(*frames):
     body = b"".join(b"data: " + json.dumps(frame).encode() + b"\r\n\r\n" for frame in frames)
-    asked = request(FLASH, view(full(FLASH), FLASH))
+    asked = request(FLASH, build_request_view(full(FLASH), FLASH))
     events, error = await events_of(WireAdapter(Google(), Playback([body]), "google"), asked)
     assert broken_rules(events) == []
     return events, error
@@ -124,7 +124,9 @@ async def test_calls_go_back_as_the_recorded_client_sent_them(chain):
         for call in said.tool_uses
     ]
     history = [writer.message(Role.USER, [TextBlock("?")]), said, *results]
-    ours = wire(request(FLASH, view(history, FLASH), (READ,), tool_ids=ids))["contents"]
+    ours = wire(request(FLASH, build_request_view(history, FLASH), (READ,), tool_ids=ids))[
+        "contents"
+    ]
     theirs = answered["request"]["body"]["contents"]
     assert [content["role"] for content in ours] == [content["role"] for content in theirs]
     assert [_standard(part) for part in ours[1]["parts"]] == [
@@ -175,14 +177,14 @@ async def test_every_signature_goes_back_on_its_part_and_only_to_its_model(name)
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
     history = [user, as_message(complete(events), FLASH, writer), user]
-    parts = wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"]
+    parts = wire(request(FLASH, build_request_view(history, FLASH)))["contents"][1]["parts"]
     sent = [(_kind(part), part["thoughtSignature"]) for part in parts if "thoughtSignature" in part]
     right = [(entry["on"], entry["signature"]) for entry in expected(name)["part_signatures"]]
     assert sent == right
     text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
     assert text == expected(name)["text"]
     for other in (OLDER, model("anthropic")):
-        shown = view(history, other)
+        shown = build_request_view(history, other)
         assert all(message.metadata.provider_raw is None for message in shown)
         assert "thoughtSignature" not in json.dumps(wire(request(other, shown)))
 
@@ -203,7 +205,9 @@ async def test_a_text_that_was_signed_in_the_middle_is_cut_there_again():
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
     said = as_message(complete(events), FLASH, writer)
-    parts = wire(request(FLASH, view([user, said, user], FLASH)))["contents"][1]["parts"]
+    parts = wire(request(FLASH, build_request_view([user, said, user], FLASH)))["contents"][1][
+        "parts"
+    ]
     assert parts == [
         {"text": "a "},
         {"text": "b", "thoughtSignature": "U0lH"},
@@ -228,22 +232,24 @@ async def test_a_signed_thought_stands_alone_and_goes_back_as_a_thought():
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
     said = as_message(complete(events), FLASH, writer)
-    parts = wire(request(FLASH, view([user, said, user], FLASH)))["contents"][1]["parts"]
+    parts = wire(request(FLASH, build_request_view([user, said, user], FLASH)))["contents"][1][
+        "parts"
+    ]
     assert parts[1] == {"text": "two", "thought": True, "thoughtSignature": "U0lH"}
 
 
 def test_another_models_calls_say_that_they_have_no_signature_where_one_is_needed():
     history = full(model("openai", "gpt-4o"))
-    parts = wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"]
+    parts = wire(request(FLASH, build_request_view(history, FLASH)))["contents"][1]["parts"]
     calls = [part for part in parts if "functionCall" in part]
     assert [call.get("thoughtSignature") for call in calls] == [SKIP, None]
-    parts = wire(request(OLDER, view(history, OLDER)))["contents"][1]["parts"]
+    parts = wire(request(OLDER, build_request_view(history, OLDER)))["contents"][1]["parts"]
     assert not any("thoughtSignature" in part for part in parts)
 
 
 @pytest.mark.req("R-ADP-05")
 def test_answers_follow_their_calls_at_once_and_pictures_after_them():
-    contents = wire(request(FLASH, view(full(FLASH), FLASH)))["contents"]
+    contents = wire(request(FLASH, build_request_view(full(FLASH), FLASH)))["contents"]
     assert [content["role"] for content in contents] == [
         "user",
         "model",
@@ -370,7 +376,9 @@ async def test_parts_that_nobody_knows_are_kept_for_their_model():
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
     said = as_message(complete(events), FLASH, writer)
-    parts = wire(request(FLASH, view([user, said, user], FLASH)))["contents"][1]["parts"]
+    parts = wire(request(FLASH, build_request_view([user, said, user], FLASH)))["contents"][1][
+        "parts"
+    ]
     assert parts == [{"text": "Here:"}, picture, {"text": "Nice?"}]
 
 
@@ -506,7 +514,9 @@ async def test_a_part_that_holds_nothing_is_not_sent_back():
         as_message(complete(events), FLASH, writer),
         writer.message(Role.USER, [TextBlock("and?")]),
     ]
-    assert wire(request(FLASH, view(history, FLASH)))["contents"][1]["parts"] == [{"text": "Hi"}]
+    assert wire(request(FLASH, build_request_view(history, FLASH)))["contents"][1]["parts"] == [
+        {"text": "Hi"}
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.requests.placeholders import NO_OUTPUT, unsent
+from yourtool.providers.requests.placeholders import NO_OUTPUT, placeholder_for
 
 LOST = image(f"sha256:{'0' * 64}", "file_ref")
 everywhere = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
@@ -54,7 +54,7 @@ def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning(
     station, content, is_error, caplog
 ):
     said = shown(station, *content, is_error=is_error)
-    assert said.count(unsent(LOST)) == 1
+    assert said.count(placeholder_for(LOST)) == 1
     assert NO_OUTPUT not in said
     assert ("seen" in said) is (len(content) == 2)
     assert blocks_told(caplog) == ["image"]
@@ -63,10 +63,10 @@ def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning(
 @everywhere
 def test_a_picture_of_a_tool_that_is_sent_has_no_words_in_its_place(station, caplog):
     said = shown(station, image(), LOST)
-    assert said.count(unsent(LOST)) == 1
+    assert said.count(placeholder_for(LOST)) == 1
     assert blocks_told(caplog) == ["image"]
     caplog.clear()
-    assert unsent(LOST) not in shown(station, image())
+    assert placeholder_for(LOST) not in shown(station, image())
     assert blocks_told(caplog) == []
 
 

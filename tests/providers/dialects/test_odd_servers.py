@@ -41,7 +41,7 @@ from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import dialect_of
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST
 
@@ -362,7 +362,9 @@ def result(use_id):
 
 
 def body(dialect, target, *messages, **changes):
-    return json.loads(dialect.to_wire(asked(target, *view(messages, target), **changes)).body)
+    return json.loads(
+        dialect.to_wire(asked(target, *build_request_view(messages, target), **changes)).body
+    )
 
 
 async def turn(target, dialect, *lines):
@@ -489,7 +491,7 @@ async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none(signs):
     """Kimi, MiMo and local servers behind Anthropic's interface; its own refuses it (U36)."""
     target = model("acme", "kimi-k2.6")
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
-    dialect = Anthropic(signs=signs)
+    dialect = Anthropic(requires_signatures=signs)
     blocks = body(dialect, target, *history, tool_ids=ids)["messages"][1]["content"]
     thought = {"type": "thinking", "thinking": "hm", "signature": ""}
     assert (blocks[0] == thought) is not signs

@@ -32,7 +32,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.dialects.ollama import Ollama
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
@@ -93,7 +93,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes():
 def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)
     try:
-        asked = request(QWEN, view(history, QWEN), (READ,))
+        asked = request(QWEN, build_request_view(history, QWEN), (READ,))
         assert problems("ollama", "chat", Ollama().to_wire(asked).body) == []
     finally:
         logging.disable(logging.NOTSET)
@@ -170,7 +170,7 @@ async def test_what_a_model_thought_is_shown_to_it_again(name):
     events, _ = await play(name)
     thinking, *_ = complete(events).final_content
     history = [as_message(complete(events), QWEN, Writer())]
-    [_, said, *_] = wire(request(QWEN, view(history, QWEN)))["messages"]
+    [_, said, *_] = wire(request(QWEN, build_request_view(history, QWEN)))["messages"]
     assert isinstance(thinking, ThinkingBlock)
     assert said["thinking"] == thinking.text
 

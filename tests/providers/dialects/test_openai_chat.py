@@ -39,7 +39,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import dialect_of
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
@@ -88,7 +88,7 @@ def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)
     try:
         for target in (GPT, ROUTED):
-            asked = request(target, view(history, target), (READ,))
+            asked = request(target, build_request_view(history, target), (READ,))
             wire(asked, provider=target.provider)
     finally:
         logging.disable(logging.NOTSET)
@@ -167,7 +167,7 @@ def test_a_message_without_words_or_calls_is_left_out():
         writer.message(Role.ASSISTANT, [ThinkingBlock("hm")], reply_metadata(GPT.id)),
         writer.message(Role.ASSISTANT, [ToolUseBlock(writer.tool_use_id(), "f", {})]),
     ]
-    messages = wire(request(GPT, view(history, GPT)))["messages"]
+    messages = wire(request(GPT, build_request_view(history, GPT)))["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
     assert messages[1]["content"] is None
 
@@ -220,7 +220,7 @@ def uncommon(value, place=""):
 @pytest.mark.req("R-ADP-20")
 def test_an_unknown_server_gets_no_field_that_is_one_vendors_own(choice):
     unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
-    said = view(full(ROUTED), unknown)
+    said = build_request_view(full(ROUTED), unknown)
     asked = request(
         unknown,
         said,
@@ -274,7 +274,7 @@ def test_ids_the_api_refuses_are_minted_anew():
             Role.ASSISTANT, [ToolUseBlock(use, "f", {}) for use in (long, odd, again)]
         ),
     ]
-    body = wire(request(GPT, view(history, GPT), tool_ids=ids))
+    body = wire(request(GPT, build_request_view(history, GPT), tool_ids=ids))
     assert [call["id"] for call in body["messages"][1]["tool_calls"]] == [
         f"call_{use[3:]}" for use in (long, odd, again)
     ]

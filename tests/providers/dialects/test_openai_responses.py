@@ -36,7 +36,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
@@ -127,7 +127,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
 def test_every_legal_history_makes_a_legal_request(history):
     logging.disable(logging.WARNING)
     try:
-        body = wire(request(GPT, view(history, GPT), (READ,)))
+        body = wire(request(GPT, build_request_view(history, GPT), (READ,)))
     finally:
         logging.disable(logging.NOTSET)
     assert body["store"] is False
@@ -196,7 +196,7 @@ async def test_reasoning_items_come_back_without_ids_byte_for_byte(name):
         writer.message(Role.USER, [TextBlock("go on")]),
     ]
     output = json.loads(exchange(name)["response"]["body"])["output"]
-    body = wire(request(speaker, view(history, speaker), (READ,), tool_ids=ids))
+    body = wire(request(speaker, build_request_view(history, speaker), (READ,), tool_ids=ids))
     reasoning = [item for item in body["input"] if item["type"] == "reasoning"]
     assert reasoning == _sent_back(output)
     calls = [item for item in body["input"] if item["type"] == "function_call"]
@@ -220,10 +220,10 @@ async def test_only_the_model_that_thought_gets_its_reasoning_back(name):
     events, _ = await play(name, asked=request(GPT))
     history = [as_message(complete(events), GPT, writer)]
     other = model("openai", "gpt-6")
-    assert sealed in json.dumps(wire(request(GPT, view(history, GPT))))
-    assert sealed not in json.dumps(wire(request(other, view(history, other))))
+    assert sealed in json.dumps(wire(request(GPT, build_request_view(history, GPT))))
+    assert sealed not in json.dumps(wire(request(other, build_request_view(history, other))))
     away = [*history, writer.message(Role.ASSISTANT, [TextBlock("hi")], reply_metadata(other.id))]
-    assert sealed in json.dumps(wire(request(GPT, view(away, GPT))))
+    assert sealed in json.dumps(wire(request(GPT, build_request_view(away, GPT))))
 
 
 def _thought(content, notes, blocks=()):
@@ -275,7 +275,7 @@ def test_words_between_calls_go_before_them():
     writer = Writer()
     uses = [writer.tool_use_id() for _ in range(2)]
     content = [ToolUseBlock(uses[0], "f", {}), TextBlock("and"), ToolUseBlock(uses[1], "f", {})]
-    history = view([writer.message(Role.ASSISTANT, content)], GPT)
+    history = build_request_view([writer.message(Role.ASSISTANT, content)], GPT)
     kinds = [item["type"] for item in wire(request(GPT, history))["input"]]
     assert kinds == ["message"] * 2 + ["function_call"] * 2 + ["function_call_output"] * 2
 
@@ -443,6 +443,6 @@ async def test_words_that_are_moved_before_calls_take_their_reasoning_with_them(
     writer = Writer()
     asked = writer.message(Role.USER, [TextBlock("?")])
     history = [asked, as_message(complete(events), GPT, writer)]
-    items = wire(request(GPT, view(history, GPT)))["input"]
+    items = wire(request(GPT, build_request_view(history, GPT)))["input"]
     told = [item.get("encrypted_content") or item["type"] for item in items[1:]]
     assert told == ["dHdv", "message", "b25l", "function_call", "function_call_output"]

@@ -26,7 +26,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.provider_specs import BUILT_IN
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 
 QUIRKS = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
 GROK = model("openrouter", "x-ai/grok-4.1-fast")
@@ -67,7 +67,9 @@ async def said(name, speaker=GROK) -> tuple[Message, Message]:
 @pytest.mark.req("R-SWP-03", "R-ADP-17")
 async def test_reasoning_goes_back_to_its_model_entry_by_entry(name):
     user, reply = await said(name)
-    sent = assistant(wire(request(GROK, view([user, reply, user], GROK))))["reasoning_details"]
+    sent = assistant(wire(request(GROK, build_request_view([user, reply, user], GROK))))[
+        "reasoning_details"
+    ]
     right = expected(name)["reasoning_details"]
     as_it_came = [
         {field: value for field, value in entry.items() if value is not None} for entry in right
@@ -79,7 +81,7 @@ async def test_reasoning_goes_back_to_its_model_entry_by_entry(name):
 @pytest.mark.req("R-ADP-05")
 async def test_reasoning_never_goes_to_another_model(name, caplog):
     user, reply = await said(name)
-    body = wire(request(CLAUDE, view([user, reply, user], CLAUDE)))
+    body = wire(request(CLAUDE, build_request_view([user, reply, user], CLAUDE)))
     assert "reasoning" not in json.dumps(body)
     thoughts = (ThinkingBlock, RedactedThinkingBlock)
     lost = sum(isinstance(block, thoughts) for block in reply.content)
@@ -115,7 +117,7 @@ def test_reasoning_that_came_without_entries_goes_back_as_one():
 @pytest.mark.req("R-ADP-18")
 def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it(name, marked):
     target = model("openrouter", name)
-    body = wire(request(target, view(full(target), target)))
+    body = wire(request(target, build_request_view(full(target), target)))
     stable = {"type": "text", "text": "You write code.\n\nBe brief."}
     if marked:
         assert body["messages"][0]["content"] == [

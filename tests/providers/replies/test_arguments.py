@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.providers.replies.arguments import Growth, parse_arguments
+from yourtool.providers.replies.arguments import ArgumentsScanner, parse_arguments
 
 AWKWARD = (
     '{"a":"}","b":{"c":"{"}} ',
@@ -22,14 +22,14 @@ AWKWARD = (
 
 @given(st.sampled_from(AWKWARD) | st.text('{}[]":,\\a1 \n'), st.lists(st.integers(0, 30)))
 def test_arguments_are_whole_as_soon_as_they_are_an_object_however_they_are_cut(text, cuts):
-    growth, pieces = Growth(), []
+    growth, pieces = ArgumentsScanner(), []
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     for begin, end in itertools.pairwise(edges):
         pieces.append(text[begin:end])
         so_far = text[:end]
         is_object = bool(so_far.strip()) and parse_arguments(so_far)[1] is None
-        assert growth.is_whole(pieces) is is_object
-        assert growth.is_whole(pieces) is is_object
+        assert growth.is_complete(pieces) is is_object
+        assert growth.is_complete(pieces) is is_object
 
 
 class Counted(list):
@@ -48,9 +48,9 @@ class Counted(list):
 
 
 def test_a_piece_is_not_read_again_with_each_that_follows():
-    growth, pieces = Growth(), Counted()
+    growth, pieces = ArgumentsScanner(), Counted()
     for piece in ['{"a":"', *["{}"] * 500, '"}', *[" "] * 500]:
         pieces.append(piece)
-        growth.is_whole(pieces)
-    assert growth.is_whole(pieces)
+        growth.is_complete(pieces)
+    assert growth.is_complete(pieces)
     assert pieces.read < 3 * len(pieces)

@@ -1,12 +1,12 @@
 import pytest
 
 from yourtool.errors import NetworkError
-from yourtool.providers.replies.ndjson import Ndjson
+from yourtool.providers.replies.ndjson import NdjsonDecoder
 from yourtool.providers.replies.sse import LINE_LIMIT
 
 
 def lines(*chunks):
-    framing = Ndjson()
+    framing = NdjsonDecoder()
     events = [event for chunk in chunks for event in framing.feed(chunk)]
     assert not framing.is_document
     return [event.data for event in events + framing.end()]
@@ -28,7 +28,7 @@ def test_a_line_may_come_in_any_pieces():
 
 
 def test_an_endless_line_is_cut_off():
-    framing = Ndjson()
+    framing = NdjsonDecoder()
     framing.feed(b"x" * LINE_LIMIT)
     with pytest.raises(NetworkError, match="a line of more than 8 MiB") as caught:
         framing.feed(b"x")

@@ -67,7 +67,7 @@ def test_the_rules_hold_whatever_a_provider_sends_and_however_it_ends(steps, end
     for name, *arguments in steps:
         events += getattr(reply, name)(*arguments)
     if end == "broken":
-        events += reply.broken(NetworkError("gone"))
+        events += reply.fail(NetworkError("gone"))
     else:
         events += getattr(reply, end)()
     assert broken_rules(events) == []
@@ -86,12 +86,12 @@ def test_the_rules_hold_whatever_a_provider_sends_and_however_it_ends(steps, end
 def test_calls_written_by_turns_come_out_one_after_the_other():
     reply = new_reply()
     events = [
-        *reply.call("a", "1", "f"),
-        *reply.call("b", "2", "g"),
-        *reply.arguments("a", '{"x":'),
-        *reply.arguments("b", '{"y":'),
-        *reply.arguments("a", "1}"),
-        *reply.arguments("b", "2}"),
+        *reply.start_call("a", "1", "f"),
+        *reply.start_call("b", "2", "g"),
+        *reply.add_arguments("a", '{"x":'),
+        *reply.add_arguments("b", '{"y":'),
+        *reply.add_arguments("a", "1}"),
+        *reply.add_arguments("b", "2}"),
         *reply.close_calls(),
         *reply.finish(),
     ]
@@ -107,32 +107,32 @@ def test_calls_written_by_turns_come_out_one_after_the_other():
 
 def test_a_call_whose_arguments_are_whole_lets_the_next_one_show():
     reply = new_reply()
-    reply.call("a", "1", "f")
-    reply.arguments("a", "{}")
-    events = reply.call("b", "2", "g")
+    reply.start_call("a", "1", "f")
+    reply.add_arguments("a", "{}")
+    events = reply.start_call("b", "2", "g")
     assert [type(event) for event in events] == [ToolUseEnd, ToolUseStart]
 
 
 def test_what_comes_after_the_end_of_a_call_is_ignored_and_logged(caplog):
     reply = new_reply()
-    reply.call("a", "1", "f")
-    reply.arguments("a", "{}")
-    reply.close("a")
-    assert reply.arguments("a", "}") == []
+    reply.start_call("a", "1", "f")
+    reply.add_arguments("a", "{}")
+    reply.close_call("a")
+    assert reply.add_arguments("a", "}") == []
     assert "came after their end" in caplog.text
 
 
 def test_words_that_come_late_are_in_the_final_content():
     reply = new_reply()
-    reply.text("one", key=0)
-    reply.text("two", key=1)
-    assert reply.text(" more", key=0) == []
+    reply.add_text("one", key=0)
+    reply.add_text("two", key=1)
+    assert reply.add_text(" more", key=0) == []
     assert complete(reply.finish()).final_content == (TextBlock("one more"), TextBlock("two"))
 
 
 def test_thinking_without_text_is_kept_for_its_signature():
     reply = new_reply()
-    events = [*reply.signature("sig", key=0), *reply.text("hi", key=1), *reply.finish()]
+    events = [*reply.add_signature("sig", key=0), *reply.add_text("hi", key=1), *reply.finish()]
     [delta] = [event for event in events if isinstance(event, ThinkingDelta)]
     assert (delta.text, delta.signature) == ("", "sig")
     assert complete(events).final_content == (ThinkingBlock("", "sig"), TextBlock("hi"))
@@ -140,14 +140,18 @@ def test_thinking_without_text_is_kept_for_its_signature():
 
 def test_only_the_last_delta_of_thinking_has_the_signature():
     reply = new_reply()
-    events = [*reply.thinking("a", 0), *reply.thinking("b", 0), *reply.signature("sig", 0)]
+    events = [
+        *reply.add_thinking("a", 0),
+        *reply.add_thinking("b", 0),
+        *reply.add_signature("sig", 0),
+    ]
     signatures = [event.signature for event in events if isinstance(event, ThinkingDelta)]
     assert signatures == [None, None, "sig"]
 
 
 def test_redacted_thinking_has_a_place_but_no_event():
     reply = new_reply()
-    events = [*reply.redacted("xyz"), *reply.text("hi"), *reply.finish()]
+    events = [*reply.add_redacted_thinking("xyz"), *reply.add_text("hi"), *reply.finish()]
     [delta] = [event for event in events if isinstance(event, TextDelta)]
     assert delta.content_block_index == 1
     assert complete(events).final_content == (RedactedThinkingBlock("xyz"), TextBlock("hi"))
@@ -155,15 +159,15 @@ def test_redacted_thinking_has_a_place_but_no_event():
 
 def test_text_is_made_storable():
     reply = new_reply()
-    assert complete([*reply.text("a\0b\ud83dc"), *reply.finish()]).final_content == (
+    assert complete([*reply.add_text("a\0b\ud83dc"), *reply.finish()]).final_content == (
         TextBlock("ab\ufffdc"),
     )
 
 
 def test_the_start_waits_for_content_and_brings_the_counters():
     reply = new_reply()
-    assert reply.usage(TokenUsage(input_tokens=5, output_tokens=0)) == []
-    assert [type(event) for event in reply.text("hi")] == [
+    assert reply.update_usage(TokenUsage(input_tokens=5, output_tokens=0)) == []
+    assert [type(event) for event in reply.add_text("hi")] == [
         MessageStart,
         UsageUpdate,
         TextStart,
@@ -173,7 +177,12 @@ def test_the_start_waits_for_content_and_brings_the_counters():
 
 def test_text_and_reasoning_have_a_start_and_an_end_with_all_of_it():
     reply = new_reply()
-    events = [*reply.thinking("a"), *reply.thinking("b"), *reply.text("c"), *reply.finish()]
+    events = [
+        *reply.add_thinking("a"),
+        *reply.add_thinking("b"),
+        *reply.add_text("c"),
+        *reply.finish(),
+    ]
     edges = ThinkingStart | ThinkingEnd | TextStart | TextEnd
     found = [event for event in events if isinstance(event, edges)]
     where = {"message_id": found[0].message_id}
@@ -189,14 +198,14 @@ def test_text_and_reasoning_have_a_start_and_an_end_with_all_of_it():
 def test_a_block_that_was_cut_ends_too(end):
     reply = new_reply()
     arguments = (NetworkError("cut"),) if end == "broken" else ()
-    events = [*reply.text("half"), *getattr(reply, end)(*arguments)]
+    events = [*reply.add_text("half"), *getattr(reply, end)(*arguments)]
     [last] = [event for event in events if isinstance(event, TextEnd)]
     assert last.text == "half"
 
 
 def test_an_empty_answer_is_an_answer():
     reply = new_reply()
-    reply.usage(TokenUsage(input_tokens=5, output_tokens=2))
+    reply.update_usage(TokenUsage(input_tokens=5, output_tokens=2))
     events = list(reply.finish())
     assert [type(event) for event in events][:2] == [MessageStart, UsageUpdate]
     assert complete(events).final_content == ()
@@ -228,9 +237,9 @@ def test_arguments_are_a_json_object(raw, value):
 )
 def test_a_nul_in_the_arguments_is_an_error_that_names_the_argument(raw, argument):
     reply = new_reply()
-    reply.call("a", "1", "f")
-    reply.arguments("a", raw)
-    reply.close("a")
+    reply.start_call("a", "1", "f")
+    reply.add_arguments("a", raw)
+    reply.close_call("a")
     done = complete(list(reply.finish()))
     [call] = done.final_content
     assert call.input == {}
@@ -239,8 +248,8 @@ def test_a_nul_in_the_arguments_is_an_error_that_names_the_argument(raw, argumen
 
 def test_a_bare_nul_in_the_arguments_is_not_removed():
     reply = new_reply()
-    reply.call("a", "1", "f")
-    reply.arguments("a", '{"path": "a\0b"}')
+    reply.start_call("a", "1", "f")
+    reply.add_arguments("a", '{"path": "a\0b"}')
     done = complete(list(reply.finish()))
     [call] = done.final_content
     assert call.input == {}
@@ -249,8 +258,8 @@ def test_a_bare_nul_in_the_arguments_is_not_removed():
 
 def test_a_nul_in_the_name_of_a_tool_does_not_name_another_tool():
     reply = new_reply()
-    reply.call("a", "1", "sh\0ell")
-    [call] = complete([*reply.arguments("a", "{}"), *reply.finish()]).final_content
+    reply.start_call("a", "1", "sh\0ell")
+    [call] = complete([*reply.add_arguments("a", "{}"), *reply.finish()]).final_content
     assert call.name == "sh\ufffdell"
 
 
@@ -258,24 +267,24 @@ def test_a_nul_in_the_name_of_a_tool_does_not_name_another_tool():
 def test_signed_thinking_keeps_its_nul_characters(pieces):
     reply = new_reply()
     for piece in pieces:
-        reply.thinking(piece)
-    events = [*reply.signature("sig\0"), *reply.finish()]
+        reply.add_thinking(piece)
+    events = [*reply.add_signature("sig\0"), *reply.finish()]
     assert complete(events).final_content == (ThinkingBlock("a\0b", "sig\0"),)
 
 
 def test_thinking_that_could_not_be_held_as_it_came_loses_its_signature():
     reply = new_reply()
-    reply.thinking("a\ud83dc")
-    events = [*reply.signature("sig"), *reply.finish()]
+    reply.add_thinking("a\ud83dc")
+    events = [*reply.add_signature("sig"), *reply.finish()]
     assert complete(events).final_content == (ThinkingBlock("a\ufffdc", None),)
 
 
 def test_opaque_blocks_keep_their_nul_characters():
     reply = new_reply()
-    reply.server("s", {"type": "sealed", "data": "a\0"})
-    reply.grow_server("s", "data", "\0b")
-    reply.text("hi", "t")
-    reply.remark("t", {"signature": "\0"})
+    reply.add_server_block("s", {"type": "sealed", "data": "a\0"})
+    reply.extend_server_block("s", "data", "\0b")
+    reply.add_text("hi", "t")
+    reply.add_note("t", {"signature": "\0"})
     raw = complete(list(reply.finish())).provider_raw
     assert raw["blocks"][0]["block"]["data"] == "a\0\0b"
     assert raw["notes"]["0"] == [{"signature": "\0"}]
@@ -307,9 +316,9 @@ def test_anything_else_is_no_arguments_and_says_why(raw):
 
 def test_arguments_that_are_no_object_are_kept_empty_with_what_was_sent():
     reply = new_reply()
-    reply.call("a", "1", "f")
-    reply.arguments("a", '["x"]')
-    reply.arguments("a", " " * 5_000)
+    reply.start_call("a", "1", "f")
+    reply.add_arguments("a", '["x"]')
+    reply.add_arguments("a", " " * 5_000)
     whole = complete(reply.finish())
     [call] = whole.final_content
     assert call.input == {}
@@ -323,9 +332,9 @@ def test_arguments_that_are_no_object_are_kept_empty_with_what_was_sent():
 def test_of_a_reply_cut_by_the_token_limit_the_last_call_never_runs():
     reply = new_reply()
     for key in "ab":
-        reply.call(key, key, "f")
-        reply.arguments(key, '{"path": "x"}')
-        reply.close(key)
+        reply.start_call(key, key, "f")
+        reply.add_arguments(key, '{"path": "x"}')
+        reply.close_call(key)
     reply.stop_reason = StopReason.MAX_TOKENS
     whole = complete(reply.finish())
     first, last = whole.final_content
@@ -336,8 +345,8 @@ def test_of_a_reply_cut_by_the_token_limit_the_last_call_never_runs():
 
 def test_arguments_cut_by_the_token_limit_say_so():
     reply = new_reply()
-    reply.call("a", "1", "f")
-    reply.arguments("a", '{"path": "x')
+    reply.start_call("a", "1", "f")
+    reply.add_arguments("a", '{"path": "x')
     reply.stop_reason = StopReason.MAX_TOKENS
     [error] = complete(reply.finish()).tool_input_errors.values()
     assert error.truncated
@@ -347,7 +356,7 @@ def test_arguments_cut_by_the_token_limit_say_so():
 def test_ids_are_ours_and_the_providers_are_remembered():
     asked = request(model("openai"))
     reply = Reply(asked)
-    [_, start] = reply.call("a", "call_9", "f")
+    [_, start] = reply.start_call("a", "call_9", "f")
     assert start.tool_use_id.startswith("tu_")
     assert asked.tool_ids.known_wire("openai", start.tool_use_id) == "call_9"
 
@@ -355,14 +364,14 @@ def test_ids_are_ours_and_the_providers_are_remembered():
 def test_a_broken_reply_that_showed_nothing_says_nothing(caplog):
     caplog.set_level(logging.ERROR)
     reply = new_reply()
-    reply.usage(TokenUsage(input_tokens=5, output_tokens=0))
-    assert list(reply.broken(NetworkError("gone"))) == []
+    reply.update_usage(TokenUsage(input_tokens=5, output_tokens=0))
+    assert list(reply.fail(NetworkError("gone"))) == []
 
 
 def test_a_broken_reply_ends_with_its_error():
     reply = new_reply()
-    reply.text("half")
-    events = list(reply.broken(NetworkError("gone")))
+    reply.add_text("half")
+    events = list(reply.fail(NetworkError("gone")))
     assert complete(events).stop_reason is StopReason.ERROR
     assert events[-1] == StreamError(
         message_id="01M", error_class="network", message="gone", retryable=True, status=None
@@ -375,8 +384,8 @@ def test_a_prompt_that_is_told_to_have_no_tokens_was_not_counted(output):
     """Proxies fill in zeros, and Gemini sometimes counts the answer alone."""
     asked = [Writer().message(Role.USER, [TextBlock("Some words of a question.")])]
     reply = Reply(request(model("openai"), asked))
-    reply.text("Some words of an answer.", 0)
-    reply.usage(TokenUsage(input_tokens=0, output_tokens=output))
+    reply.add_text("Some words of an answer.", 0)
+    reply.update_usage(TokenUsage(input_tokens=0, output_tokens=output))
     usage = complete([*reply.finish()]).usage
     assert usage.estimated
     assert usage.input_tokens > 0

@@ -5,22 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yourtool.messages import RateLimits, Receipt
-from yourtool.providers.replies.response_headers import receipt_of
+from yourtool.providers.replies.response_headers import parse_receipt
 
 
 def limits_of(**headers):
-    receipt = receipt_of({name.replace("_", "-"): text for name, text in headers.items()}, "")
+    receipt = parse_receipt({name.replace("_", "-"): text for name, text in headers.items()}, "")
     return receipt and receipt.rate_limits
 
 
 def test_no_headers_and_no_id_leave_nothing():
-    assert receipt_of({}, "") is None
-    assert receipt_of({"content-type": "text/event-stream"}, "") is None
+    assert parse_receipt({}, "") is None
+    assert parse_receipt({"content-type": "text/event-stream"}, "") is None
 
 
 @pytest.mark.parametrize("name", ["request-id", "x-request-id", "x-generation-id"])
 def test_the_ids_of_a_request_and_its_reply_are_kept(name):
-    assert receipt_of({name: "req_1"}, "msg_1") == Receipt(request_id="req_1", response_id="msg_1")
+    assert parse_receipt({name: "req_1"}, "msg_1") == Receipt(
+        request_id="req_1", response_id="msg_1"
+    )
 
 
 def test_what_rate_is_left_is_read_as_openai_and_its_like_write_it():
@@ -64,7 +66,7 @@ def test_short_waits_are_seconds_too(reset):
     name=st.text(st.characters(exclude_categories=())),
 )
 def test_any_headers_at_all_give_a_receipt_that_can_be_stored(headers, name):
-    receipt = receipt_of(headers, name)
+    receipt = parse_receipt(headers, name)
     if receipt is not None and receipt.rate_limits is not None:
         assert 0 <= (receipt.rate_limits.reset_seconds or 0) < float("inf")
     str(receipt).encode()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from yourtool.errors import NetworkError
 from yourtool.providers.replies import sse as module
-from yourtool.providers.replies.sse import Framing, SseDecoder, SseEvent
+from yourtool.providers.replies.sse import BodyDecoder, SseDecoder, SseEvent
 
 
 def decode(*chunks):
@@ -43,7 +43,7 @@ MARKED = b"\n\xef\xbb\xbf \n"
 @pytest.mark.parametrize("document", [b'{"a": 1}', b"[1]"])
 @pytest.mark.req("D16")
 def test_a_byte_order_mark_before_a_document_is_not_part_of_it(document, size):
-    framing, body = Framing(), MARKED + document
+    framing, body = BodyDecoder(), MARKED + document
     for at in range(0, len(body), size):
         assert framing.feed(body[at : at + size]) == []
     assert framing.is_document
@@ -54,7 +54,7 @@ def test_a_byte_order_mark_before_a_document_is_not_part_of_it(document, size):
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 @pytest.mark.req("D16")
 def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it(size):
-    stream, page, body = Framing(), Framing(), MARKED + b"data: 1\n\n"
+    stream, page, body = BodyDecoder(), BodyDecoder(), MARKED + b"data: 1\n\n"
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
     assert [event for piece in pieces for event in stream.feed(piece)] == [SseEvent("", b"1")]
     for at in range(0, 20, size):
@@ -64,7 +64,7 @@ def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it(size):
 
 @pytest.mark.parametrize("chunks", [[b" \r\n data: 1\n\n"], [b" ", b"\r\n", b" ", b"data: 1\n\n"]])
 def test_space_before_the_first_event_belongs_to_none(chunks):
-    framing = Framing()
+    framing = BodyDecoder()
     assert [event for chunk in chunks for event in framing.feed(chunk)] == [SseEvent("", b"1")]
 
 
@@ -97,7 +97,7 @@ def test_many_events_are_no_endless_event(monkeypatch):
 
 def test_an_endless_document_is_cut_off(monkeypatch):
     monkeypatch.setattr(module, "DOCUMENT_LIMIT", 1_000)
-    framing = Framing()
+    framing = BodyDecoder()
     with pytest.raises(NetworkError, match="larger than"):
         for _ in range(200):
             framing.feed(b"{         ")

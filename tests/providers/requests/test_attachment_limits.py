@@ -24,8 +24,8 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Places
-from yourtool.providers.requests.attachment_limits import fit_attachments, media_refusal
-from yourtool.providers.requests.placeholders import unsent
+from yourtool.providers.requests.attachment_limits import find_attachment_problem, fit_attachments
+from yourtool.providers.requests.placeholders import placeholder_for
 
 CAN = AdapterCapabilities(
     supports_images=True, supports_audio=True, supports_documents=True, max_request_bytes=3 * 2**20
@@ -72,9 +72,9 @@ def left_out(places):
         given = [block for each in messages for block in each_block(each.content)]
         after = [block for each in shown.messages for block in each_block(each.content)]
         pairs = [pair for pair in zip(given, after, strict=True) if isinstance(pair[0], MediaBlock)]
-        assert all(now in (was, TextBlock(unsent(was))) for was, now in pairs)
+        assert all(now in (was, TextBlock(placeholder_for(was))) for was, now in pairs)
         left = [was != now for was, now in pairs]
-        assert number_in(shown.remark) == sum(left)
+        assert number_in(shown.notice) == sum(left)
         return left
 
     return run
@@ -114,8 +114,8 @@ def test_the_message_that_is_answered_keeps_its_own_the_longest(left_out):
 @pytest.mark.req("R-ADP-15")
 def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands(left_out, block, limits):
     assert left_out(told([picture()], [block]), takes(**limits)) == [False, True]
-    assert media_refusal([picture(), block], takes(**limits)) is not None
-    assert media_refusal([picture(), block], takes()) is None
+    assert find_attachment_problem([picture(), block], takes(**limits)) is not None
+    assert find_attachment_problem([picture(), block], takes()) is None
 
 
 PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
@@ -160,15 +160,15 @@ PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
 )
 @pytest.mark.req("R-ADP-15")
 def test_the_remark_says_what_was_too_much(places, turns, limits, words):
-    remark = fit_attachments(told(*turns), takes(**limits), places).remark
+    remark = fit_attachments(told(*turns), takes(**limits), places).notice
     assert remark == f"{words} The session keeps all; a model that takes more gets more."
 
 
 def test_where_words_alone_are_too_much_every_attachment_is_left_out(left_out):
     tiny = takes(max_request_bytes=1_000)
     assert left_out(told([picture()], [picture()]), tiny) == [True, True]
-    assert media_refusal([TextBlock("look")], tiny) is None
-    assert media_refusal([picture()], tiny) is not None
+    assert find_attachment_problem([TextBlock("look")], tiny) is None
+    assert find_attachment_problem([picture()], tiny) is not None
 
 
 def test_many_images_have_to_be_smaller_than_few(left_out):
@@ -206,7 +206,7 @@ def test_the_size_of_what_is_kept_or_in_the_workspace_is_the_files(left_out, pla
 def test_what_a_model_takes_none_of_needs_no_room(left_out):
     blind = takes(max_images=0, supports_images=False)
     assert left_out(told([picture()]), blind) == [False]
-    assert media_refusal([picture()], blind) is None
+    assert find_attachment_problem([picture()], blind) is None
 
 
 def test_words_need_room_as_well(left_out):
@@ -223,7 +223,7 @@ def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes(places,
     target = replace(station.model, capabilities=takes(max_images=30).capabilities)
     messages = told(*([picture(60_000)] for _ in range(45)))
     shown = fit_attachments(messages, target, places)
-    assert number_in(shown.remark) > 10
+    assert number_in(shown.notice) > 10
     body = station.dialect().to_wire(request(target, shown.messages)).body
     assert len(body) <= target.capabilities.max_request_bytes
 

@@ -21,7 +21,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.requests.hygiene import view
+from yourtool.providers.requests.hygiene import build_request_view
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
 GPT = model("openai", "gpt-4o")
@@ -53,16 +53,16 @@ def answer(writer, use, text="ok"):
 @pytest.mark.parametrize("target", [SONNET, GPT])
 def test_a_clean_history_of_the_model_stays_as_it_is(target):
     history = full(target)
-    assert view(history, target) == history
-    assert all(a is b for a, b in zip(view(history, target), history, strict=True))
+    assert build_request_view(history, target) == history
+    assert all(a is b for a, b in zip(build_request_view(history, target), history, strict=True))
 
 
 @QUIET
 @given(history=st.lists(any_messages, max_size=8))
 def test_any_messages_at_all_become_a_valid_conversation_and_viewing_twice_changes_nothing(history):
     for target in (SONNET, GPT):
-        shown = view(history, target)
-        assert view(shown, target) == shown
+        shown = build_request_view(history, target)
+        assert build_request_view(shown, target) == shown
         assert validate_session(shown) == []
         if any(message.role is Role.USER for message in shown):
             for dialect, provider, api in (
@@ -77,7 +77,7 @@ def test_any_messages_at_all_become_a_valid_conversation_and_viewing_twice_chang
 @given(history=histories(), data=st.data())
 def test_a_history_that_lost_or_shuffled_messages_is_mended(history, data):
     kept = data.draw(st.permutations(history))[: data.draw(st.integers(0, len(history)))]
-    shown = view(kept, SONNET)
+    shown = build_request_view(kept, SONNET)
     assert validate_session(shown) == []
     pending = []
     for message in shown:
@@ -94,7 +94,12 @@ def test_results_stand_behind_their_call_in_the_order_of_the_calls():
     one, two = writer.tool_use_id(), writer.tool_use_id()
     called = say(writer, ToolUseBlock(one, "f", {}), ToolUseBlock(two, "f", {}))
     second, first, more = answer(writer, two), answer(writer, one), ask(writer, "and?")
-    assert view([called, more, second, first], SONNET)[1:] == (called, first, second, more)
+    assert build_request_view([called, more, second, first], SONNET)[1:] == (
+        called,
+        first,
+        second,
+        more,
+    )
 
 
 @pytest.mark.req("R-ADP-05")
@@ -103,7 +108,7 @@ def test_results_without_a_call_and_second_results_are_left_out_with_a_warning(c
     use = writer.tool_use_id()
     called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
     second, stray = answer(writer, use), answer(writer, "tu_x")
-    assert view([called, first, second, stray], SONNET)[1:] == (called, first)
+    assert build_request_view([called, first, second, stray], SONNET)[1:] == (called, first)
     assert [(each.message_id, each.reason) for each in caplog.records] == [
         (second.id, "its call is answered already"),
         (stray.id, "its tool call is missing"),
@@ -126,7 +131,7 @@ def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning(role, blo
         ask(writer),
         writer.message(role, [TextBlock("a"), block], reply_metadata(SONNET.id)),
     ]
-    shown = view(history, SONNET)
+    shown = build_request_view(history, SONNET)
     assert all(each != block for message in shown for each in message.content)
     reasons = [record.reason for record in caplog.records if record.message_id == history[1].id]
     assert reasons[-1] == "it does not belong in a message of this role"
@@ -139,7 +144,7 @@ def test_results_that_came_in_one_message_each_stand_alone():
     both = tuple(ToolResultBlock(use, (TextBlock("ok"),)) for use in (one, two))
     calls = say(writer, ToolUseBlock(two, "f", {}), ToolUseBlock(one, "f", {}))
     history = [ask(writer), calls, writer.message(Role.TOOL, both)]
-    shown = view(history, SONNET)
+    shown = build_request_view(history, SONNET)
     assert [message.content for message in shown[2:]] == [both[1:], both[:1]]
 
 
@@ -149,8 +154,8 @@ def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it():
     raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
     said = (TextBlock(""), TextBlock("b"))
     history = [ask(writer), say(writer, *said, provider_raw=raw), ask(writer)]
-    assert view(history, SONNET)[1].content == said
-    assert view(history, GPT)[1].content == said[1:]
+    assert build_request_view(history, SONNET)[1].content == said
+    assert build_request_view(history, GPT)[1].content == said[1:]
 
 
 @pytest.mark.parametrize("status", [MessageStatus.ERROR, MessageStatus.CANCELLED])
@@ -160,7 +165,7 @@ def test_leftovers_of_a_reply_that_is_not_whole_stay_behind(status):
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"0": [{"signature": "s"}]}}
     cut = say(writer, TextBlock("b"), provider_raw=raw, status=status)
-    shown = view([ask(writer), cut, ask(writer)], SONNET)
+    shown = build_request_view([ask(writer), cut, ask(writer)], SONNET)
     assert (shown[1].content, shown[1].metadata.provider_raw) == (cut.content, None)
 
 
@@ -172,7 +177,7 @@ def test_leftovers_are_not_placed_by_positions_that_have_changed():
     raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
     twice = say(writer, ToolUseBlock(use, "f", {}), TextBlock("b"), provider_raw=raw)
     once = say(writer, ToolUseBlock(use, "f", {}), provider_raw=raw)
-    shown = view([ask(writer), once, answer(writer, use), twice], SONNET)
+    shown = build_request_view([ask(writer), once, answer(writer, use), twice], SONNET)
     assert shown[1].metadata.provider_raw == raw
     assert shown[3].content == (TextBlock("b"),)
     assert shown[3].metadata.provider_raw is None
@@ -193,10 +198,10 @@ def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
     writer = Writer()
     use = writer.tool_use_id()
     called = say(writer, ToolUseBlock(use, "f", {}), **metadata)
-    _, _, closing, _ = view([called, ask(writer)], SONNET)
+    _, _, closing, _ = build_request_view([called, ask(writer)], SONNET)
     assert closing.result == ToolResultBlock(use, (TextBlock(why),), is_error=True)
     assert closing.metadata.parent_tool_use_id == use
-    assert view([called], SONNET) == view([called], SONNET)
+    assert build_request_view([called], SONNET) == build_request_view([called], SONNET)
 
 
 @pytest.mark.req("R-ADP-06")
@@ -205,7 +210,7 @@ def test_a_call_whose_arguments_were_cut_is_answered_with_that():
     use = writer.tool_use_id()
     errors = {use: ToolInputError(raw="{", error="the arguments are not JSON", truncated=True)}
     called = say(writer, ToolUseBlock(use, "f", {}), tool_input_errors=errors)
-    _, _, closing = view([called], SONNET)
+    _, _, closing = build_request_view([called], SONNET)
     assert closing.result.content[0].text == ("This call was not run: the arguments are not JSON.")
 
 
@@ -228,7 +233,7 @@ def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form(status, 
         ),
         ask(writer, "go on"),
     ]
-    shown = view(history, SONNET)
+    shown = build_request_view(history, SONNET)
     assert [type(block).__name__ for block in shown[1].content] == ["TextBlock", "ToolUseBlock"]
     assert shown[1].metadata.provider_raw is None
     assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
@@ -243,13 +248,13 @@ def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form(status, 
 def test_a_reply_that_was_cut_before_its_first_word_is_left_out():
     writer = Writer()
     history = [ask(writer), say(writer, status=MessageStatus.CANCELLED), ask(writer, "again")]
-    assert view(history, SONNET) == (history[0], history[2])
+    assert build_request_view(history, SONNET) == (history[0], history[2])
 
 
 def test_blank_text_is_left_out_and_an_empty_question_is_not_nothing():
     writer = Writer()
     history = [ask(writer, " \n"), say(writer, TextBlock(" "), TextBlock("a"))]
-    asked, said = view(history, SONNET)
+    asked, said = build_request_view(history, SONNET)
     assert asked.text == "(an empty message)"
     assert said.content == (TextBlock("a"),)
 
@@ -262,7 +267,7 @@ def test_thinking_of_another_model_is_dropped_with_one_warning_each(target, capl
         ask(writer),
         say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a")),
     ]
-    shown = view(history, target)
+    shown = build_request_view(history, target)
     assert shown[1].content == (TextBlock("a"),)
     assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
     for record in caplog.records:
@@ -280,12 +285,16 @@ def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_n
     asked = RequestOptions(api="responses")
     reply = say(writer, ThinkingBlock("hm", "sealed"), TextBlock("a"), request=asked)
     history = (ask(writer), reply)
-    assert view(history, SONNET, api="responses") == view(history, SONNET) == history
+    assert (
+        build_request_view(history, SONNET, api="responses")
+        == build_request_view(history, SONNET)
+        == history
+    )
     assert caplog.records == []
-    shown = view(history, SONNET, api="messages")
+    shown = build_request_view(history, SONNET, api="messages")
     assert shown[1].content == (TextBlock("a"),)
     assert [record.block_type for record in caplog.records] == ["thinking"]
-    aloud = view(history, SONNET, "text", "messages")
+    aloud = build_request_view(history, SONNET, "text", "messages")
     assert aloud[1].content == (TextBlock("hm"), TextBlock("a"))
 
 
@@ -294,14 +303,14 @@ def test_leftovers_of_another_model_never_reach_an_adapter():
     writer = Writer()
     raw = {"scope": {"provider": "openai", "model": GPT.id}, "blocks": [{"at": 0, "block": {}}]}
     history = [ask(writer), say(writer, TextBlock("a"), provider_raw=raw)]
-    assert view(history, GPT)[1].metadata.provider_raw is None
-    assert view(history, SONNET)[1].metadata.provider_raw == raw
+    assert build_request_view(history, GPT)[1].metadata.provider_raw is None
+    assert build_request_view(history, SONNET)[1].metadata.provider_raw == raw
 
 
 def test_the_stored_history_is_not_touched():
     history = full(SONNET)
     before = msgspec.json.encode(history)
-    view(history, GPT)
+    build_request_view(history, GPT)
     assert msgspec.json.encode(history) == before
 
 
@@ -313,10 +322,12 @@ def test_a_reply_that_broke_off_is_left_out_unless_something_follows(status, cap
     writer = Writer()
     asked, use = ask(writer), writer.tool_use_id()
     broken = say(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
-    assert view([asked, broken], SONNET) == (asked,)
+    assert build_request_view([asked, broken], SONNET) == (asked,)
     assert [record.block_type for record in caplog.records] == ["text", "tool_use"]
-    assert view([asked, broken, say(writer, TextBlock("x"), status=status)], SONNET) == (asked,)
-    shown = view([asked, broken, ask(writer)], SONNET)
+    assert build_request_view(
+        [asked, broken, say(writer, TextBlock("x"), status=status)], SONNET
+    ) == (asked,)
+    shown = build_request_view([asked, broken, ask(writer)], SONNET)
     assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
 
 
@@ -325,7 +336,7 @@ def test_a_broken_reply_whose_call_was_run_is_never_forgotten():
     use = writer.tool_use_id()
     broken = say(writer, ToolUseBlock(use, "f", {}), status=MessageStatus.ERROR)
     history = (ask(writer), broken, answer(writer, use))
-    assert view(history, SONNET) == history
+    assert build_request_view(history, SONNET) == history
 
 
 @pytest.mark.req("R-SEED-04")
@@ -334,10 +345,10 @@ def test_another_models_reasoning_goes_on_as_text_where_that_is_wanted(caplog):
     thought = say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a"))
     silent = say(writer, ThinkingBlock("", "sig"), TextBlock("b"))
     history = [ask(writer), thought, silent]
-    shown = view(history, GPT, "text")
+    shown = build_request_view(history, GPT, "text")
     assert shown[1].content == (TextBlock("hm"), TextBlock("a"))
     assert shown[2].content == (TextBlock("b"),)
     kinds = ["redacted_thinking", "thinking"]
     assert [record.block_type for record in caplog.records] == kinds
-    assert view(history, SONNET, "text") == tuple(history)
-    assert view(shown, GPT, "text") == shown
+    assert build_request_view(history, SONNET, "text") == tuple(history)
+    assert build_request_view(shown, GPT, "text") == shown

@@ -9,7 +9,7 @@ from tests.strategies import Writer
 from yourtool.messages import AudioBlock, DocumentBlock, ImageSource, Role
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Places
-from yourtool.providers.requests.media import sendable
+from yourtool.providers.requests.media import prepare_media
 
 SEES = model("openai", "gpt-4o")
 LIMIT = SEES.capabilities.max_image_bytes
@@ -31,7 +31,7 @@ def send(tmp_path):
 
     def run(picture, target=SEES):
         message = Writer().message(Role.USER, [picture])
-        return sendable(picture, message, request(target, places=Places(workspace, workspace)))
+        return prepare_media(picture, message, request(target, places=Places(workspace, workspace)))
 
     return run
 
@@ -45,7 +45,7 @@ def test_an_image_is_sent_as_bytes(send, picture):
 def test_a_file_is_not_looked_for_where_there_are_none(caplog):
     picture = image("art/cat.png", "file_ref")
     message = Writer().message(Role.USER, [picture])
-    assert sendable(picture, message, request(SEES)) is None
+    assert prepare_media(picture, message, request(SEES)) is None
     assert "there are no files here" in caplog.text
 
 

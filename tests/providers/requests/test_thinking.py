@@ -4,7 +4,12 @@ from tests.providers.exchanges import model
 from yourtool.models import EFFORTS, AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.requests.thinking import adjustment, asked, describe_effort, levels
+from yourtool.providers.requests.thinking import (
+    describe_effort,
+    describe_effort_change,
+    effective_effort,
+    supported_efforts,
+)
 
 PLAIN = model("openai", "gpt-4.1", capabilities=AdapterCapabilities())
 
@@ -35,33 +40,41 @@ def catalogue(home):
 )
 @pytest.mark.req("R-ADP-17")
 def test_a_level_becomes_the_next_that_the_model_takes(catalogue, name, wanted, level):
-    assert asked(catalogue.get(name), wanted) == level
+    assert effective_effort(catalogue.get(name), wanted) == level
 
 
 @pytest.mark.req("R-ADP-17")
 def test_every_level_of_every_model_is_one_that_it_takes(catalogue):
     for each in catalogue.all():
         for wanted in EFFORTS:
-            level = asked(each, wanted)
-            assert level in levels(each) or (level is None and not levels(each))
+            level = effective_effort(each, wanted)
+            assert level in supported_efforts(each) or (
+                level is None and not supported_efforts(each)
+            )
             assert wanted == "off" or level != "off"
 
 
 def test_only_who_wants_no_thinking_gets_none():
     yes_or_no = model("ollama", "qwen3", thinking_levels=("off", "high"))
-    assert [asked(yes_or_no, level) for level in EFFORTS] == ["off"] + ["high"] * 6
+    assert [effective_effort(yes_or_no, level) for level in EFFORTS] == ["off"] + ["high"] * 6
 
 
 @pytest.mark.req("R-ADP-17")
 def test_a_level_that_is_not_taken_is_told_of_with_those_that_are():
     target = model("openai", "gpt-5", thinking_levels=("minimal", "high"))
-    assert adjustment(target, "max") == (
+    assert describe_effort_change(target, "max") == (
         "`openai:gpt-5` cannot think at `max`, only at `minimal`, `high`; `high` is asked for."
     )
     assert (
-        adjustment(target, "high") is adjustment(target, None) is adjustment(PLAIN, "off") is None
+        describe_effort_change(target, "high")
+        is describe_effort_change(target, None)
+        is describe_effort_change(PLAIN, "off")
+        is None
     )
-    assert adjustment(PLAIN, "low") == "`openai:gpt-4.1` takes no thinking level; none is sent."
+    assert (
+        describe_effort_change(PLAIN, "low")
+        == "`openai:gpt-4.1` takes no thinking level; none is sent."
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,17 @@ from typing import Any
 from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.anthropic_request import API, body
+from yourtool.providers.dialects.anthropic_request import API, build_body
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
-from yourtool.providers.replies.arguments import told, written
+from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stop_reasons import stop_reason
+from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/v1/messages"
-_STOPS = {
+_STOP_REASONS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
     "model_context_window_exceeded": StopReason.MAX_TOKENS,
@@ -44,17 +44,25 @@ class Anthropic:
 
     api = API
 
-    def __init__(self, *, keeps_long: bool = False, signs: bool = True) -> None:
+    def __init__(
+        self, *, supports_long_cache: bool = False, requires_signatures: bool = True
+    ) -> None:
         """`keeps_long`: the host takes the longer retention of caches; `signs`: it takes only
         reasoning that is signed, as the maker's own does."""
-        self._keeps_long = keeps_long
-        self._signs = signs
+        self._supports_long_cache = supports_long_cache
+        self._requires_signatures = requires_signatures
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
         return WireRequest(
             path=_PATH,
-            body=canonical_json(body(request, keeps_long=self._keeps_long, signs=self._signs)),
+            body=canonical_json(
+                build_body(
+                    request,
+                    supports_long_cache=self._supports_long_cache,
+                    requires_signatures=self._requires_signatures,
+                )
+            ),
         )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
@@ -66,20 +74,24 @@ class Anthropic:
         chunk = decode_frame(frame.data)
         match chunk.get("type"):
             case "content_block_delta":
-                return _delta(count(chunk.get("index")), mapping(chunk.get("delta")), reply)
+                return _translate_delta(
+                    count(chunk.get("index")), mapping(chunk.get("delta")), reply
+                )
             case "content_block_start":
-                return _block(count(chunk.get("index")), mapping(chunk.get("content_block")), reply)
+                return _translate_block(
+                    count(chunk.get("index")), mapping(chunk.get("content_block")), reply
+                )
             case "content_block_stop":
-                return reply.close(count(chunk.get("index")))
+                return reply.close_call(count(chunk.get("index")))
             case "message_start":
                 message = mapping(chunk.get("message"))
                 reply.response_id = text(message.get("id"))
-                return _count(message.get("usage"), reply)
+                return _update_usage(message.get("usage"), reply)
             case "message_delta":
-                _stop(mapping(chunk.get("delta")).get("stop_reason"), reply)
-                return _count(chunk.get("usage"), reply)
+                _set_stop_reason(mapping(chunk.get("delta")).get("stop_reason"), reply)
+                return _update_usage(chunk.get("usage"), reply)
             case "message_stop":
-                reply.done = True
+                reply.is_done = True
             case "error":
                 reply.error = error_from_response(reply.provider, 200, frame.data)
             case None if chunk.get("error"):
@@ -88,7 +100,7 @@ class Anthropic:
                 pass
         return ()
 
-    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
         """Read a reply that came as one JSON document.
 
         Raises:
@@ -100,64 +112,64 @@ class Anthropic:
             return
         reply.response_id = text(message.get("id"))
         for index, block in enumerate(objects(message["content"])):
-            yield from _block(index, block, reply)
-            yield from reply.close(index)
-        yield from _count(message.get("usage"), reply)
-        _stop(message.get("stop_reason"), reply)
-        reply.done = True
+            yield from _translate_block(index, block, reply)
+            yield from reply.close_call(index)
+        yield from _update_usage(message.get("usage"), reply)
+        _set_stop_reason(message.get("stop_reason"), reply)
+        reply.is_done = True
 
-    def may_end(self, reply: Reply) -> bool:
+    def is_complete(self, reply: Reply) -> bool:
         """The reason for the end is enough where a proxy leaves `message_stop` out."""
-        return reply.done or reply.stop_reason is not None
+        return reply.is_done or reply.stop_reason is not None
 
 
-def _delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     match delta.get("type"):
         case "text_delta":
-            return reply.text(text(delta.get("text")), key)
+            return reply.add_text(text(delta.get("text")), key)
         case "thinking_delta":
-            return reply.thinking(text(delta.get("thinking")), key)
+            return reply.add_thinking(text(delta.get("thinking")), key)
         case "signature_delta":
-            return reply.signature(text(delta.get("signature")), key)
-        case "input_json_delta" if not reply.is_server(key):
-            return reply.arguments(key, told(delta.get("partial_json")))
+            return reply.add_signature(text(delta.get("signature")), key)
+        case "input_json_delta" if not reply.is_server_block(key):
+            return reply.add_arguments(key, arguments_as_text(delta.get("partial_json")))
         case "citations_delta":
-            reply.remark(key, mapping(delta.get("citation")), of_text=True)
+            reply.add_note(key, mapping(delta.get("citation")), of_text=True)
         case _:
             for field, value in delta.items():
                 if field != "type" and isinstance(value, str):
-                    reply.grow_server(key, field, value)
+                    reply.extend_server_block(key, field, value)
     return ()
 
 
-def _block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Read a block that begins, or a whole one."""
     match block.get("type"):
         case "text":
-            yield from reply.text(text(block.get("text")), key)
+            yield from reply.add_text(text(block.get("text")), key)
             for citation in objects(block.get("citations")):
-                reply.remark(key, citation, of_text=True)
+                reply.add_note(key, citation, of_text=True)
         case "thinking":
-            yield from reply.thinking(text(block.get("thinking")), key)
+            yield from reply.add_thinking(text(block.get("thinking")), key)
             if signature := text(block.get("signature")):
-                yield from reply.signature(signature, key)
+                yield from reply.add_signature(signature, key)
         case "redacted_thinking":
-            yield from reply.redacted(text(block.get("data")))
+            yield from reply.add_redacted_thinking(text(block.get("data")))
         case "tool_use":
-            yield from reply.call(key, text(block.get("id")), text(block.get("name")))
+            yield from reply.start_call(key, text(block.get("id")), text(block.get("name")))
             if (arguments := block.get("input")) != {}:  # a stream begins with none and adds to it
-                yield from reply.arguments(key, written(arguments))
+                yield from reply.add_arguments(key, arguments_to_json(arguments))
         case _:
-            reply.server(key, block)
+            reply.add_server_block(key, block)
 
 
-def _stop(word: Any, reply: Reply) -> None:
+def _set_stop_reason(word: Any, reply: Reply) -> None:
     if isinstance(word, str):
-        reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
+        reply.stop_reason = parse_stop_reason(word, _STOP_REASONS, reply.provider)
         reply.stop_detail = word
 
 
-def _count(usage: Any, reply: Reply) -> Iterable[StreamEvent]:
+def _update_usage(usage: Any, reply: Reply) -> Iterable[StreamEvent]:
     """Take counters: the last figure that is not null holds."""
     counters: dict[str, int] = reply.scratch
     for name in _COUNTERS:
@@ -165,7 +177,7 @@ def _count(usage: Any, reply: Reply) -> Iterable[StreamEvent]:
             counters[name] = figure
     if "input_tokens" not in counters or "output_tokens" not in counters:
         return ()
-    return reply.usage(
+    return reply.update_usage(
         TokenUsage(
             input_tokens=counters["input_tokens"],
             output_tokens=counters["output_tokens"],

@@ -21,10 +21,10 @@ from yourtool.providers.base import OneTool, Request
 from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
-from yourtool.providers.requests.media import sendable
-from yourtool.providers.requests.output_schema import ANTHROPIC, narrowed
-from yourtool.providers.requests.placeholders import EMPTY, unsent
-from yourtool.providers.requests.thinking import asked, levels
+from yourtool.providers.requests.media import prepare_media
+from yourtool.providers.requests.output_schema import ANTHROPIC_KEYWORDS, restrict_schema
+from yourtool.providers.requests.placeholders import EMPTY_MESSAGE, placeholder_for
+from yourtool.providers.requests.thinking import effective_effort, supported_efforts
 from yourtool.providers.tool_ids import tool_name
 
 API = "messages"
@@ -39,30 +39,32 @@ _BUDGETS = {
     "xhigh": 28_672,
     "max": 32_768,
 }
-_LEAST_BUDGET = 1_024
-_FORCES = ("any", "tool")
-_RESTS = {"type": "disabled"}
-_OURS = frozenset({"redacted_thinking", "text", "thinking", "tool_result", "tool_use"})
-_REASONING = ("thinking", "redacted_thinking")
+_MIN_BUDGET = 1_024
+_FORCED_CALLS = ("any", "tool")
+_DISABLED_THINKING = {"type": "disabled"}
+_CANONICAL_TYPES = frozenset({"redacted_thinking", "text", "thinking", "tool_result", "tool_use"})
+_REASONING_TYPES = ("thinking", "redacted_thinking")
 
 _log = logging.getLogger(__name__)
 
 
-def body(request: Request, *, keeps_long: bool = False, signs: bool = True) -> dict[str, Any]:
+def build_body(
+    request: Request, *, supports_long_cache: bool = False, requires_signatures: bool = True
+) -> dict[str, Any]:
     """Return the request as the server takes it.
 
     `keeps_long`: it can cache for an hour; `signs`: it refuses reasoning without a signature.
     """
     model = request.model
-    if not keeps_long and request.cache.retention == "long":
+    if not supports_long_cache and request.cache.retention == "long":
         request = replace(request, cache=replace(request.cache, retention="short"))
     wire: dict[str, Any] = {
         "model": model.wire_name,
         "max_tokens": request.max_output_tokens,
-        "messages": _turns(request, signs=signs),
+        "messages": _messages(request, requires_signatures=requires_signatures),
         "stream": request.streams,
     }
-    if system := _system(request):
+    if system := _system_prompt(request):
         wire["system"] = system
     if request.tools:
         wire["tools"] = [
@@ -73,36 +75,45 @@ def body(request: Request, *, keeps_long: bool = False, signs: bool = True) -> d
             }
             for tool in request.tools
         ]
-        _mark(wire["tools"], None, 0, request)
+        _add_cache_breakpoint(wire["tools"], None, 0, request)
     if stops := [stop for stop in request.stop_sequences if stop.strip()]:
         wire["stop_sequences"] = stops
-    if (choice := _choice(request)) is not None:
+    if (choice := _tool_choice(request)) is not None:
         wire["tool_choice"] = choice
-    wire |= _thinking(request, is_forced=choice is not None and choice["type"] in _FORCES)
-    if wire.get("thinking", _RESTS)["type"] == "enabled" and _began_without(wire["messages"]):
+    wire |= _reasoning_fields(
+        request, is_forced=choice is not None and choice["type"] in _FORCED_CALLS
+    )
+    if wire.get("thinking", _DISABLED_THINKING)["type"] == "enabled" and _started_without_reasoning(
+        wire["messages"]
+    ):
         _log.warning("`%s` goes on with a reply that began without thinking", model.id)
         del wire["thinking"]
     if request.output_schema is not None:
-        shape = {"type": "json_schema", "schema": narrowed(request.output_schema, ANTHROPIC)}
+        shape = {
+            "type": "json_schema",
+            "schema": restrict_schema(request.output_schema, ANTHROPIC_KEYWORDS),
+        }
         wire["output_config"] = {**wire.get("output_config", {}), "format": shape}
-    is_free = model.accepts_temperature and wire.get("thinking", _RESTS) == _RESTS
+    is_free = (
+        model.accepts_temperature and wire.get("thinking", _DISABLED_THINKING) == _DISABLED_THINKING
+    )
     if request.temperature is not None and is_free:
         wire["temperature"] = request.temperature
     return wire
 
 
-def _system(request: Request) -> list[dict[str, Any]]:
+def _system_prompt(request: Request) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for message in request.messages:
         if message.role is Role.SYSTEM:
             for index, block in enumerate(message.content):
                 if isinstance(block, TextBlock) and block.text.strip():
                     parts.append({"type": "text", "text": block.text})
-                    _mark(parts, message.id, index, request)
+                    _add_cache_breakpoint(parts, message.id, index, request)
     return parts
 
 
-def _turns(request: Request, *, signs: bool) -> list[dict[str, Any]]:
+def _messages(request: Request, *, requires_signatures: bool) -> list[dict[str, Any]]:
     """Return the conversation with neighbours of one role joined."""
     turns: list[dict[str, Any]] = []
     for message in request.messages:
@@ -110,9 +121,12 @@ def _turns(request: Request, *, signs: bool) -> list[dict[str, Any]]:
             case Role.SYSTEM:
                 continue
             case Role.ASSISTANT:
-                role, blocks = "assistant", _said(message, request, signs=signs)
+                role, blocks = (
+                    "assistant",
+                    _assistant_content(message, request, requires_signatures=requires_signatures),
+                )
             case _:
-                role, blocks = "user", _heard(message, request)
+                role, blocks = "user", _user_content(message, request)
         if not blocks:
             continue
         if turns and turns[-1]["role"] == role:
@@ -126,21 +140,21 @@ def _turns(request: Request, *, signs: bool) -> list[dict[str, Any]]:
     return turns
 
 
-def _heard(message: Message, request: Request) -> list[dict[str, Any]]:
+def _user_content(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the blocks of a user's or a tool's message."""
     blocks: list[dict[str, Any]] = []
     for index, block in enumerate(message.content):
         if isinstance(block, TextBlock) and block.text.strip():
             blocks.append({"type": "text", "text": block.text})
         elif isinstance(block, MediaBlock):
-            blocks += _shown(block, message, request)
+            blocks += _media_or_placeholder(block, message, request)
         elif isinstance(block, ToolResultBlock):
-            blocks.append(_result(block, message, request))
-        _mark(blocks, message.id, index, request)
-    return blocks or [{"type": "text", "text": EMPTY}]
+            blocks.append(_tool_result(block, message, request))
+        _add_cache_breakpoint(blocks, message.id, index, request)
+    return blocks or [{"type": "text", "text": EMPTY_MESSAGE}]
 
 
-def _result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
+def _tool_result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     for part in result.content:
         if isinstance(part, TextBlock):
@@ -148,9 +162,9 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
                 content.append({"type": "text", "text": part.text})
         elif result.is_error:
             request.losses.drop(part, message, request.model, "an error takes only text")
-            content.append({"type": "text", "text": unsent(part)})
+            content.append({"type": "text", "text": placeholder_for(part)})
         else:
-            content += _shown(part, message, request)
+            content += _media_or_placeholder(part, message, request)
     provider = request.model.provider
     wire: dict[str, Any] = {
         "type": "tool_result",
@@ -164,28 +178,34 @@ def _result(result: ToolResultBlock, message: Message, request: Request) -> dict
     return wire
 
 
-def _shown(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
-    return _media(block, message, request) or [{"type": "text", "text": unsent(block)}]
+def _media_or_placeholder(
+    block: MediaBlock, message: Message, request: Request
+) -> list[dict[str, Any]]:
+    return _media_part(block, message, request) or [
+        {"type": "text", "text": placeholder_for(block)}
+    ]
 
 
-def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+def _media_part(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
     """Return a picture, a PDF or a plain text; there is no block for sound
     (https://docs.claude.com/en/docs/build-with-claude/pdf-support)."""
-    media = sendable(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN))
+    media = prepare_media(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN))
     if media is None:
         return []
     source = {"type": "base64", "media_type": media.media_type, "data": media.data}
     if media.url is not None:
         source = {"type": "url", "url": media.url}
     elif media.media_type == PLAIN:
-        source = {"type": "text", "media_type": PLAIN, "data": media.words}
+        source = {"type": "text", "media_type": PLAIN, "data": media.text}
     if not isinstance(block, DocumentBlock):
         return [{"type": "image", "source": source}]
     named = {"title": block.name} if block.name else {}
     return [{"type": "document", "source": source, **named}]
 
 
-def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, Any]]:
+def _assistant_content(
+    message: Message, request: Request, *, requires_signatures: bool
+) -> list[dict[str, Any]]:
     """Return the blocks of the model's own message; reasoning never stands last.
 
     Servers that are like Anthropic's but sign nothing want their reasoning back all the same.
@@ -194,7 +214,7 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
     kept = ProviderExtras(message, request, API)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
     for place, block in enumerate(message.content):
-        blocks += [(raw, None) for raw in kept.before(place) if _is_its_own(raw)]
+        blocks += [(raw, None) for raw in kept.before(place) if _is_replayable(raw)]
         match block:
             case TextBlock(words) if words.strip():
                 wire: dict[str, Any] = {"type": "text", "text": words}
@@ -205,7 +225,9 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
                 wire_id = request.tool_ids.wire(model.provider, block.id, _IDS)
                 call = {"id": wire_id, "name": tool_name(block.name), "input": block.input}
                 blocks.append(({"type": "tool_use", **call}, None))
-            case ThinkingBlock(words, signature) if signature or (words and not signs):
+            case ThinkingBlock(words, signature) if signature or (
+                words and not requires_signatures
+            ):
                 wire = {"type": "thinking", "thinking": words, "signature": signature or ""}
                 blocks.append((wire, block))
             case ThinkingBlock():
@@ -214,8 +236,8 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
                 blocks.append(({"type": "redacted_thinking", "data": data}, block))
             case _:
                 pass
-        _mark([wire for wire, _ in blocks], message.id, place, request)
-    blocks += [(raw, None) for raw in kept.rest() if _is_its_own(raw)]
+        _add_cache_breakpoint([wire for wire, _ in blocks], message.id, place, request)
+    blocks += [(raw, None) for raw in kept.rest() if _is_replayable(raw)]
     while blocks and (thought := blocks[-1][1]) is not None:
         request.losses.drop(
             thought, message, model, "reasoning without a following text or tool call"
@@ -224,38 +246,41 @@ def _said(message: Message, request: Request, *, signs: bool) -> list[dict[str, 
     return [wire for wire, _ in blocks]
 
 
-def _is_its_own(raw: dict[str, Any]) -> bool:
+def _is_replayable(raw: dict[str, Any]) -> bool:
     """Whether a block that was kept may be sent back: it is of no kind that we have a place for."""
     kind = text(raw.get("type"))
-    return bool(kind) and kind not in _OURS
+    return bool(kind) and kind not in _CANONICAL_TYPES
 
 
-def _thinking(request: Request, *, is_forced: bool) -> dict[str, Any]:
+def _reasoning_fields(request: Request, *, is_forced: bool) -> dict[str, Any]:
     """Return the fields that ask for a thinking level in the model's own form.
 
     A call cannot be forced while the model thinks.
     """
     if not request.model.capabilities.supports_thinking:
         return {}
-    level, form = asked(request.model, request.effort), request.model.thinking or "budget"
+    level, form = (
+        effective_effort(request.model, request.effort),
+        request.model.thinking or "budget",
+    )
     must_rest = level == "off" or is_forced
     if form == "budget":
         if level is None or must_rest:
             return {}
-        budget = min(_BUDGETS[level], request.max_output_tokens - _LEAST_BUDGET)
+        budget = min(_BUDGETS[level], request.max_output_tokens - _MIN_BUDGET)
         enabled = {"type": "enabled", "budget_tokens": budget}
-        return {"thinking": enabled} if budget >= _LEAST_BUDGET else {}
+        return {"thinking": enabled} if budget >= _MIN_BUDGET else {}
     fields: dict[str, Any] = {}
     if level is not None and level != "off":
         fields["output_config"] = {"effort": _EFFORTS.get(level, level)}
     if form == "adaptive" and must_rest:
-        fields["thinking"] = _RESTS
+        fields["thinking"] = _DISABLED_THINKING
     elif form == "adaptive" and fields:
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
     return fields
 
 
-def _began_without(turns: list[dict[str, Any]]) -> bool:
+def _started_without_reasoning(turns: list[dict[str, Any]]) -> bool:
     """Whether the reply that goes on began without reasoning, as another model's does.
 
     Models that think by a budget refuse to begin with it in the middle of a reply, which is all
@@ -269,10 +294,10 @@ def _began_without(turns: list[dict[str, Any]]) -> bool:
             began = turns[at]["content"][0]["type"]
         elif "tool_result" not in kinds or (at < len(turns) - 1 and kinds != {"tool_result"}):
             break
-    return began is not None and began not in _REASONING
+    return began is not None and began not in _REASONING_TYPES
 
 
-def _choice(request: Request) -> dict[str, Any] | None:
+def _tool_choice(request: Request) -> dict[str, Any] | None:
     """Return whether tools must be called; a model that always thinks cannot be made to.
 
     https://docs.claude.com/en/docs/build-with-claude/extended-thinking
@@ -285,7 +310,7 @@ def _choice(request: Request) -> dict[str, Any] | None:
     if choice == "none":
         return {"type": "none"}
     thinks = model.capabilities.supports_thinking and model.thinking in ("adaptive", "effort")
-    if thinks and "off" not in levels(model):
+    if thinks and "off" not in supported_efforts(model):
         _log.warning("`%s` always thinks, so no tool is forced upon it", model.id)
         return freely
     if isinstance(choice, OneTool):
@@ -293,10 +318,14 @@ def _choice(request: Request) -> dict[str, Any] | None:
     return {"type": "any", **one}
 
 
-def _mark(
+def _add_cache_breakpoint(
     blocks: list[dict[str, Any]], message_id: str | None, index: int, request: Request
 ) -> None:
     """Let the prefix be kept up to the last of the blocks, if the plan has it end there."""
-    if blocks and request.cache.has(message_id, index) and blocks[-1].get("type") not in _REASONING:
+    if (
+        blocks
+        and request.cache.has(message_id, index)
+        and blocks[-1].get("type") not in _REASONING_TYPES
+    ):
         long = request.cache.retention == "long"
         blocks[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": "1h"} if long else {})}

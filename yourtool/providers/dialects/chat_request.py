@@ -19,54 +19,54 @@ from yourtool.providers.dialects.chat_media import media_parts
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.quirks import Quirks
-from yourtool.providers.requests.output_schema import named
+from yourtool.providers.requests.output_schema import build_named_schema
 from yourtool.providers.requests.placeholders import (
-    EMPTY,
-    FAILED,
+    EMPTY_MESSAGE,
+    ERROR_PREFIX,
+    FILLER_REPLY,
+    IMAGES_LABEL,
     NO_OUTPUT,
-    NOTED,
-    RETURNED,
     SEE_BELOW,
-    unsent,
+    placeholder_for,
 )
-from yourtool.providers.requests.system_prompt import in_first_prompt
-from yourtool.providers.requests.thinking import asked
+from yourtool.providers.requests.system_prompt import move_system_to_first_prompt
+from yourtool.providers.requests.thinking import effective_effort
 from yourtool.providers.token_weights import maker_of
 from yourtool.providers.tool_ids import tool_name
 
 API = "chat"
 """The name of this wire format beside what is kept for it."""
-THOUGHTS = ("reasoning_content", "reasoning")
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields that hold what a model thought as one text, the first one's being taken."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
-_TOLD_WHAT_TO_CACHE = ("anthropic/", "google/", "qwen/")
+_NEEDS_BREAKPOINTS = ("anthropic/", "google/", "qwen/")
 """Models behind OpenRouter that cache nothing by themselves
 (https://openrouter.ai/docs/features/prompt-caching)."""
-_TOLD_IN_MESSAGES = ("anthropic/",)
+_TAKES_MESSAGE_BREAKPOINTS = ("anthropic/",)
 """Those that heed more than one mark; to the others only what stands still is worth marking."""
-_THINK_ALOUD = re.compile(
+_REQUIRES_REASONING = re.compile(
     r"deepseek-(?:chat|reasoner|v[4-9])|kimi-k(?:2[.-](?:[5-9]|thinking)|[3-9])|mimo", re.IGNORECASE
 )
 """Models that refuse a conversation with tools in which a reply of theirs, or of the model before
 them, has no reasoning, be it a blank (https://api-docs.deepseek.com/guides/thinking_mode)."""
-_THOUGHT = "reasoning_content"
-_NO_THOUGHT = " "
-_COUNT_CALLS = re.compile(r"kimi", re.IGNORECASE)
+_REASONING_FIELD = "reasoning_content"
+_BLANK_REASONING = " "
+_NUMBERED_IDS = re.compile(r"kimi", re.IGNORECASE)
 """Models that fall silent where calls have other ids than those that they learned
 (https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md)."""
-_CACHE = {"type": "ephemeral"}
+_CACHE_CONTROL = {"type": "ephemeral"}
 Reasoning: TypeAlias = ThinkingBlock | RedactedThinkingBlock
-REASONING = {"reasoning.text": "text", "reasoning.summary": "summary"}
+REASONING_ENTRIES = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Kinds of entries of `reasoning_details` and the field that holds their words."""
 
 
-def body(request: Request, quirks: Quirks) -> dict[str, Any]:
+def build_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     """Return the request as the server takes it."""
     model = request.model
     wire: dict[str, Any] = {
         "model": model.wire_name,
-        "messages": _messages(in_first_prompt(request), quirks),
+        "messages": _messages(move_system_to_first_prompt(request), quirks),
         "stream": request.streams,
     }
     if quirks.stream_usage and request.streams:
@@ -97,9 +97,9 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
     if request.temperature is not None and model.accepts_temperature:
         wire["temperature"] = request.temperature
     if request.output_schema is not None:
-        shape = named(request.output_schema)
+        shape = build_named_schema(request.output_schema)
         wire["response_format"] = {"type": "json_schema", "json_schema": shape}
-    if (level := asked(model, request.effort)) is not None:
+    if (level := effective_effort(model, request.effort)) is not None:
         level = "none" if level == "off" else level
         if quirks.effort == "reasoning":
             wire["reasoning"] = {"effort": level}
@@ -110,47 +110,49 @@ def body(request: Request, quirks: Quirks) -> dict[str, Any]:
 
 def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    pictures: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
-    ids = _ids(request, quirks)
-    if system := _system(request, quirks):
+    images: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
+    ids = _wire_ids(request, quirks)
+    if system := _system_prompt(request, quirks):
         messages.append({"role": quirks.system_role, "content": system})
     for message in request.messages:
-        if message.role is not Role.TOOL and pictures:
-            messages += _after_tools([_shown(pictures)], messages, quirks)
-            pictures = []
+        if message.role is not Role.TOOL and images:
+            messages += _after_tool_results([_images_message(images)], messages, quirks)
+            images = []
         match message.role:
             case Role.USER:
-                prompt = _marked(_user(message, request, quirks), message, request, quirks)
-                messages += _after_tools(prompt, messages, quirks)
+                prompt = _with_cache_breakpoint(
+                    _user_message(message, request, quirks), message, request, quirks
+                )
+                messages += _after_tool_results(prompt, messages, quirks)
             case Role.ASSISTANT:
-                messages += _assistant(message, request, quirks, ids)
+                messages += _assistant_message(message, request, quirks, ids)
             case Role.TOOL:
-                answers = _answers(message, request, quirks, ids, pictures)
-                messages += _marked(answers, message, request, quirks)
+                answers = _tool_results(message, request, quirks, ids, images)
+                messages += _with_cache_breakpoint(answers, message, request, quirks)
             case Role.SYSTEM:
                 pass
-    if pictures:
-        messages += _after_tools([_shown(pictures)], messages, quirks)
+    if images:
+        messages += _after_tool_results([_images_message(images)], messages, quirks)
     return messages
 
 
-def _after_tools(
+def _after_tool_results(
     prompt: list[dict[str, Any]], messages: list[dict[str, Any]], quirks: Quirks
 ) -> list[dict[str, Any]]:
     """Return a prompt, with a reply before it where none may follow the results of tools."""
     if quirks.reply_after_tools and messages and messages[-1]["role"] == "tool":
-        return [{"role": "assistant", "content": NOTED}, *prompt]
+        return [{"role": "assistant", "content": FILLER_REPLY}, *prompt]
     return prompt
 
 
-def _ids(request: Request, quirks: Quirks) -> dict[str, str]:
+def _wire_ids(request: Request, quirks: Quirks) -> dict[str, str]:
     """Return under which id each call is sent."""
     model, ids = request.model, dict[str, str]()
     is_short = quirks.short_tool_ids
     if is_short is None:
         is_short = maker_of(model.wire_name).name == "mistral"
     accepted = _SHORT_IDS if is_short else _IDS
-    counts = _COUNT_CALLS.search(model.wire_name) and not is_short
+    counts = _NUMBERED_IDS.search(model.wire_name) and not is_short
     for message in request.messages:
         for call in message.tool_uses:
             if counts:
@@ -160,7 +162,7 @@ def _ids(request: Request, quirks: Quirks) -> dict[str, str]:
     return ids
 
 
-def _system(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
+def _system_prompt(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
     """Return all system messages as one, in parts where a mark has to follow the stable one."""
     said = [
         "\n\n".join(
@@ -172,53 +174,53 @@ def _system(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
         if message.role is Role.SYSTEM
     ]
     marked = {mark.message_id for mark in request.cache.marks}
-    is_told = quirks.cache_breakpoints and request.model.wire_name.startswith(_TOLD_WHAT_TO_CACHE)
+    is_told = quirks.cache_breakpoints and request.model.wire_name.startswith(_NEEDS_BREAKPOINTS)
     if not (is_told and said and said[0] and request.messages[0].id in marked):
         return "\n\n".join(filter(None, said))
-    stable = {"type": "text", "text": said[0], "cache_control": _CACHE}
+    stable = {"type": "text", "text": said[0], "cache_control": _CACHE_CONTROL}
     return [stable, *({"type": "text", "text": text} for text in said[1:] if text)]
 
 
-def _marked(
+def _with_cache_breakpoint(
     wires: list[dict[str, Any]], message: Message, request: Request, quirks: Quirks
 ) -> list[dict[str, Any]]:
     """Mark the end of a message that ends a prefix, for models that heed more than one mark.
 
     All words are put in parts for them, so that a message looks the same when its mark is gone.
     """
-    is_heeded = request.model.wire_name.startswith(_TOLD_IN_MESSAGES)
+    is_heeded = request.model.wire_name.startswith(_TAKES_MESSAGE_BREAKPOINTS)
     if not (quirks.cache_breakpoints and is_heeded and request.cache.marks):
         return wires
     for wire in wires:
         if isinstance(wire["content"], str):
             wire["content"] = [{"type": "text", "text": wire["content"]}]
     if any(mark.message_id == message.id for mark in request.cache.marks):
-        wires[-1]["content"][-1]["cache_control"] = _CACHE
+        wires[-1]["content"][-1]["cache_control"] = _CACHE_CONTROL
     return wires
 
 
-def _shown(pictures: list[dict[str, Any]]) -> dict[str, Any]:
-    label = {"type": "text", "text": RETURNED}
-    return {"role": "user", "content": [label, *pictures]}
+def _images_message(images: list[dict[str, Any]]) -> dict[str, Any]:
+    label = {"type": "text", "text": IMAGES_LABEL}
+    return {"role": "user", "content": [label, *images]}
 
 
-def _user(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
+def _user_message(message: Message, request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"type": "text", "text": block.text})
         elif isinstance(block, MediaBlock):
             parts += media_parts(block, message, request, relayed=quirks.more_media) or [
-                {"type": "text", "text": unsent(block)}
+                {"type": "text", "text": placeholder_for(block)}
             ]
     if not parts:
-        return [{"role": "user", "content": EMPTY}]
+        return [{"role": "user", "content": EMPTY_MESSAGE}]
     if len(parts) == 1 and "text" in parts[0]:
         return [{"role": "user", "content": parts[0]["text"]}]
     return [{"role": "user", "content": parts}]
 
 
-def _assistant(
+def _assistant_message(
     message: Message, request: Request, quirks: Quirks, ids: dict[str, str]
 ) -> list[dict[str, Any]]:
     kept = ProviderExtras(message, request, API)
@@ -226,7 +228,7 @@ def _assistant(
     if message.text.strip():
         wire["content"] = message.text
     calls = [
-        _call(block, ids[block.id], kept.notes(place))
+        _tool_call(block, ids[block.id], kept.notes(place))
         for place, block in enumerate(message.content)
         if isinstance(block, ToolUseBlock)
     ]
@@ -235,25 +237,27 @@ def _assistant(
         wire["tool_calls"] = calls
     if "content" not in wire:
         for block in message.content:
-            _drop(block, message, request)
+            _drop_reasoning(block, message, request)
         return []
-    details, rest = _details(message, quirks, kept)
+    details, rest = _reasoning_entries(message, quirks, kept)
     if details:
         wire["reasoning_details"] = details
     if not details or rest:
-        wire |= _thought(message, rest, request, quirks, kept)
+        wire |= _reasoning_field(message, rest, request, quirks, kept)
     for block in rest:
-        if not isinstance(block, ThinkingBlock) or not any(name in wire for name in THOUGHTS):
-            _drop(block, message, request)
+        if not isinstance(block, ThinkingBlock) or not any(
+            name in wire for name in REASONING_FIELDS
+        ):
+            _drop_reasoning(block, message, request)
     return [wire]
 
 
-def _drop(block: object, message: Message, request: Request) -> None:
+def _drop_reasoning(block: object, message: Message, request: Request) -> None:
     if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
         request.losses.drop(block, message, request.model, "the API has no field for it")
 
 
-def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
+def _tool_call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a call, with what Google's own interface of this kind put beside it
     (https://ai.google.dev/gemini-api/docs/thought-signatures)."""
     arguments = canonical_json(call.input).decode()
@@ -268,7 +272,7 @@ def _call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict
     return wire
 
 
-def _thought(
+def _reasoning_field(
     message: Message,
     blocks: list[Reasoning],
     request: Request,
@@ -277,19 +281,21 @@ def _thought(
 ) -> dict[str, str]:
     """Return reasoning under the name that it came by, or a blank for a model that requires it."""
     notes = [note for place in range(len(message.content)) for note in kept.notes(place)]
-    field = next((name for note in notes if (name := text(note.get("field"))) in THOUGHTS), "")
-    insists = quirks.reasoning_content
-    if insists is None:
-        insists = bool(_THINK_ALOUD.search(request.model.wire_name))
-    elif not insists:
+    field = next(
+        (name for note in notes if (name := text(note.get("field"))) in REASONING_FIELDS), ""
+    )
+    is_required = quirks.reasoning_content
+    if is_required is None:
+        is_required = bool(_REQUIRES_REASONING.search(request.model.wire_name))
+    elif not is_required:
         return {}
     words = "".join(block.text for block in blocks if isinstance(block, ThinkingBlock))
-    if words.strip() and (field or insists):
-        return {field or _THOUGHT: words}
-    return {_THOUGHT: _NO_THOUGHT} if insists else {}
+    if words.strip() and (field or is_required):
+        return {field or _REASONING_FIELD: words}
+    return {_REASONING_FIELD: _BLANK_REASONING} if is_required else {}
 
 
-def _details(
+def _reasoning_entries(
     message: Message, quirks: Quirks, kept: ProviderExtras
 ) -> tuple[list[dict[str, Any]], list[Reasoning]]:
     """Return reasoning as the entries that it came in, in their order, and what came otherwise.
@@ -305,44 +311,44 @@ def _details(
         entries = [mapping(note.get("entry")) for note in kept.notes(place)]
         entry = next(filter(None, entries), mapping(None))
         if quirks.reasoning_details or (entry and quirks.reasoning_details is None):
-            details.append(_entry(block, entry))
+            details.append(_reasoning_entry(block, entry))
         else:
             rest.append(block)
     return details, rest
 
 
-def _entry(block: Reasoning, entry: dict[str, Any]) -> dict[str, Any]:
+def _reasoning_entry(block: Reasoning, entry: dict[str, Any]) -> dict[str, Any]:
     if isinstance(block, RedactedThinkingBlock):
         return {"type": "reasoning.encrypted", **entry, "data": block.data}
     kind = text(entry.get("type")) or "reasoning.text"
     signed = {"signature": block.signature} if block.signature else {}
-    return {**entry, "type": kind, REASONING.get(kind, "text"): block.text, **signed}
+    return {**entry, "type": kind, REASONING_ENTRIES.get(kind, "text"): block.text, **signed}
 
 
-def _answers(
+def _tool_results(
     message: Message,
     request: Request,
     quirks: Quirks,
     ids: dict[str, str],
-    pictures: list[dict[str, Any]],
+    images: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
     return [
         {
             "role": "tool",
             "tool_call_id": ids.get(block.tool_use_id, block.tool_use_id),
-            "content": _answer(block, message, request, quirks, pictures),
+            "content": _tool_result(block, message, request, quirks, images),
         }
         for block in message.content
         if isinstance(block, ToolResultBlock)
     ]
 
 
-def _answer(
+def _tool_result(
     result: ToolResultBlock,
     message: Message,
     request: Request,
     quirks: Quirks,
-    pictures: list[dict[str, Any]],
+    images: list[dict[str, Any]],
 ) -> str | list[dict[str, Any]]:
     """Return what a tool said; that it is an error is said in its words."""
     texts: list[str] = []
@@ -353,15 +359,15 @@ def _answer(
         else:
             shown = media_parts(part, message, request, relayed=quirks.more_media)
             own += shown
-            texts += [] if shown else [unsent(part)]
+            texts += [] if shown else [placeholder_for(part)]
     said = "\n".join(text for text in texts if text.strip())
     if own and not quirks.images_in_tool_results:
-        pictures += own
+        images += own
         said = said or SEE_BELOW
         own = []
     said = said or ("" if own else NO_OUTPUT)
     if result.is_error:
-        said = f"{FAILED}{said}"
+        said = f"{ERROR_PREFIX}{said}"
     if not own:
         return said
     return [*([{"type": "text", "text": said}] if said else []), *own]

@@ -15,12 +15,12 @@ from yourtool.deltas import TokenUsage
 from yourtool.providers.json_access import count, mapping
 from yourtool.providers.replies.reply import Reply
 
-_CACHED = ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
+_CACHED_COUNTERS = ("prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
 
 _log = logging.getLogger(__name__)
 
 
-def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
+def parse_usage(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
     """Return the buckets; None where the server did not say enough."""
     prompt, output = count(counters.get("prompt_tokens")), count(counters.get("completion_tokens"))
     if prompt is None or output is None:
@@ -28,7 +28,7 @@ def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
     details = mapping(counters.get("prompt_tokens_details"))
     cached = count(details.get("cached_tokens"))
     if cached is None:
-        cached = max(count(counters.get(name)) or 0 for name in _CACHED)
+        cached = max(count(counters.get(name)) or 0 for name in _CACHED_COUNTERS)
     written = count(details.get("cache_write_tokens")) or 0
     reasoning = count(mapping(counters.get("completion_tokens_details")).get("reasoning_tokens"))
     if reasoning and count(counters.get("total_tokens")) == prompt + output + reasoning:
@@ -50,19 +50,19 @@ def usage_of(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
         cached_input_tokens=cached,
         cache_creation_input_tokens=written,
         reasoning_tokens=reasoning,
-        image_tokens=_share("image_tokens", counters),
-        audio_tokens=_share("audio_tokens", counters),
-        reported_cost_usd=_cost(counters.get("cost")),
+        image_tokens=_count_modality("image_tokens", counters),
+        audio_tokens=_count_modality("audio_tokens", counters),
+        reported_cost_usd=_parse_cost(counters.get("cost")),
     )
 
 
-def _share(kind: str, counters: dict[str, Any]) -> int | None:
+def _count_modality(kind: str, counters: dict[str, Any]) -> int | None:
     """Return how many tokens of prompt and output are of a kind; None where there are none."""
     sides = ("prompt_tokens_details", "completion_tokens_details")
     return sum(count(mapping(counters.get(side)).get(kind)) or 0 for side in sides) or None
 
 
-def _cost(reported: Any) -> Decimal | None:
+def _parse_cost(reported: Any) -> Decimal | None:
     """Return US dollars as OpenRouter reports them; zero is a price too."""
     if isinstance(reported, bool) or not isinstance(reported, int | float):
         return None

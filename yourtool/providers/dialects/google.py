@@ -13,16 +13,16 @@ from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.errors import NetworkError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.google_request import API, SIGNATURE, body
+from yourtool.providers.dialects.google_request import API, SIGNATURE, build_body
 from yourtool.providers.json_access import count, decode, decode_frame, mapping, objects, text
-from yourtool.providers.replies.arguments import written
-from yourtool.providers.replies.error_mapping import error_from_response, reported
+from yourtool.providers.replies.arguments import arguments_to_json
+from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stop_reasons import stop_reason
+from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 
-_STOPS = {
+_STOP_REASONS = {
     "STOP": StopReason.END_TURN,
     "MAX_TOKENS": StopReason.MAX_TOKENS,
     "OTHER": StopReason.OTHER,
@@ -52,7 +52,7 @@ _STOPS = {
         StopReason.ERROR,
     ),
 }
-_ABOUT = ("citationMetadata", "finishMessage", "groundingMetadata", "urlContextMetadata")
+_METADATA_FIELDS = ("citationMetadata", "finishMessage", "groundingMetadata", "urlContextMetadata")
 """Fields that say something about the reply, the last of each being the whole."""
 
 
@@ -67,7 +67,7 @@ class Google:
         place = quote(name if "/" in name else f"models/{name}")
         method = "streamGenerateContent?alt=sse" if request.streams else "generateContent"
         path = f"/v1beta/{place}:{method}"
-        return WireRequest(path=path, body=canonical_json(body(request)))
+        return WireRequest(path=path, body=canonical_json(build_body(request)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one event of a stream; what is unknown is skipped.
@@ -78,9 +78,9 @@ class Google:
         chunk = decode_frame(frame.data)
         if chunk.get("error"):
             reply.error = error_from_response(reply.provider, 200, frame.data)
-        return _chunk(chunk, reply)
+        return _translate_chunk(chunk, reply)
 
-    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
         """Read a reply that came as one JSON document: an object, or an array of its pieces.
 
         Raises:
@@ -92,74 +92,76 @@ class Google:
             raise NetworkError("the reply is not JSON") from error
         for chunk in objects(value) or [mapping(value)]:
             if chunk.get("error"):
-                reply.error = reported(reply.provider, chunk)
-            yield from _chunk(chunk, reply)
+                reply.error = error_from_payload(reply.provider, chunk)
+            yield from _translate_chunk(chunk, reply)
         if reply.stop_detail is None and reply.error is None and not isinstance(value, list):
             reply.error = error_from_response(reply.provider, 200, document)
 
-    def may_end(self, reply: Reply) -> bool:
+    def is_complete(self, reply: Reply) -> bool:
         """A reply is whole with the reason why it ended."""
         return reply.stop_detail is not None
 
 
-def _chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("responseId")) or reply.response_id
     for candidate in objects(chunk.get("candidates")):
         if candidate.get("index"):  # further candidates answer the same question again
             continue
         for part in objects(mapping(candidate.get("content")).get("parts")):
-            yield from _part(part, reply)
-        reply.about |= {name: candidate[name] for name in _ABOUT if candidate.get(name)}
+            yield from _translate_part(part, reply)
+        reply.response_metadata |= {
+            name: candidate[name] for name in _METADATA_FIELDS if candidate.get(name)
+        }
         if word := text(candidate.get("finishReason")):
             reply.stop_detail = word
-            reason = stop_reason(word, _STOPS, reply.provider)
+            reason = parse_stop_reason(word, _STOP_REASONS, reply.provider)
             is_call = reason is StopReason.END_TURN and reply.has_calls
             reply.stop_reason = StopReason.TOOL_USE if is_call else reason
     if word := text(mapping(chunk.get("promptFeedback")).get("blockReason")):
         reply.stop_detail = f"blocked:{word}"
         reply.stop_reason = StopReason.CONTENT_FILTER
-    yield from _count(mapping(chunk.get("usageMetadata")), reply)
+    yield from _update_usage(mapping(chunk.get("usageMetadata")), reply)
 
 
-def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     signature, words = text(part.get(SIGNATURE)), text(part.get("text"))
     if isinstance(part.get("functionCall"), dict):
-        yield from _call(part["functionCall"], signature, reply)
+        yield from _translate_call(part["functionCall"], signature, reply)
     elif part.get("thought") is True and "text" in part:
-        yield from _thought(words, signature, reply)
+        yield from _translate_reasoning(words, signature, reply)
     elif words:
-        yield from reply.text(words)
+        yield from reply.add_text(words)
         if signature:
-            begin, end = reply.newest_piece()
-            reply.remark(None, {"from": begin, "to": end, SIGNATURE: signature})
+            begin, end = reply.last_piece_span()
+            reply.add_note(None, {"from": begin, "to": end, SIGNATURE: signature})
     elif signature or "text" not in part:
-        reply.server(None, part)
+        reply.add_server_block(None, part)
 
 
-def _thought(words: str, signature: str, reply: Reply) -> Iterable[StreamEvent]:
+def _translate_reasoning(words: str, signature: str, reply: Reply) -> Iterable[StreamEvent]:
     """Read reasoning; a signature belongs to the part that carries it, and to it alone."""
-    key = _next(reply) if words and signature else None
-    yield from reply.thinking(words, key)
+    key = _next_key(reply) if words and signature else None
+    yield from reply.add_thinking(words, key)
     if signature:
-        yield from reply.signature(signature, key)
+        yield from reply.add_signature(signature, key)
 
 
-def _call(call: dict[str, Any], signature: str, reply: Reply) -> Iterable[StreamEvent]:
-    key = _next(reply)
-    yield from reply.call(key, text(call.get("id")), text(call.get("name")))
+def _translate_call(call: dict[str, Any], signature: str, reply: Reply) -> Iterable[StreamEvent]:
+    key = _next_key(reply)
+    yield from reply.start_call(key, text(call.get("id")), text(call.get("name")))
     if signature:
-        reply.remark(key, {SIGNATURE: signature})
-    yield from reply.arguments(key, written(call.get("args")))
-    yield from reply.close(key)
+        reply.add_note(key, {SIGNATURE: signature})
+    yield from reply.add_arguments(key, arguments_to_json(call.get("args")))
+    yield from reply.close_call(key)
 
 
-def _next(reply: Reply) -> int:
+def _next_key(reply: Reply) -> int:
     """Return a key that no block has yet."""
     reply.scratch["blocks"] = key = reply.scratch.get("blocks", 0) + 1
     return key
 
 
-def _count(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _update_usage(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Take counters: thoughts are beside the words, prompts of Google's own tools beside ours."""
     names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
     prompt, said, thoughts, total = (count(usage.get(name)) for name in names)
@@ -167,19 +169,19 @@ def _count(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         return ()
     cached = count(usage.get("cachedContentTokenCount")) or 0
     whole = (prompt or 0) + (count(usage.get("toolUsePromptTokenCount")) or 0)
-    return reply.usage(
+    return reply.update_usage(
         TokenUsage(
             input_tokens=max(0, whole - cached),
             output_tokens=(said or 0) + (thoughts or 0),
             cached_input_tokens=cached,
             reasoning_tokens=thoughts,
-            image_tokens=_share("IMAGE", usage),
-            audio_tokens=_share("AUDIO", usage),
+            image_tokens=_count_modality("IMAGE", usage),
+            audio_tokens=_count_modality("AUDIO", usage),
         )
     )
 
 
-def _share(modality: str, usage: dict[str, Any]) -> int | None:
+def _count_modality(modality: str, usage: dict[str, Any]) -> int | None:
     """Return how many tokens of prompt and output are of a kind; None where there are none."""
     details = ("promptTokensDetails", "candidatesTokensDetails", "toolUsePromptTokensDetails")
     counted = (

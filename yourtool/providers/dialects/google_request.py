@@ -25,10 +25,16 @@ from yourtool.providers.base import OneTool, Request, ToolChoice
 from yourtool.providers.dialects.google_schema import google_schema
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
-from yourtool.providers.requests.media import sendable
-from yourtool.providers.requests.output_schema import GOOGLE, narrowed
-from yourtool.providers.requests.placeholders import EMPTY, NO_OUTPUT, RETURNED, SEE_BELOW, unsent
-from yourtool.providers.requests.thinking import asked
+from yourtool.providers.requests.media import prepare_media
+from yourtool.providers.requests.output_schema import GOOGLE_KEYWORDS, restrict_schema
+from yourtool.providers.requests.placeholders import (
+    EMPTY_MESSAGE,
+    IMAGES_LABEL,
+    NO_OUTPUT,
+    SEE_BELOW,
+    placeholder_for,
+)
+from yourtool.providers.requests.thinking import effective_effort
 from yourtool.providers.tool_ids import tool_name
 
 API = "generateContent"
@@ -36,13 +42,13 @@ API = "generateContent"
 SIGNATURE = "thoughtSignature"
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
-_CALLED = {"audio/mpeg": "audio/mp3"}
+_MEDIA_TYPE_NAMES = {"audio/mpeg": "audio/mp3"}
 """Media types that have another name here."""
-_NO_DATA = {"partMetadata", "thought"}
+_NON_CONTENT_FIELDS = {"partMetadata", "thought"}
 """Fields of a part beside what it holds."""
-_OURS = {"functionCall", "functionResponse"}
-_GO_ON = {"text": "(go on)"}
-_STOPS_LIMIT = 5
+_CANONICAL_FIELDS = {"functionCall", "functionResponse"}
+_CONTINUE = {"text": "(go on)"}
+_MAX_STOPS = 5
 _BUDGETS = {
     "off": 0,
     "minimal": 512,
@@ -56,9 +62,12 @@ _BUDGETS = {
 Parts = list[dict[str, Any]]
 
 
-def body(request: Request) -> dict[str, Any]:
+def build_body(request: Request) -> dict[str, Any]:
     """Return the request as the server takes it."""
-    wire: dict[str, Any] = {"contents": _contents(request), "generationConfig": _config(request)}
+    wire: dict[str, Any] = {
+        "contents": _contents(request),
+        "generationConfig": _generation_config(request),
+    }
     if system := [{"text": words} for words in request.system]:
         wire["systemInstruction"] = {"parts": system}
     if request.tools:
@@ -73,7 +82,7 @@ def body(request: Request) -> dict[str, Any]:
             declarations.append(declared)
         wire["tools"] = [{"functionDeclarations": declarations}]
         if request.tool_choice != "auto":
-            wire["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
+            wire["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
     return wire
 
 
@@ -83,23 +92,23 @@ def function_name(name: str) -> str:
     return name if name[0].isalpha() or name[0] == "_" else f"_{name}"[:64]
 
 
-def _calling(choice: ToolChoice) -> dict[str, Any]:
+def _tool_choice(choice: ToolChoice) -> dict[str, Any]:
     if isinstance(choice, OneTool):
         return {"mode": "ANY", "allowedFunctionNames": [function_name(choice.name)]}
     return {"mode": choice.upper()}
 
 
-def _config(request: Request) -> dict[str, Any]:
+def _generation_config(request: Request) -> dict[str, Any]:
     model = request.model
     config: dict[str, Any] = {"maxOutputTokens": request.max_output_tokens}
     if stops := [stop for stop in request.stop_sequences if stop]:
-        config["stopSequences"] = stops[:_STOPS_LIMIT]
+        config["stopSequences"] = stops[:_MAX_STOPS]
     if request.temperature is not None and model.accepts_temperature:
         config["temperature"] = request.temperature
     if request.output_schema is not None:
         config["responseMimeType"] = "application/json"
-        config["responseJsonSchema"] = narrowed(request.output_schema, GOOGLE)
-    if (level := asked(model, request.effort)) is not None:
+        config["responseJsonSchema"] = restrict_schema(request.output_schema, GOOGLE_KEYWORDS)
+    if (level := effective_effort(model, request.effort)) is not None:
         is_budget = model.thinking == "budget"
         wanted = {"thinkingBudget": _BUDGETS[level]} if is_budget else {"thinkingLevel": level}
         config["thinkingConfig"] = {"includeThoughts": level != "off", **wanted}
@@ -109,29 +118,31 @@ def _config(request: Request) -> dict[str, Any]:
 def _contents(request: Request) -> Parts:
     names = {call.id: call.name for message in request.messages for call in message.tool_uses}
     turns: Parts = []
-    pictures: Parts = []  # from tool results; they follow once all have answered
+    images: Parts = []  # from tool results; they follow once all have answered
     for message in request.messages:
         if message.role is Role.SYSTEM:
             continue
         if message.role is Role.TOOL:
             for block in message.content:
                 if isinstance(block, ToolResultBlock):
-                    _add(turns, "user", [_answer(block, message, request, names, pictures)])
+                    _append_parts(
+                        turns, "user", [_tool_result(block, message, request, names, images)]
+                    )
             continue
-        pictures = _show(turns, pictures)
+        images = _append_images(turns, images)
         if message.role is Role.ASSISTANT:
-            _add(turns, "model", _said(message, request))
+            _append_parts(turns, "model", _assistant_content(message, request))
         else:
-            _add(turns, "user", _heard(message, request))
-    _show(turns, pictures)
+            _append_parts(turns, "user", _user_content(message, request))
+    _append_images(turns, images)
     if not turns or turns[0]["role"] == "model":
-        turns.insert(0, {"role": "user", "parts": [_GO_ON]})
+        turns.insert(0, {"role": "user", "parts": [_CONTINUE]})
     if turns[-1]["role"] == "model":
-        turns.append({"role": "user", "parts": [_GO_ON]})
+        turns.append({"role": "user", "parts": [_CONTINUE]})
     return turns
 
 
-def _add(turns: Parts, role: str, parts: Parts) -> None:
+def _append_parts(turns: Parts, role: str, parts: Parts) -> None:
     """Add parts to the last content if it is of the same role, else begin another one.
 
     Answers to calls stay alone: what the user says next is a content of its own.
@@ -148,40 +159,40 @@ def _add(turns: Parts, role: str, parts: Parts) -> None:
         turns.append({"role": role, "parts": parts})
 
 
-def _show(turns: Parts, pictures: Parts) -> Parts:
-    if pictures:
-        _add(turns, "user", [{"text": RETURNED}, *pictures])
+def _append_images(turns: Parts, images: Parts) -> Parts:
+    if images:
+        _append_parts(turns, "user", [{"text": IMAGES_LABEL}, *images])
     return []
 
 
-def _heard(message: Message, request: Request) -> Parts:
+def _user_content(message: Message, request: Request) -> Parts:
     parts: Parts = []
     for block in message.content:
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"text": block.text})
         elif isinstance(block, MediaBlock):
-            parts += _media(block, message, request) or [{"text": unsent(block)}]
-    return parts or [{"text": EMPTY}]
+            parts += _media_part(block, message, request) or [{"text": placeholder_for(block)}]
+    return parts or [{"text": EMPTY_MESSAGE}]
 
 
-def _media(block: MediaBlock, message: Message, request: Request) -> Parts:
+def _media_part(block: MediaBlock, message: Message, request: Request) -> Parts:
     """Return a picture, a recording or a document, which all look alike
     (https://ai.google.dev/gemini-api/docs/audio)."""
-    media = sendable(block, message, request)
+    media = prepare_media(block, message, request)
     if media is None:
         return []
-    media_type = _CALLED.get(media.media_type, media.media_type)
+    media_type = _MEDIA_TYPE_NAMES.get(media.media_type, media.media_type)
     if media.url is not None:
         return [{"fileData": {"mimeType": media_type, "fileUri": media.url}}]
     return [{"inlineData": {"mimeType": media_type, "data": media.data}}]
 
 
-def _answer(
+def _tool_result(
     result: ToolResultBlock,
     message: Message,
     request: Request,
     names: dict[str, str],
-    pictures: Parts,
+    images: Parts,
 ) -> dict[str, Any]:
     own: Parts = []
     words: list[str] = []
@@ -189,31 +200,31 @@ def _answer(
         if isinstance(part, TextBlock):
             words.append(part.text)
         else:
-            shown = _media(part, message, request)
+            shown = _media_part(part, message, request)
             own += shown
-            words += [] if shown else [unsent(part)]
-    pictures += own
+            words += [] if shown else [placeholder_for(part)]
+    images += own
     said = "\n".join(words) or (SEE_BELOW if own else NO_OUTPUT)
     answer = {
         "name": function_name(names.get(result.tool_use_id, "")),
         "response": {"error" if result.is_error else "output": said},
     }
-    return {"functionResponse": {**answer, **_id(result.tool_use_id, request)}}
+    return {"functionResponse": {**answer, **_call_id(result.tool_use_id, request)}}
 
 
-def _id(tool_use_id: str, request: Request) -> dict[str, str]:
+def _call_id(tool_use_id: str, request: Request) -> dict[str, str]:
     """Return the id that the model gave the call, if it gave one."""
     known = request.tool_ids.known_wire(request.model.provider, tool_use_id)
     return {} if known is None else {"id": known}
 
 
-def _said(message: Message, request: Request) -> Parts:
+def _assistant_content(message: Message, request: Request) -> Parts:
     kept = ProviderExtras(message, request, API)
     parts: Parts = []
     for place, block in enumerate(message.content):
-        parts += filter(_is_whole, kept.before(place))
-        parts += _parts(block, message, request, kept.notes(place))
-    parts += filter(_is_whole, kept.rest())
+        parts += filter(_is_replayable, kept.before(place))
+        parts += _block_parts(block, message, request, kept.notes(place))
+    parts += filter(_is_replayable, kept.rest())
     if all(part.get("thought") for part in parts):
         for block in message.content:
             if not isinstance(block, RedactedThinkingBlock):  # of which each is told by itself
@@ -228,18 +239,18 @@ def _said(message: Message, request: Request) -> Parts:
     return parts
 
 
-def _is_whole(part: dict[str, Any]) -> bool:
+def _is_replayable(part: dict[str, Any]) -> bool:
     """Whether a part of Google's own may be sent back: it holds something, and no call of ours."""
-    return bool(part.keys() - _NO_DATA) and not part.keys() & _OURS
+    return bool(part.keys() - _NON_CONTENT_FIELDS) and not part.keys() & _CANONICAL_FIELDS
 
 
-def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts) -> Parts:
+def _block_parts(block: ContentBlock, message: Message, request: Request, notes: Parts) -> Parts:
     match block:
         case TextBlock(words):
-            return _signed(words, notes)
+            return _text_parts(words, notes)
         case ToolUseBlock():
             call = {"name": function_name(block.name), "args": block.input}
-            part: dict[str, Any] = {"functionCall": {**call, **_id(block.id, request)}}
+            part: dict[str, Any] = {"functionCall": {**call, **_call_id(block.id, request)}}
             for signature in (text(note.get(SIGNATURE)) for note in notes):
                 if signature:
                     part[SIGNATURE] = signature
@@ -254,7 +265,7 @@ def _parts(block: ContentBlock, message: Message, request: Request, notes: Parts
     return []
 
 
-def _signed(words: str, notes: Parts) -> Parts:
+def _text_parts(words: str, notes: Parts) -> Parts:
     """Return a text as the parts it came in, as far as one of them was signed."""
     parts: Parts = []
     at = 0

@@ -11,8 +11,8 @@ from typing import Any, cast
 from yourtool.providers.json_access import mapping, objects, text
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object"})
-_KEPT = ("title", "description", "default")
-_DEEPEST = 32
+_ANNOTATIONS = ("title", "description", "default")
+_MAX_DEPTH = 32
 
 
 def google_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -21,55 +21,58 @@ def google_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     References are written out, except inside themselves, where anything is allowed.
     """
     definitions = {**mapping(schema.get("$defs")), **mapping(schema.get("definitions"))}
-    cleaned = _Cleaner(definitions).clean(dict(schema), ())
-    return cleaned if cleaned.get("properties") else None
+    converted = _SchemaConverter(definitions).convert(dict(schema), ())
+    return converted if converted.get("properties") else None
 
 
-class _Cleaner:
+class _SchemaConverter:
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
 
-    def clean(self, schema: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+    def convert(self, schema: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
         """Return one node; `inside`: the definitions that are being written out around it."""
-        schema, inside = self._resolved(schema, inside)
-        if len(inside) > _DEEPEST:
+        schema, inside = self._resolve_reference(schema, inside)
+        if len(inside) > _MAX_DEPTH:
             return {"type": "object"}
         for part in objects(schema.get("allOf")):
-            schema = _joined(schema, self._resolved(part, inside)[0])
-        kind, nullable = _type_of(schema)
+            schema = _merge(schema, self._resolve_reference(part, inside)[0])
+        kind, nullable = _parse_type(schema)
         choices = [
-            self._resolved(each, inside)[0]
+            self._resolve_reference(each, inside)[0]
             for each in objects(schema.get("anyOf")) or objects(schema.get("oneOf"))
         ]
         plain = [each for each in choices if each.get("type") != "null"]
         nullable = nullable or len(plain) < len(choices)
-        values = _values(schema, plain)
-        clean = {name: schema[name] for name in _KEPT if schema.get(name) is not None}
+        values = _enum_values(schema, plain)
+        converted = {name: schema[name] for name in _ANNOTATIONS if schema.get(name) is not None}
         if nullable:
-            clean["nullable"] = True
+            converted["nullable"] = True
         if values is None and len(plain) == 1:
-            return {**self.clean(plain[0], (*inside, "")), **clean}
+            return {**self.convert(plain[0], (*inside, "")), **converted}
         if values is None and plain:
-            clean["anyOf"] = [self.clean(each, (*inside, "")) for each in plain]
-            return clean
-        clean["type"] = kind or _type_from(schema, values)
-        if values and clean["type"] == "string":
-            clean["enum"] = [value for value in values if isinstance(value, str) and value]
+            converted["anyOf"] = [self.convert(each, (*inside, "")) for each in plain]
+            return converted
+        converted["type"] = kind or _infer_type(schema, values)
+        if values and converted["type"] == "string":
+            converted["enum"] = [value for value in values if isinstance(value, str) and value]
         elif values:
             told = "One of " + ", ".join(map(str, values)) + "."
-            clean["description"] = f"{text(clean.get('description'))} {told}".strip()
-        if clean["type"] == "array":
+            converted["description"] = f"{text(converted.get('description'))} {told}".strip()
+        if converted["type"] == "array":
             items = mapping(schema.get("items"))
-            clean["items"] = self.clean(items, (*inside, "")) if items else {"type": "string"}
-        elif clean["type"] == "object" and (properties := mapping(schema.get("properties"))):
-            clean["properties"] = {
-                name: self.clean(mapping(each), (*inside, "")) for name, each in properties.items()
+            converted["items"] = self.convert(items, (*inside, "")) if items else {"type": "string"}
+        elif converted["type"] == "object" and (properties := mapping(schema.get("properties"))):
+            converted["properties"] = {
+                name: self.convert(mapping(each), (*inside, ""))
+                for name, each in properties.items()
             }
-            if required := [name for name in _texts(schema.get("required")) if name in properties]:
-                clean["required"] = required
-        return clean
+            if required := [
+                name for name in _strings(schema.get("required")) if name in properties
+            ]:
+                converted["required"] = required
+        return converted
 
-    def _resolved(
+    def _resolve_reference(
         self, schema: dict[str, Any], inside: tuple[str, ...]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         while reference := text(schema.get("$ref")):
@@ -80,24 +83,24 @@ class _Cleaner:
         return schema, inside
 
 
-def _joined(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+def _merge(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """Lay a part of `allOf` under the schema that holds it."""
     both = {**part, **schema}
     both["properties"] = {**mapping(part.get("properties")), **mapping(schema.get("properties"))}
-    both["required"] = [*_texts(schema.get("required")), *_texts(part.get("required"))]
+    both["required"] = [*_strings(schema.get("required")), *_strings(part.get("required"))]
     return {name: value for name, value in both.items() if value or name == "default"}
 
 
-def _type_of(schema: Mapping[str, Any]) -> tuple[str, bool]:
+def _parse_type(schema: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the type, empty if there is none, and whether `null` is allowed beside it."""
     named = schema.get("type")
-    names = [named.lower()] if isinstance(named, str) else [n.lower() for n in _texts(named)]
+    names = [named.lower()] if isinstance(named, str) else [n.lower() for n in _strings(named)]
     known = [name for name in names if name in _TYPES]
     nullable = bool(schema.get("nullable")) or (len(names) > 1 and "null" in names)
     return (known[0] if known else ""), nullable
 
 
-def _values(schema: Mapping[str, Any], choices: list[dict[str, Any]]) -> list[Any] | None:
+def _enum_values(schema: Mapping[str, Any], choices: list[dict[str, Any]]) -> list[Any] | None:
     """Return the values of an enumeration, of a constant, or of a choice of such; else None."""
     if "const" in schema:
         return [schema["const"]]
@@ -107,13 +110,13 @@ def _values(schema: Mapping[str, Any], choices: list[dict[str, Any]]) -> list[An
         return None
     values: list[Any] = []
     for choice in choices:
-        if (inner := _values(choice, [])) is None:
+        if (inner := _enum_values(choice, [])) is None:
             return None
         values += inner
     return values
 
 
-def _type_from(schema: Mapping[str, Any], values: list[Any] | None) -> str:
+def _infer_type(schema: Mapping[str, Any], values: list[Any] | None) -> str:
     """Return the type that a schema without one most likely means."""
     if values:
         names: dict[Any, str] = {
@@ -129,6 +132,6 @@ def _type_from(schema: Mapping[str, Any], values: list[Any] | None) -> str:
     return "array" if "items" in schema else "string"
 
 
-def _texts(value: Any) -> list[str]:
+def _strings(value: Any) -> list[str]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [item for item in items if isinstance(item, str)]

@@ -29,36 +29,36 @@ from yourtool.messages import (
 )
 from yourtool.providers.base import OneTool, Request
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
-from yourtool.providers.replies.arguments import told
+from yourtool.providers.replies.arguments import arguments_as_text
 from yourtool.providers.replies.error_mapping import error_from_response
-from yourtool.providers.replies.ndjson import Ndjson
+from yourtool.providers.replies.ndjson import NdjsonDecoder
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stop_reasons import stop_reason
-from yourtool.providers.requests.media import sendable
-from yourtool.providers.requests.output_schema import closed
+from yourtool.providers.replies.stop_reasons import parse_stop_reason
+from yourtool.providers.requests.media import prepare_media
+from yourtool.providers.requests.output_schema import close_objects
 from yourtool.providers.requests.placeholders import (
-    EMPTY,
-    FAILED,
+    EMPTY_MESSAGE,
+    ERROR_PREFIX,
+    IMAGES_LABEL,
     NO_OUTPUT,
-    RETURNED,
     SEE_BELOW,
-    unsent,
+    placeholder_for,
 )
-from yourtool.providers.requests.system_prompt import in_first_prompt
-from yourtool.providers.requests.thinking import asked
+from yourtool.providers.requests.system_prompt import move_system_to_first_prompt
+from yourtool.providers.requests.thinking import effective_effort
 from yourtool.providers.tool_ids import tool_name
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/api/chat"
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_STOPS = {
+_STOP_REASONS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
     "load": StopReason.OTHER,
     "unload": StopReason.OTHER,
 }
-_THINKS_IN_LEVELS = "gpt-oss"
+_EFFORT_MODELS = "gpt-oss"
 """What the names of the models hold that take a level; all others take yes or no."""
 
 
@@ -69,7 +69,7 @@ class Ollama:
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
-        return WireRequest(_PATH, canonical_json(_body(request)), Ndjson)
+        return WireRequest(_PATH, canonical_json(_build_body(request)), NdjsonDecoder)
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one line.
@@ -82,20 +82,20 @@ class Ollama:
             reply.error = error_from_response(reply.provider, 200, frame.data)
             return
         message = mapping(chunk.get("message"))
-        yield from reply.thinking(text(message.get("thinking")))
-        yield from reply.text(text(message.get("content")))
+        yield from reply.add_thinking(text(message.get("thinking")))
+        yield from reply.add_text(text(message.get("content")))
         for call in objects(message.get("tool_calls")):
-            yield from _call(call, reply)
+            yield from _translate_call(call, reply)
         if chunk.get("done") is True:
-            yield from _count(chunk, reply)
+            yield from _update_usage(chunk, reply)
             word = text(chunk.get("done_reason")) or "stop"
             reply.stop_detail = word
-            reply.stop_reason = stop_reason(word, _STOPS, reply.provider)
+            reply.stop_reason = parse_stop_reason(word, _STOP_REASONS, reply.provider)
             if reply.stop_reason is StopReason.END_TURN and reply.has_calls:
                 reply.stop_reason = StopReason.TOOL_USE
-            reply.done = True
+            reply.is_done = True
 
-    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
         """Read a reply that came at once: a stream of one line.
 
         Raises:
@@ -103,29 +103,29 @@ class Ollama:
         """
         return self.translate(SseEvent("", document), reply)
 
-    def may_end(self, reply: Reply) -> bool:
+    def is_complete(self, reply: Reply) -> bool:
         """A stream is whole with the line that says so only."""
-        return reply.done
+        return reply.is_done
 
 
-def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     function = mapping(call.get("function"))
     place: int = reply.scratch.get("calls", 0)
     reply.scratch["calls"] = place + 1
-    yield from reply.call(place, text(call.get("id")), text(function.get("name")))
-    yield from reply.arguments(place, told(function.get("arguments")))
-    yield from reply.close(place)
+    yield from reply.start_call(place, text(call.get("id")), text(function.get("name")))
+    yield from reply.add_arguments(place, arguments_as_text(function.get("arguments")))
+    yield from reply.close_call(place)
 
 
-def _count(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _update_usage(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Take the counters; a prompt that was in the server's memory is not counted at all."""
     prompt, output = count(chunk.get("prompt_eval_count")), count(chunk.get("eval_count"))
     if prompt is None or output is None:
         return ()
-    return reply.usage(TokenUsage(input_tokens=prompt, output_tokens=output))
+    return reply.update_usage(TokenUsage(input_tokens=prompt, output_tokens=output))
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _build_body(request: Request) -> dict[str, Any]:
     model = request.model
     options: dict[str, Any] = {
         "num_ctx": model.capabilities.max_context_tokens,
@@ -137,15 +137,15 @@ def _body(request: Request) -> dict[str, Any]:
         options["stop"] = list(request.stop_sequences)
     wire: dict[str, Any] = {
         "model": model.wire_name,
-        "messages": _messages(in_first_prompt(request)),
+        "messages": _messages(move_system_to_first_prompt(request)),
         "options": options,
         "shift": False,
         "stream": request.streams,
         "truncate": False,
     }
     if request.output_schema is not None:
-        wire["format"] = closed(request.output_schema)
-    if tools := _tools(request):
+        wire["format"] = close_objects(request.output_schema)
+    if tools := _callable_tools(request):
         wire["tools"] = [
             {
                 "type": "function",
@@ -157,13 +157,13 @@ def _body(request: Request) -> dict[str, Any]:
             }
             for tool in tools
         ]
-    if (level := asked(model, request.effort)) is not None:
+    if (level := effective_effort(model, request.effort)) is not None:
         thinks = level != "off"
-        wire["think"] = level if thinks and _THINKS_IN_LEVELS in model.wire_name else thinks
+        wire["think"] = level if thinks and _EFFORT_MODELS in model.wire_name else thinks
     return wire
 
 
-def _tools(request: Request) -> Sequence[ToolDefinition]:
+def _callable_tools(request: Request) -> Sequence[ToolDefinition]:
     """Return the tools that may be called: the server can be told no more about calls than that.
 
     A reply is held to a schema from its first word on, so no call can come before it.
@@ -179,43 +179,43 @@ def _tools(request: Request) -> Sequence[ToolDefinition]:
 
 def _messages(request: Request) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    pictures: list[str] = []  # from tool results; they follow once all have answered
+    images: list[str] = []  # from tool results; they follow once all have answered
     names: dict[str, str] = {}
     if request.system:
         messages.append({"role": "system", "content": "\n\n".join(request.system)})
     for message in request.messages:
-        if message.role is not Role.TOOL and pictures:
-            messages.append({"role": "user", "content": RETURNED, "images": pictures})
-            pictures = []
+        if message.role is not Role.TOOL and images:
+            messages.append({"role": "user", "content": IMAGES_LABEL, "images": images})
+            images = []
         match message.role:
             case Role.USER:
-                messages.append(_heard(message, request))
+                messages.append(_user_message(message, request))
             case Role.ASSISTANT:
                 names |= {call.id: tool_name(call.name) for call in message.tool_uses}
-                messages += _said(message, request)
+                messages += _assistant_message(message, request)
             case Role.TOOL:
                 for block in message.content:
                     if isinstance(block, ToolResultBlock):
-                        words, own = _seen(block.content, message, request)
+                        words, own = _split_content(block.content, message, request)
                         said = "\n".join(words) or (SEE_BELOW if own else NO_OUTPUT)
                         name = names.get(block.tool_use_id, "unknown")
-                        messages.append(_answer(block, name, said, request))
-                        pictures += own
+                        messages.append(_tool_result(block, name, said, request))
+                        images += own
             case Role.SYSTEM:
                 pass
-    if pictures:
-        messages.append({"role": "user", "content": RETURNED, "images": pictures})
+    if images:
+        messages.append({"role": "user", "content": IMAGES_LABEL, "images": images})
     return messages
 
 
-def _heard(message: Message, request: Request) -> dict[str, Any]:
-    words, images = _seen(message.content, message, request)
-    said = "\n\n".join(words) or ("" if images else EMPTY)
+def _user_message(message: Message, request: Request) -> dict[str, Any]:
+    words, images = _split_content(message.content, message, request)
+    said = "\n\n".join(words) or ("" if images else EMPTY_MESSAGE)
     heard: dict[str, Any] = {"role": "user", "content": said}
     return {**heard, "images": images} if images else heard
 
 
-def _seen(
+def _split_content(
     blocks: Iterable[ContentBlock], message: Message, request: Request
 ) -> tuple[list[str], list[str]]:
     """Return the words, also those for what cannot be shown, and the pictures."""
@@ -225,23 +225,23 @@ def _seen(
         if isinstance(block, TextBlock) and block.text.strip():
             words.append(block.text)
         elif isinstance(block, MediaBlock):
-            picture = _picture(block, message, request)
-            (words if picture is None else images).append(picture or unsent(block))
+            image = _image_data(block, message, request)
+            (words if image is None else images).append(image or placeholder_for(block))
     return words, images
 
 
-def _picture(block: MediaBlock, message: Message, request: Request) -> str | None:
+def _image_data(block: MediaBlock, message: Message, request: Request) -> str | None:
     """Return a picture as plain base64; the server fetches nothing from an address."""
     if not isinstance(block, ImageBlock):
         request.losses.drop(block, message, request.model, "the API has no field for it")
     elif block.source.kind == "url":
         request.losses.drop(block, message, request.model, "it fetches no images")
-    elif (picture := sendable(block, message, request)) is not None:
-        return picture.data
+    elif (image := prepare_media(block, message, request)) is not None:
+        return image.data
     return None
 
 
-def _said(message: Message, request: Request) -> list[dict[str, Any]]:
+def _assistant_message(message: Message, request: Request) -> list[dict[str, Any]]:
     wire: dict[str, Any] = {"role": "assistant", "content": message.text}
     thoughts: list[str] = []
     for block in message.content:
@@ -265,11 +265,11 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
     return [wire] if calls or thoughts or message.text.strip() else []
 
 
-def _answer(result: ToolResultBlock, name: str, said: str, request: Request) -> dict[str, Any]:
+def _tool_result(result: ToolResultBlock, name: str, said: str, request: Request) -> dict[str, Any]:
     """Return a tool message; that it is an error is said in its words."""
     return {
         "role": "tool",
         "tool_name": name,
         "tool_call_id": request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS),
-        "content": f"{FAILED}{said}" if result.is_error else said,
+        "content": f"{ERROR_PREFIX}{said}" if result.is_error else said,
     }

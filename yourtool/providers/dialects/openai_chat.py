@@ -15,20 +15,25 @@ from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.chat_request import API, REASONING, THOUGHTS, body
-from yourtool.providers.dialects.chat_usage import usage_of
+from yourtool.providers.dialects.chat_request import (
+    API,
+    REASONING_ENTRIES,
+    REASONING_FIELDS,
+    build_body,
+)
+from yourtool.providers.dialects.chat_usage import parse_usage
 from yourtool.providers.json_access import DONE, count, decode_frame, mapping, objects, text
 from yourtool.providers.quirks import Quirks
-from yourtool.providers.replies.arguments import told, written
+from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
 from yourtool.providers.replies.blocks import ToolCallBuilder
-from yourtool.providers.replies.error_mapping import error_from_response, reported
-from yourtool.providers.replies.reply import CUT_OFF, Reply
+from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
+from yourtool.providers.replies.reply import ABRUPT_STOPS, Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stop_reasons import stop_reason
+from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/chat/completions"
-_STOPS = {
+_STOP_REASONS = {
     "stop": StopReason.END_TURN,
     "eos": StopReason.END_TURN,
     "eos_token": StopReason.END_TURN,
@@ -47,11 +52,11 @@ _STOPS = {
     "network_error": StopReason.ERROR,
     "insufficient_system_resource": StopReason.ERROR,
 }
-_REJECTED = "function_call_filter"
+_MALFORMED_CALL = "function_call_filter"
 """Begins the reason where Google threw away a call that its model wrote badly."""
-_FAILED = ("error", "network_error")
+_HOST_FAILURES = ("error", "network_error")
 """What OpenRouter says a model's own host ended with, under an ordinary reason of its own."""
-_ABOUT = ("citations", "search_results")
+_METADATA_FIELDS = ("citations", "search_results")
 """What xAI and Perplexity say of where the words are from, the last of each being the whole."""
 
 
@@ -75,7 +80,7 @@ class OpenAIChat:
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
-        return WireRequest(path=_PATH, body=canonical_json(body(request, self._quirks)))
+        return WireRequest(path=_PATH, body=canonical_json(build_body(request, self._quirks)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
         """Read one event of a stream; what is unknown is skipped.
@@ -85,15 +90,15 @@ class OpenAIChat:
         """
         if frame.data.strip() == DONE:
             # Servers that fail before the first word may end the stream like any other.
-            reply.done = reply.stop_detail is not None or reply.activity > 0
-            reply.cut_off = reply.stop_detail is None
-            return _settle(reply)
+            reply.is_done = reply.stop_detail is not None or reply.activity > 0
+            reply.is_cut_off = reply.stop_detail is None
+            return _close_calls(reply)
         chunk = decode_frame(frame.data)
         if chunk.get("error") or frame.event == "error" or chunk.get("object") == "error":
             reply.error = error_from_response(reply.provider, 200, frame.data)
-        return _chunk(chunk, reply)
+        return _translate_chunk(chunk, reply)
 
-    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
         """Read a reply that came as one JSON document.
 
         Raises:
@@ -102,34 +107,36 @@ class OpenAIChat:
         chunk = decode_frame(document)
         if chunk.get("error") or not objects(chunk.get("choices")):
             reply.error = error_from_response(reply.provider, 200, document)
-        yield from _chunk(chunk, reply, is_whole=True)
-        yield from _settle(reply)
-        reply.done = True
+        yield from _translate_chunk(chunk, reply, is_whole=True)
+        yield from _close_calls(reply)
+        reply.is_done = True
 
-    def may_end(self, reply: Reply) -> bool:
+    def is_complete(self, reply: Reply) -> bool:
         """Some servers never send `[DONE]`: a finish reason is enough."""
-        return reply.done or reply.stop_detail is not None
+        return reply.is_done or reply.stop_detail is not None
 
 
-def _chunk(chunk: dict[str, Any], reply: Reply, *, is_whole: bool = False) -> Iterable[StreamEvent]:
+def _translate_chunk(
+    chunk: dict[str, Any], reply: Reply, *, is_whole: bool = False
+) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("id")) or reply.response_id
-    for name in _ABOUT:
+    for name in _METADATA_FIELDS:
         if told := chunk.get(name):
-            reply.about[name] = told
+            reply.response_metadata[name] = told
     for choice in objects(chunk.get("choices")):
         if choice.get("index"):  # further choices answer the same question again
             continue
-        yield from _delta(_said(choice, is_whole=is_whole), reply)
+        yield from _translate_delta(_find_delta(choice, is_whole=is_whole), reply)
         if error := choice.get("error"):
-            reply.error = reply.error or reported(reply.provider, {"error": error})
+            reply.error = reply.error or error_from_payload(reply.provider, {"error": error})
         if choice.get("finish_reason"):
-            yield from _ended(choice, reply)
-        yield from _count(choice, reply)
-    yield from _count(mapping(chunk.get("x_groq")), reply)
-    yield from _count(chunk, reply)
+            yield from _set_stop_reason(choice, reply)
+        yield from _update_usage(choice, reply)
+    yield from _update_usage(mapping(chunk.get("x_groq")), reply)
+    yield from _update_usage(chunk, reply)
 
 
-def _said(choice: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
+def _find_delta(choice: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
     """Return what a choice adds to the reply.
 
     Perplexity sends both: in a stream, the message so far beside the delta, and in a whole reply an
@@ -139,83 +146,87 @@ def _said(choice: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
     return mapping(next((part for name in names if (part := choice.get(name)) is not None), None))
 
 
-def _ended(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _set_stop_reason(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Read why the reply ended, if it did; one that failed before its first word is an error."""
     word, native = text(choice.get("finish_reason")), text(choice.get("native_finish_reason"))
     if not word:
         return ()
-    reply.stop_detail = word = native if native in _FAILED else word
+    reply.stop_detail = word = native if native in _HOST_FAILURES else word
     if reply.stop_reason is not StopReason.REFUSAL:
-        is_rejected = word.startswith(_REJECTED)
-        usual = StopReason.ERROR if is_rejected else stop_reason(word, _STOPS, reply.provider)
+        is_rejected = word.startswith(_MALFORMED_CALL)
+        usual = (
+            StopReason.ERROR
+            if is_rejected
+            else parse_stop_reason(word, _STOP_REASONS, reply.provider)
+        )
         reply.stop_reason = usual
     if reply.stop_reason is StopReason.ERROR and not reply.activity and reply.error is None:
         told = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
-        reply.error = reported(reply.provider, {"error": told})
-    return _settle(reply)
+        reply.error = error_from_payload(reply.provider, {"error": told})
+    return _close_calls(reply)
 
 
-def _count(holder: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _update_usage(holder: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Take the counters, which Moonshot puts beside the delta and Groq into a field of its own."""
     if not (counters := holder.get("usage")):
         return ()
-    usage = usage_of(mapping(counters), reply)
-    return () if usage is None else reply.usage(usage)
+    usage = parse_usage(mapping(counters), reply)
+    return () if usage is None else reply.update_usage(usage)
 
 
-def _settle(reply: Reply) -> list[StreamEvent]:
+def _close_calls(reply: Reply) -> list[StreamEvent]:
     """Close the calls; that there are any is the reason, whatever the server says.
 
     A call is not known to be whole where the reply broke off.
     """
     if reply.stop_reason in (None, StopReason.END_TURN, StopReason.OTHER) and reply.has_calls:
         reply.stop_reason = StopReason.TOOL_USE
-    if reply.stop_reason in CUT_OFF:
+    if reply.stop_reason in ABRUPT_STOPS:
         return []
-    return reply.close_calls(blank=not reply.cut_off)
+    return reply.close_calls(blank=not reply.is_cut_off)
 
 
-def _delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     content = delta.get("content")
     if len(delta) > 1 or content is None:
-        yield from _reasoning(delta, reply)
+        yield from _translate_reasoning(delta, reply)
     if isinstance(content, str):
-        yield from reply.text(content)
+        yield from reply.add_text(content)
     elif isinstance(content, list):
         for part in objects(content):
-            yield from _part(part, reply)
+            yield from _translate_part(part, reply)
     elif isinstance(content, dict):
-        yield from _object(mapping(content), reply)
+        yield from _translate_object(mapping(content), reply)
     if said := text(delta.get("refusal")):
         reply.stop_reason = StopReason.REFUSAL
-        yield from reply.text(said)
+        yield from reply.add_text(said)
     if cited := objects(delta.get("annotations")):
-        reply.about.setdefault("annotations", []).extend(cited)
+        reply.response_metadata.setdefault("annotations", []).extend(cited)
     for call in objects(delta.get("tool_calls")):
-        yield from _call(call, reply)
+        yield from _translate_call(call, reply)
 
 
-def _reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     details = objects(delta.get("reasoning_details"))
-    if not any(text(entry.get("type")) in REASONING for entry in details):
-        name = next((name for name in THOUGHTS if text(delta.get(name))), "")
-        yield from reply.thinking(text(delta.get(name)))
+    if not any(text(entry.get("type")) in REASONING_ENTRIES for entry in details):
+        name = next((name for name in REASONING_FIELDS if text(delta.get(name))), "")
+        yield from reply.add_thinking(text(delta.get(name)))
         if name and not reply.scratch.get("field"):
-            reply.scratch["field"] = reply.remark(None, {"field": name})
+            reply.scratch["field"] = reply.add_note(None, {"field": name})
     for entry in details:
         kind = text(entry.get("type"))
-        if kind in REASONING:
+        if kind in REASONING_ENTRIES:
             key = ("reasoning", kind, count(entry.get("index")))
-            yield from reply.thinking(text(entry.get(REASONING[kind])), key)
+            yield from reply.add_thinking(text(entry.get(REASONING_ENTRIES[kind])), key)
             if signature := text(entry.get("signature")):
-                yield from reply.signature(signature, key)
-            _note(entry, key, reply)
+                yield from reply.add_signature(signature, key)
+            _add_entry_note(entry, key, reply)
         elif kind == "reasoning.encrypted" and (data := text(entry.get("data"))):
-            yield from reply.redacted(data)
-            _note(entry, None, reply)
+            yield from reply.add_redacted_thinking(data)
+            _add_entry_note(entry, None, reply)
 
 
-def _note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
+def _add_entry_note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
     """Keep what else stands in an entry of reasoning, once: to send it back as it came."""
     known: dict[Any, dict[str, Any]] = reply.scratch.setdefault("entries", {})
     rest = {
@@ -224,57 +235,59 @@ def _note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
         if name not in ("text", "summary", "signature", "data")
     }
     if key is None:
-        reply.remark(None, {"entry": rest})
+        reply.add_note(None, {"entry": rest})
     elif key in known:
         known[key] |= {name: value for name, value in rest.items() if value is not None}
-    elif reply.remark(key, {"entry": rest}):
+    elif reply.add_note(key, {"entry": rest}):
         known[key] = rest
 
 
-def _part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Read a part of a list, as Mistral writes them."""
     match part.get("type"):
         case "text":
-            yield from reply.text(text(part.get("text")))
+            yield from reply.add_text(text(part.get("text")))
         case "thinking":
             thoughts = part.get("thinking")
-            yield from reply.thinking(text(thoughts))
+            yield from reply.add_thinking(text(thoughts))
             for thought in objects(thoughts):
-                yield from reply.thinking(text(thought.get("text")))
+                yield from reply.add_thinking(text(thought.get("text")))
         case _:
             pass
 
 
-def _object(content: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_object(content: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Read a part without a list; Cloudflare decodes an answer that is held to a schema."""
     is_part = isinstance(content.get("text"), str) or "thinking" in content
-    return _part(content, reply) if is_part else reply.text(written(content))
+    return (
+        _translate_part(content, reply) if is_part else reply.add_text(arguments_to_json(content))
+    )
 
 
-def _call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     function, custom = mapping(call.get("function")), mapping(call.get("custom"))
     head = function if text(function.get("name")) or not text(custom.get("name")) else custom
     wire_id, name = text(call.get("id")), text(head.get("name"))
-    arguments = told(head.get("arguments", head.get("input")))
+    arguments = arguments_as_text(head.get("arguments", head.get("input")))
     if not (wire_id or name or arguments):
         return
     index = count(call.get("index"))
     calls: dict[Any, Any] = reply.scratch.setdefault("calls", {})
-    known = reply.call_at(calls.get(index))
-    if known is None or _begins(index, wire_id, name, arguments, known):
+    known = reply.find_call(calls.get(index))
+    if known is None or _starts_new_call(index, wire_id, name, arguments, known):
         calls[index] = ("call", reply.scratch.get("count", 0))
         reply.scratch["count"] = calls[index][1] + 1
         known = None
     key = calls[index]
-    yield from reply.call(key, wire_id, name)
+    yield from reply.start_call(key, wire_id, name)
     if extra := mapping(call.get("extra_content")):
-        reply.remark(key, {"extra_content": extra})
+        reply.add_note(key, {"extra_content": extra})
     if arguments.strip() == "null" and (known is None or not known.parts):
         return
-    yield from reply.arguments(key, arguments)
+    yield from reply.add_arguments(key, arguments)
 
 
-def _begins(
+def _starts_new_call(
     index: int | None, wire_id: str, name: str, arguments: str, known: ToolCallBuilder
 ) -> bool:
     """Whether a piece is the beginning of another call than the one its index stands for.
@@ -284,7 +297,7 @@ def _begins(
     """
     if not name or (wire_id and wire_id == known.wire_id):
         return False
-    is_whole = known.is_whole
+    is_whole = known.has_complete_arguments
     if known.parts and not is_whole and name == known.name:
         return False
     if wire_id and known.wire_id:

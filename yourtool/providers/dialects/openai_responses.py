@@ -15,29 +15,35 @@ from typing import Any
 from yourtool.deltas import StreamEvent
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.chat_usage import usage_of
-from yourtool.providers.dialects.responses_request import API, body
+from yourtool.providers.dialects.chat_usage import parse_usage
+from yourtool.providers.dialects.responses_request import API, build_body
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
-from yourtool.providers.replies.arguments import told
-from yourtool.providers.replies.error_mapping import error_from_response, reported
+from yourtool.providers.replies.arguments import arguments_as_text
+from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.replies.stop_reasons import stop_reason
+from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/responses"
-_STOPS = {
+_STOP_REASONS = {
     "completed": StopReason.END_TURN,
     "incomplete": StopReason.MAX_TOKENS,
     "incomplete:max_output_tokens": StopReason.MAX_TOKENS,
     "incomplete:content_filter": StopReason.CONTENT_FILTER,
 }
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
-_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-_UNSENT = ("id", "status")
+_FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+_ARGUMENT_FIELDS = {"function_call": "arguments", "custom_tool_call": "input"}
+_STORAGE_FIELDS = ("id", "status")
 """Fields of a reasoning item that would name it as stored."""
-_BETWEEN = "\n\n"
-_TOLD, _PLACES, _PARTS, _PART, _SEALED = "told", "places", "parts", "part", "sealed"
+_PART_SEPARATOR = "\n\n"
+_STARTED_ITEMS, _PLACES, _PARTS, _REASONING_PART, _REASONING_ITEMS = (
+    "told",
+    "places",
+    "parts",
+    "part",
+    "sealed",
+)
 """Kept between events: how many items began, the places of those that are told about, the numbers
 of the parts of each message, the part that is being thought, and the reasoning items as they go
 back."""
@@ -48,14 +54,15 @@ class OpenAIResponses:
 
     api = API
 
-    def __init__(self, *, keeps_long: bool = False) -> None:
+    def __init__(self, *, supports_long_cache: bool = False) -> None:
         """`keeps_long`: the host takes the longer retention of caches."""
-        self._keeps_long = keeps_long
+        self._supports_long_cache = supports_long_cache
 
     def to_wire(self, request: Request) -> WireRequest:
         """Write the request; equal requests have equal bytes."""
         return WireRequest(
-            path=_PATH, body=canonical_json(body(request, keeps_long=self._keeps_long))
+            path=_PATH,
+            body=canonical_json(build_body(request, supports_long_cache=self._supports_long_cache)),
         )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
@@ -70,15 +77,17 @@ class OpenAIResponses:
             reply.error = reply.error or error_from_response(reply.provider, 200, frame.data)
             return ()
         if "response" in chunk:
-            return _response(mapping(chunk["response"]), reply, ends=kind in _ENDS)
+            return _translate_response(
+                mapping(chunk["response"]), reply, ends=kind in _FINAL_EVENTS
+            )
         item = mapping(chunk.get("item"))
         if kind == "response.output_item.added":
-            return _begun(_place(chunk, reply, begins=True), item, reply)
+            return _start_item(_find_place(chunk, reply, begins=True), item, reply)
         if kind == "response.output_item.done":
-            return _item(_place(chunk, reply), item, reply)
-        return _piece(kind, _place(chunk, reply), chunk, reply)
+            return _translate_item(_find_place(chunk, reply), item, reply)
+        return _translate_piece(kind, _find_place(chunk, reply), chunk, reply)
 
-    def whole(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
+    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
         """Read a reply that came as one JSON document.
 
         Raises:
@@ -88,14 +97,16 @@ class OpenAIResponses:
         if not isinstance(response.get("output"), list):
             reply.error = error_from_response(reply.provider, 200, document)
             return ()
-        return _response(response, reply, ends=True)
+        return _translate_response(response, reply, ends=True)
 
-    def may_end(self, reply: Reply) -> bool:
+    def is_complete(self, reply: Reply) -> bool:
         """A stream is whole with the event that ends the response only."""
-        return reply.done
+        return reply.is_done
 
 
-def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable[StreamEvent]:
+def _translate_response(
+    response: dict[str, Any], reply: Reply, *, ends: bool
+) -> Iterable[StreamEvent]:
     """Read the response as a whole: its status, its counters, and its items once more."""
     reply.response_id = text(response.get("id")) or reply.response_id
     status = text(response.get("status")) or "completed"
@@ -105,44 +116,46 @@ def _response(response: dict[str, Any], reply: Reply, *, ends: bool) -> Iterable
         return
     if status == "failed" or response.get("error"):
         report = {"error": response.get("error") or response}
-        reply.error = reply.error or reported(reply.provider, report)
-    output, told = objects(response.get("output")), reply.scratch.get(_TOLD, 0)
+        reply.error = reply.error or error_from_payload(reply.provider, report)
+    output, told = objects(response.get("output")), reply.scratch.get(_STARTED_ITEMS, 0)
     if told in (0, len(output)):
         for place, item in enumerate(output):
-            yield from _item(place, item, reply, is_again=told > 0)
+            yield from _translate_item(place, item, reply, is_again=told > 0)
     yield from reply.close_calls()
-    for place, item in reply.scratch.get(_SEALED, {}).items():
-        reply.remark(place, {"item": item})
-    yield from _count(mapping(response.get("usage")), reply)
+    for place, item in reply.scratch.get(_REASONING_ITEMS, {}).items():
+        reply.add_note(place, {"item": item})
+    yield from _update_usage(mapping(response.get("usage")), reply)
     if reply.error is None and reply.stop_reason is not StopReason.REFUSAL:
-        reply.stop_reason = stop_reason(reply.stop_detail, _STOPS, reply.provider)
+        reply.stop_reason = parse_stop_reason(reply.stop_detail, _STOP_REASONS, reply.provider)
         if reply.stop_reason is StopReason.END_TURN and reply.has_calls:
             reply.stop_reason = StopReason.TOOL_USE
-    reply.done = reply.error is None
+    reply.is_done = reply.error is None
 
 
-def _place(chunk: dict[str, Any], reply: Reply, *, begins: bool = False) -> int:
+def _find_place(chunk: dict[str, Any], reply: Reply, *, begins: bool = False) -> int:
     """Return the item's place in the output.
 
     Items come in order where the server does not say, or says the same of several.
     """
-    told: int = reply.scratch.get(_TOLD, 0)
+    told: int = reply.scratch.get(_STARTED_ITEMS, 0)
     places: dict[int | None, int] = reply.scratch.setdefault(_PLACES, {})
     named = count(chunk.get("output_index"))
     if begins:
-        reply.scratch[_TOLD] = told + 1
+        reply.scratch[_STARTED_ITEMS] = told + 1
         places[named] = place = max(told, named or 0)
         return place
     return max(0, told - 1) if named is None else places.get(named, named)
 
 
-def _begun(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    if text(item.get("type")) in _CALLS:
-        return reply.call(place, text(item.get("call_id")), text(item.get("name")))
+def _start_item(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+    if text(item.get("type")) in _ARGUMENT_FIELDS:
+        return reply.start_call(place, text(item.get("call_id")), text(item.get("name")))
     return ()
 
 
-def _piece(kind: str, place: int, chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_piece(
+    kind: str, place: int, chunk: dict[str, Any], reply: Reply
+) -> Iterable[StreamEvent]:
     """Read a piece of an item; parts that are whole come again with the item."""
     name, _, step = kind.removeprefix("response.").rpartition(".")
     if step != "delta":
@@ -152,53 +165,55 @@ def _piece(kind: str, place: int, chunk: dict[str, Any], reply: Reply) -> Iterab
         case "output_text" | "refusal":
             if name == "refusal":
                 reply.stop_reason = StopReason.REFUSAL
-            if not reply.has((place, part)):
+            if not reply.has_block((place, part)):
                 reply.scratch.setdefault(_PARTS, {}).setdefault(place, []).append(part)
-            return reply.text(piece, (place, part))
+            return reply.add_text(piece, (place, part))
         case "reasoning_summary_text" | "reasoning_text":
             part = count(chunk.get("summary_index")) or part
-            return _think(place, (name, part), piece, reply)
+            return _add_reasoning(place, (name, part), piece, reply)
         case "function_call_arguments" | "custom_tool_call_input":
-            return reply.arguments(place, told(chunk.get("delta")))
+            return reply.add_arguments(place, arguments_as_text(chunk.get("delta")))
         case _:
             reply.activity += 1  # of a tool that runs at the provider
             return ()
 
 
-def _think(place: int, part: Any, piece: str, reply: Reply) -> Iterable[StreamEvent]:
+def _add_reasoning(place: int, part: Any, piece: str, reply: Reply) -> Iterable[StreamEvent]:
     """Take reasoning; the parts of one item are set apart by a blank line."""
-    parts: dict[int, Any] = reply.scratch.setdefault(_PART, {})
+    parts: dict[int, Any] = reply.scratch.setdefault(_REASONING_PART, {})
     if not piece:
         return ()
     is_next = parts.setdefault(place, part) != part
     parts[place] = part
-    return reply.thinking(f"{_BETWEEN}{piece}" if is_next else piece, place)
+    return reply.add_thinking(f"{_PART_SEPARATOR}{piece}" if is_next else piece, place)
 
 
-def _item(
+def _translate_item(
     place: int, item: dict[str, Any], reply: Reply, *, is_again: bool = False
 ) -> Iterable[StreamEvent]:
     """Read an item that is whole."""
     match item.get("type"):
         case "message":
             parts = objects(item.get("content"))
-            for number, part in zip(_numbers(place, len(parts), reply), parts, strict=True):
-                yield from _said((place, number), part, reply)
+            for number, part in zip(_part_numbers(place, len(parts), reply), parts, strict=True):
+                yield from _translate_text((place, number), part, reply)
                 if not is_again:
-                    _remark((place, number), item, part, reply)
+                    _add_notes((place, number), item, part, reply)
         case "reasoning":
-            yield from _thought(place, item, reply)
+            yield from _translate_reasoning(place, item, reply)
         case "function_call" | "custom_tool_call" as kind:
-            yield from _begun(place, item, reply)
-            yield from reply.whole(place, told(item.get(_CALLS[kind])))
-            yield from reply.close(place)
+            yield from _start_item(place, item, reply)
+            yield from reply.complete_block(
+                place, arguments_as_text(item.get(_ARGUMENT_FIELDS[kind]))
+            )
+            yield from reply.close_call(place)
         case str() if not is_again:
-            reply.server(None, item)
+            reply.add_server_block(None, item)
         case _:
             pass
 
 
-def _numbers(place: int, size: int, reply: Reply) -> list[int]:
+def _part_numbers(place: int, size: int, reply: Reply) -> list[int]:
     """Return the numbers under which the pieces of an item's parts came.
 
     Bedrock numbers the only part of a message 1.
@@ -210,36 +225,44 @@ def _numbers(place: int, size: int, reply: Reply) -> list[int]:
     return [*told[:size], *range(highest + 1, highest + 1 + size - len(told))]
 
 
-def _remark(key: tuple[int, int], item: dict[str, Any], part: dict[str, Any], reply: Reply) -> None:
+def _add_notes(
+    key: tuple[int, int], item: dict[str, Any], part: dict[str, Any], reply: Reply
+) -> None:
     """Keep what stands beside words: their phase, which goes back, and what they cite."""
     if phase := text(item.get("phase")):
-        reply.remark(key, {"phase": phase})
+        reply.add_note(key, {"phase": phase})
     if cited := objects(part.get("annotations")):
-        reply.remark(key, {"annotations": cited})
+        reply.add_note(key, {"annotations": cited})
 
 
-def _said(key: tuple[int, int], part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_text(
+    key: tuple[int, int], part: dict[str, Any], reply: Reply
+) -> Iterable[StreamEvent]:
     refuses = part.get("type") == "refusal"
     words = text(part.get("refusal" if refuses else "text"))
     if refuses:
         reply.stop_reason = StopReason.REFUSAL
-    return reply.whole(key, words) if reply.has(key) else reply.text(words, key)
+    return reply.complete_block(key, words) if reply.has_block(key) else reply.add_text(words, key)
 
 
-def _thought(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _translate_reasoning(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     parts = [*objects(item.get("summary")), *objects(item.get("content"))]
-    words = _BETWEEN.join(filter(None, (text(part.get("text")) for part in parts)))
-    yield from reply.whole(place, words) if reply.has(place) else reply.thinking(words, place)
+    words = _PART_SEPARATOR.join(filter(None, (text(part.get("text")) for part in parts)))
+    yield from (
+        reply.complete_block(place, words)
+        if reply.has_block(place)
+        else reply.add_thinking(words, place)
+    )
     if sealed := text(item.get("encrypted_content")):
-        yield from reply.signature(sealed, place)
-    elif not reply.has(place):
-        yield from reply.silent(place)
+        yield from reply.add_signature(sealed, place)
+    elif not reply.has_block(place):
+        yield from reply.add_hidden_thinking(place)
     if sealed or item.get("content"):
-        kept = {name: value for name, value in item.items() if name not in _UNSENT}
-        reply.scratch.setdefault(_SEALED, {})[place] = kept
+        kept = {name: value for name, value in item.items() if name not in _STORAGE_FIELDS}
+        reply.scratch.setdefault(_REASONING_ITEMS, {})[place] = kept
 
 
-def _count(counters: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
+def _update_usage(counters: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     """Take the counters, which mean what those of Chat Completions do under other names."""
     renamed = {
         "prompt_tokens": counters.get("input_tokens"),
@@ -248,5 +271,5 @@ def _count(counters: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
         "completion_tokens_details": counters.get("output_tokens_details"),
         "total_tokens": counters.get("total_tokens"),
     }
-    usage = usage_of(renamed, reply)
-    return () if usage is None else reply.usage(usage)
+    usage = parse_usage(renamed, reply)
+    return () if usage is None else reply.update_usage(usage)

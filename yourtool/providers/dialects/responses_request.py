@@ -22,22 +22,28 @@ from yourtool.providers.base import OneTool, Request
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.media_types import PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
-from yourtool.providers.requests.media import as_text, sendable
-from yourtool.providers.requests.output_schema import named
-from yourtool.providers.requests.placeholders import EMPTY, FAILED, NO_OUTPUT, PDF_NAME, unsent
-from yourtool.providers.requests.thinking import asked
+from yourtool.providers.requests.media import format_document, prepare_media
+from yourtool.providers.requests.output_schema import build_named_schema
+from yourtool.providers.requests.placeholders import (
+    DEFAULT_PDF_NAME,
+    EMPTY_MESSAGE,
+    ERROR_PREFIX,
+    NO_OUTPUT,
+    placeholder_for,
+)
+from yourtool.providers.requests.thinking import effective_effort
 from yourtool.providers.tool_ids import tool_name
 
 API = "responses"
 """The name of this wire format beside what is kept for it."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_LEAST_OUTPUT = 16
-_OURS = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
-_RUN_BY_CLIENTS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
+_MIN_OUTPUT = 16
+_CANONICAL_TYPES = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
+_CLIENT_TOOLS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
 """What items begin with that want an answer of their own kind, and those answers."""
 
 
-def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
+def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[str, Any]:
     """Return the request as the server takes it; `keeps_long`: it can cache for hours.
 
     https://platform.openai.com/docs/guides/prompt-caching
@@ -45,8 +51,8 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
     model = request.model
     wire: dict[str, Any] = {
         "model": model.wire_name,
-        "input": _items(request),
-        "max_output_tokens": max(_LEAST_OUTPUT, request.max_output_tokens),
+        "input": _input_items(request),
+        "max_output_tokens": max(_MIN_OUTPUT, request.max_output_tokens),
         "store": False,
         "stream": request.streams,
     }
@@ -71,11 +77,13 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
         elif request.tool_choice != "auto":
             wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
     if request.output_schema is not None:
-        wire["text"] = {"format": {"type": "json_schema", **named(request.output_schema)}}
+        wire["text"] = {
+            "format": {"type": "json_schema", **build_named_schema(request.output_schema)}
+        }
     if model.capabilities.supports_thinking:
         # A model that does not reason refuses to be asked for its reasoning.
         wire["include"] = ["reasoning.encrypted_content"]
-        if (level := asked(model, request.effort)) == "off":
+        if (level := effective_effort(model, request.effort)) == "off":
             wire["reasoning"] = {"effort": "none"}
         elif level is not None:
             wire["reasoning"] = {"effort": level, "summary": "auto"}
@@ -83,24 +91,24 @@ def body(request: Request, *, keeps_long: bool = False) -> dict[str, Any]:
         wire["temperature"] = request.temperature
     if request.cache.retention != "none":
         wire["prompt_cache_key"] = request.session_id
-        if request.cache.retention == "long" and keeps_long and model.caches_for_a_day:
+        if request.cache.retention == "long" and supports_long_cache and model.caches_for_a_day:
             wire["prompt_cache_retention"] = "24h"
     return wire
 
 
-def _items(request: Request) -> list[dict[str, Any]]:
+def _input_items(request: Request) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for message in request.messages:
         match message.role:
             case Role.USER:
-                parts = _parts(message.content, message, request)
-                parts = parts or [{"type": "input_text", "text": EMPTY}]
+                parts = _content_parts(message.content, message, request)
+                parts = parts or [{"type": "input_text", "text": EMPTY_MESSAGE}]
                 items.append({"type": "message", "role": "user", "content": parts})
             case Role.ASSISTANT:
-                items += _said(message, request)
+                items += _assistant_content(message, request)
             case Role.TOOL:
                 items += [
-                    _answer(block, message, request)
+                    _tool_result(block, message, request)
                     for block in message.content
                     if isinstance(block, ToolResultBlock)
                 ]
@@ -109,7 +117,7 @@ def _items(request: Request) -> list[dict[str, Any]]:
     return items
 
 
-def _parts(
+def _content_parts(
     blocks: tuple[ContentBlock, ...] | tuple[TextBlock | ImageBlock, ...],
     message: Message,
     request: Request,
@@ -119,18 +127,18 @@ def _parts(
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"type": "input_text", "text": block.text})
         elif isinstance(block, MediaBlock):
-            unseen = {"type": "input_text", "text": unsent(block)}
-            parts += _media(block, message, request) or [unseen]
+            unseen = {"type": "input_text", "text": placeholder_for(block)}
+            parts += _media_part(block, message, request) or [unseen]
     return parts
 
 
-def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
+def _media_part(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
     """Return a picture or a document; the API has no audio item
     (https://platform.openai.com/docs/guides/pdf-files)."""
     if isinstance(block, AudioBlock):
         request.losses.drop(block, message, request.model, "the API has no audio item")
         return []
-    if (media := sendable(block, message, request)) is None:
+    if (media := prepare_media(block, message, request)) is None:
         return []
     match block:
         case ImageBlock():
@@ -138,41 +146,41 @@ def _media(block: MediaBlock, message: Message, request: Request) -> list[dict[s
         case DocumentBlock() if media.url is not None:
             return [{"type": "input_file", "file_url": media.url}]
         case DocumentBlock() if media.media_type == PLAIN:
-            return [{"type": "input_text", "text": as_text(block, media)}]
+            return [{"type": "input_text", "text": format_document(block, media)}]
         case DocumentBlock(name=name):
-            file = {"filename": name or PDF_NAME, "file_data": media.data_url}
+            file = {"filename": name or DEFAULT_PDF_NAME, "file_data": media.data_url}
             return [{"type": "input_file", **file}]
 
 
-def _answer(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
+def _tool_result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
     """Return what a tool said; that it is an error is said in its words."""
-    parts = _parts(result.content, message, request)
+    parts = _content_parts(result.content, message, request)
     words = "\n".join(part["text"] for part in parts if "text" in part)
-    pictures = [part for part in parts if "text" not in part]
-    if not words and not pictures:
+    images = [part for part in parts if "text" not in part]
+    if not words and not images:
         words = NO_OUTPUT
     if result.is_error:
-        words = f"{FAILED}{words}"
+        words = f"{ERROR_PREFIX}{words}"
     output: Any = words
-    if pictures:
+    if images:
         output = [{"type": "input_text", "text": words}] if words else []
-        output += pictures
+        output += images
     call_id = request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS)
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
-def _said(message: Message, request: Request) -> list[dict[str, Any]]:
+def _assistant_content(message: Message, request: Request) -> list[dict[str, Any]]:
     """Return the items of the model's own message; reasoning is followed by what it led to."""
     kept = ProviderExtras(message, request, API)
     items: list[dict[str, Any]] = []
     thoughts: list[ContentBlock] = []  # of the reasoning items that nothing follows yet
     for place, block in enumerate(message.content):
-        new = [raw for raw in kept.before(place) if _is_answered(raw)]
+        new = [raw for raw in kept.before(place) if _is_replayable(raw)]
         match block:
             case TextBlock(words) if words.strip():
-                new.append(_words(words, kept.notes(place)))
+                new.append(_text_item(words, kept.notes(place)))
             case ToolUseBlock():
-                new.append(_call(block, request))
+                new.append(_tool_call(block, request))
             case ThinkingBlock() | RedactedThinkingBlock():
                 sealed = [mapping(note.get("item")) for note in kept.notes(place)]
                 own = [item for item in sealed if item.get("type") == "reasoning"]
@@ -188,17 +196,17 @@ def _said(message: Message, request: Request) -> list[dict[str, Any]]:
                 pass
         items += new
         thoughts = [] if new else thoughts
-    rest = [raw for raw in kept.rest() if _is_answered(raw)]
+    rest = [raw for raw in kept.rest() if _is_replayable(raw)]
     if not rest:
         for thought in thoughts:
             request.losses.drop(
                 thought, message, request.model, "reasoning without a following text or tool call"
             )
         items = items[: len(items) - len(thoughts)]
-    return _calls_together(items) + rest
+    return _move_text_before_calls(items) + rest
 
 
-def _words(words: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
+def _text_item(words: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
     item: dict[str, Any] = {
         "type": "message",
         "role": "assistant",
@@ -210,7 +218,7 @@ def _words(words: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
     return item
 
 
-def _call(call: ToolUseBlock, request: Request) -> dict[str, Any]:
+def _tool_call(call: ToolUseBlock, request: Request) -> dict[str, Any]:
     return {
         "type": "function_call",
         "call_id": request.tool_ids.wire(request.model.provider, call.id, _IDS),
@@ -219,13 +227,13 @@ def _call(call: ToolUseBlock, request: Request) -> dict[str, Any]:
     }
 
 
-def _is_answered(raw: dict[str, Any]) -> bool:
+def _is_replayable(raw: dict[str, Any]) -> bool:
     """Whether an item of the provider's own may be sent back: it asks nothing of us."""
     kind = text(raw.get("type"))
-    return bool(kind) and kind not in _OURS and not kind.startswith(_RUN_BY_CLIENTS)
+    return bool(kind) and kind not in _CANONICAL_TYPES and not kind.startswith(_CLIENT_TOOLS)
 
 
-def _calls_together(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _move_text_before_calls(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Move words before the first call, with the reasoning that led to them.
 
     Some servers refuse a message between calls.

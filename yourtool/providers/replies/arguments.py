@@ -9,8 +9,8 @@ import msgspec
 
 from yourtool.text import storable_json
 
-_MARKS = re.compile(r'\\.?|["{}]', re.DOTALL)
-_BLANKS = " \t\r\n"
+_TOKENS = re.compile(r'\\.?|["{}]', re.DOTALL)
+_WHITESPACE = " \t\r\n"
 
 
 def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
@@ -23,13 +23,13 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
     if not raw.strip():
         return {}, None
     try:
-        value = _decoded(raw)
+        value = _decode(raw)
     except RecursionError:
         return {}, "the arguments are nested too deeply"
     except (ValueError, UnicodeError) as error:  # msgspec's errors are the former
         return {}, f"the arguments are not JSON: {error}"
     if not isinstance(value, dict):
-        return {}, f"the arguments are not a JSON object but {_kind(value)}"
+        return {}, f"the arguments are not a JSON object but {_type_name(value)}"
     arguments = cast("dict[str, Any]", value)  # JSON has no other keys
     try:
         clean = storable_json(arguments)
@@ -41,7 +41,7 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
     return clean, None
 
 
-def written(arguments: Any) -> str:
+def arguments_to_json(arguments: Any) -> str:
     """Return arguments that a provider sends as an object as the text they are read from.
 
     What is no object stays so, also a text: it is refused with the rest, and so is a NaN that a
@@ -52,12 +52,12 @@ def written(arguments: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def told(arguments: Any) -> str:
+def arguments_as_text(arguments: Any) -> str:
     """Return arguments that a provider sends as text; some servers send the object itself."""
-    return arguments if isinstance(arguments, str) else written(arguments)
+    return arguments if isinstance(arguments, str) else arguments_to_json(arguments)
 
 
-class Growth:
+class ArgumentsScanner:
     """Whether arguments that come in pieces are an object yet; each piece is read once.
 
     They are parsed only when the first brace is closed: nothing that follows it can mend them, and
@@ -65,29 +65,31 @@ class Growth:
     """
 
     def __init__(self) -> None:
-        self._read = 0
+        self._pieces_read = 0
         self._depth = 0
         self._is_quoted = False
-        self._held = ""  # a backslash at the end of a piece, whose character is in the next
-        self._is_whole: bool | None = None
+        self._pending_backslash = (
+            ""  # a backslash at the end of a piece, whose character is in the next
+        )
+        self._is_complete: bool | None = None
 
-    def is_whole(self, pieces: Sequence[str]) -> bool:
+    def is_complete(self, pieces: Sequence[str]) -> bool:
         """Whether `pieces`, which are those of the last time and perhaps more, are an object."""
-        new, self._read = pieces[self._read :], len(pieces)
-        if self._is_whole is None:
-            if any(map(self._closes, new)):
-                self._is_whole = parse_arguments("".join(pieces))[1] is None
-        elif self._is_whole:
-            self._is_whole = not any(piece.strip(_BLANKS) for piece in new)
-        return bool(self._is_whole)
+        new, self._pieces_read = pieces[self._pieces_read :], len(pieces)
+        if self._is_complete is None:
+            if any(map(self._closes_object, new)):
+                self._is_complete = parse_arguments("".join(pieces))[1] is None
+        elif self._is_complete:
+            self._is_complete = not any(piece.strip(_WHITESPACE) for piece in new)
+        return bool(self._is_complete)
 
     def _closes(self, piece: str) -> bool:
-        text, self._held = self._held + piece, ""
-        for mark in _MARKS.findall(text):
+        text, self._pending_backslash = self._pending_backslash + piece, ""
+        for mark in _TOKENS.findall(text):
             if mark == '"':
                 self._is_quoted = not self._is_quoted
             elif mark == "\\":
-                self._held = mark
+                self._pending_backslash = mark
             elif mark in "{}" and not self._is_quoted:
                 self._depth += 1 if mark == "{" else -1
                 if self._depth <= 0:
@@ -110,24 +112,24 @@ def _has_nul(*values: Any) -> bool:
     return False
 
 
-def _decoded(raw: str) -> Any:
+def _decode(raw: str) -> Any:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError):
         if "\\ud" not in raw.lower():
             raise
         try:  # escapes of half a character may be the only trouble
-            return json.loads(raw, parse_constant=_refuse)
+            return json.loads(raw, parse_constant=_reject_constant)
         except ValueError:
             pass
         raise
 
 
-def _refuse(constant: str) -> None:
+def _reject_constant(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _kind(value: Any) -> str:
+def _type_name(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):

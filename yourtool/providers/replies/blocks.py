@@ -27,7 +27,7 @@ from yourtool.messages import (
     ToolInputError,
     ToolUseBlock,
 )
-from yourtool.providers.replies.arguments import Growth, parse_arguments
+from yourtool.providers.replies.arguments import ArgumentsScanner, parse_arguments
 from yourtool.text import encodable, storable
 
 RAW_LIMIT = 2_000
@@ -47,12 +47,12 @@ class BlockBuilder:
         """What only the provider can read beside the text, such as citations."""
         self.pending_surrogate = ""
         """Half a character that the other half did not follow yet."""
-        self.ended = False
+        self.is_ended = False
         """Whether its end was shown; what follows is in the final content only."""
-        self._shown = 0
+        self._drained = 0
 
     @property
-    def showable(self) -> bool:
+    def can_start(self) -> bool:
         """Whether there is anything to show."""
         return bool(self.parts)
 
@@ -61,7 +61,7 @@ class BlockBuilder:
         """Whether later blocks can be streamed."""
         return True
 
-    def take(self, text: str) -> None:
+    def append(self, text: str) -> None:
         """Add a piece; half a character at its end waits for the other half."""
         if self.pending_surrogate or not text.isascii():
             text = f"{self.pending_surrogate}{text}".encode("utf-16-le", "surrogatepass").decode(
@@ -88,20 +88,20 @@ class BlockBuilder:
 
     def end(self, message_id: str, unfinished: str | None = None) -> list[StreamEvent]:
         """Return the event that ends the block, once; `unfinished`: why a call is not whole."""
-        if self.ended:
+        if self.is_ended:
             return []
-        self.ended = True
+        self.is_ended = True
         return self._end(message_id, unfinished)
 
     def drain_events(self, message_id: str) -> list[StreamEvent]:
         """Return the events for what was not shown yet."""
-        new = self.parts[self._shown :] if self._shown else self.parts
-        self._shown = len(self.parts)
+        new = self.parts[self._drained :] if self._drained else self.parts
+        self._drained = len(self.parts)
         return [self._delta(message_id, part) for part in new]
 
     def restate(self, text: str) -> None:
         """Put `text` in the place of all pieces; if some were shown, nothing more is."""
-        self.parts, self._shown, self.pending_surrogate = [text], int(self.index >= 0), ""
+        self.parts, self._drained, self.pending_surrogate = [text], int(self.index >= 0), ""
 
     def content(self) -> ContentBlock:
         """Return the block as it is stored."""
@@ -139,14 +139,14 @@ class ThinkingBuilder(BlockBuilder):
     signature: str | None = None
     is_altered = False
     """Whether the text could not be held as it came, so that no signature fits it."""
-    silent = False
+    is_hidden = False
     """Whether that the model thought is all there is to know."""
     _signature_shown = False
 
     @property
-    def showable(self) -> bool:
+    def can_start(self) -> bool:
         """Whether there is text or a signature, or known to be neither."""
-        return bool(self.parts) or self.signature is not None or self.silent
+        return bool(self.parts) or self.signature is not None or self.is_hidden
 
     def clean(self, text: str) -> str:
         """Return `text` with its NULs, which the signature covers."""
@@ -216,11 +216,11 @@ class ServerToolBuilder(BlockBuilder):
         self._raw = raw
 
     @property
-    def showable(self) -> bool:
+    def can_start(self) -> bool:
         """Never."""
         return False
 
-    def whole(self) -> dict[str, Any]:
+    def to_raw(self) -> dict[str, Any]:
         """Return the block as the provider would have sent it in one piece."""
         grown: dict[str, list[str]] = {}
         for field, text in zip(self.parts[::2], self.parts[1::2], strict=True):
@@ -242,41 +242,41 @@ class ToolCallBuilder(BlockBuilder):
     name = ""
     use_id = ""
     """Ours; minted when the call is first shown."""
-    closed = False
+    was_closed = False
     """Whether the provider said that the call is whole."""
     error: str | None = None
     _input: dict[str, Any]
-    _probed = False
+    _is_probed = False
 
     def __init__(self, key: Hashable = None) -> None:
         super().__init__(key)
-        self._growth = Growth()
+        self._scanner = ArgumentsScanner()
 
     def clean(self, text: str) -> str:
         """Return `text` with its NULs, which make the arguments an error."""
         return encodable(text)
 
     @property
-    def is_whole(self) -> bool:
+    def has_complete_arguments(self) -> bool:
         """Whether the arguments are an object, so that nothing can be added to them."""
-        return self._growth.is_whole(self.parts)
+        return self._scanner.is_complete(self.parts)
 
-    def has_said(self, fragment: str) -> bool:
+    def is_repetition(self, fragment: str) -> bool:
         """Whether `fragment` is all of the arguments once more, as some servers send them."""
         at = 0
         for part in self.parts:  # none is empty, so these are no more steps than characters
             if not fragment.startswith(part, at):
                 return False
             at += len(part)
-        return at == len(fragment) and self.is_whole
+        return at == len(fragment) and self.has_complete_arguments
 
     def restate(self, text: str) -> None:
         """Put `text` in the place of all pieces."""
         super().restate(text)
-        self._growth = Growth()
+        self._scanner = ArgumentsScanner()
 
     @property
-    def showable(self) -> bool:
+    def can_start(self) -> bool:
         """Whether the name is known."""
         return bool(self.name)
 
@@ -285,10 +285,10 @@ class ToolCallBuilder(BlockBuilder):
         """Whether it was closed, or its arguments are an object already so nothing is missing."""
         if not self.name:
             return False
-        if not self.closed and not self._probed and self.parts:
-            self._probed = True
-            self.closed = self.is_whole
-        return self.closed
+        if not self.was_closed and not self._is_probed and self.parts:
+            self._is_probed = True
+            self.was_closed = self.has_complete_arguments
+        return self.was_closed
 
     def start(self, message_id: str) -> list[StreamEvent]:
         """Return `tool_use_start`."""
@@ -303,7 +303,7 @@ class ToolCallBuilder(BlockBuilder):
 
     def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
         self._input, self.error = parse_arguments("".join(self.parts))
-        if unfinished is not None and not self.closed:
+        if unfinished is not None and not self.was_closed:
             self.error = unfinished
         return [
             ToolUseEnd(

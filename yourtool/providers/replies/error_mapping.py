@@ -32,17 +32,17 @@ from yourtool.errors import (
 )
 from yourtool.messages import canonical_json
 from yourtool.providers.json_access import decode, mapping, objects, text
-from yourtool.providers.replies.response_headers import seconds
+from yourtool.providers.replies.response_headers import parse_wait
 from yourtool.text import storable, storable_json
 
 MESSAGE_LIMIT = 600
 """Characters of a provider's own words that are kept."""
 
-_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
+_API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
 _TAGS = re.compile(
     r"<(?:script|style)\b(?:.*?</(?:script|style)>|.*)|<[^<>]*>", re.IGNORECASE | re.DOTALL
 )
-_OVERFLOW = re.compile(
+_OVERFLOW_MESSAGE = re.compile(
     r"prompt is too long|maximum prompt length|model token limit|`inputs` tokens"
     r"|context (?:length|window|size|limit)|context_length"
     r"|too many (?:input )?tokens|(?:input|prompt|request) (?:is )?too (?:long|large)"
@@ -51,21 +51,23 @@ _OVERFLOW = re.compile(
     r"|reduce the length|length of (?:all )?messages is too long",
     re.IGNORECASE | re.DOTALL,
 )
-_TOO_MANY = re.compile(r"tokens? .{0,40}exceed|exceeds? .{0,60}tokens?", re.IGNORECASE | re.DOTALL)
-_OF_OUTPUT = re.compile(
+_TOKENS_EXCEEDED = re.compile(
+    r"tokens? .{0,40}exceed|exceeds? .{0,60}tokens?", re.IGNORECASE | re.DOTALL
+)
+_OUTPUT_TOKENS_EXCEEDED = re.compile(
     r"^(?>(?:(?!prompt|input(?! should)|messages).)*?"
     r"(?:max(?:imum)?[ _](?:(?:new|output|completion)[ _])?|output |completion |budget_)tokens)"
     r".*exceed",
     re.IGNORECASE | re.DOTALL,
 )
 """Says that more was asked for than the model writes or thinks at once."""
-_FINAL = frozenset({400, 401, 403, 404, 413})
+_NON_RETRYABLE = frozenset({400, 401, 403, 404, 413})
 """Statuses that another attempt does not change, whatever a header says."""
-_LONG = 60
+_LONG_WAIT = 60
 """Seconds; a wait that goes beyond is told."""
-_LONGEST_WAIT = 366 * 24 * 3600.0
+_MAX_WAIT = 366 * 24 * 3600.0
 """Seconds; what goes beyond, such as `inf`, is the same to the user."""
-_NEVER_AGAIN = frozenset(
+_BILLING_CODES = frozenset(
     {
         "insufficient_quota",
         "insufficient_credits",
@@ -75,27 +77,27 @@ _NEVER_AGAIN = frozenset(
         "billing_not_active",
     }
 )
-_BILLING = re.compile(
+_BILLING_MESSAGE = re.compile(
     r"credit balance is too low|insufficient (?:credits|balance)|used all available credits"
     r"|monthly spending limit",
     re.IGNORECASE,
 )
-_DAILY = re.compile(r"per_?day", re.IGNORECASE)
+_DAILY_QUOTA = re.compile(r"per_?day", re.IGNORECASE)
 """What Google calls the limits that no short wait helps against."""
-_AGAIN = re.compile(
+_RETRY_HINT = re.compile(
     r"(?:try again|retry) in ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|[dhms]))+)", re.IGNORECASE
 )
 """How long to wait, where only the words say so."""
-_FILTERED = frozenset(
+_CONTENT_FILTER_CODES = frozenset(
     {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 )
-_RATE = _NEVER_AGAIN | {
+_RATE_LIMIT_CODES = _BILLING_CODES | {
     "rate_limit_error",
     "overloaded_error",
     "rate_limit_exceeded",
     "resource_exhausted",
 }
-_AUTH = frozenset(
+_AUTH_CODES = frozenset(
     {
         "authentication_error",
         "permission_error",
@@ -105,7 +107,7 @@ _AUTH = frozenset(
         "permission_denied",
     }
 )
-_SERVER = frozenset(
+_SERVER_ERROR_CODES = frozenset(
     {
         "api_error",
         "server_error",
@@ -116,8 +118,8 @@ _SERVER = frozenset(
         "deadline_exceeded",
     }
 )
-_NOT_A_KEY = "api key not valid"
-_OVERFLOWED = frozenset(
+_INVALID_KEY_MESSAGE = "api key not valid"
+_OVERFLOW_CODES = frozenset(
     {
         "context_length_exceeded",
         "exceed_context_size_error",
@@ -125,8 +127,12 @@ _OVERFLOWED = frozenset(
         "too_many_prompt_tokens",
     }
 )
-_INVALID = _FILTERED | {"invalid_request_error", "not_found_error", "model_not_found"}
-_PLEAS: dict[type[AdapterError], str] = {
+_INVALID_REQUEST_CODES = _CONTENT_FILTER_CODES | {
+    "invalid_request_error",
+    "not_found_error",
+    "model_not_found",
+}
+_DESCRIPTIONS: dict[type[AdapterError], str] = {
     AuthError: "does not accept the key",
     RateLimitError: "asks to slow down",
     ServerError: "failed",
@@ -135,13 +141,13 @@ _PLEAS: dict[type[AdapterError], str] = {
     InvalidRequestError: "refused the request",
     OtherAdapterError: "answered with an error",
 }
-_CODE_PLEAS = {
+_CODE_DESCRIPTIONS = {
     ErrorCode.BILLING: "has no credit or quota left for this key",
     ErrorCode.CONTENT_FILTER: "will not process this prompt",
 }
 
 
-class _Report(Struct, frozen=True):
+class _ErrorBody(Struct, frozen=True):
     """The parts of an error body that matter, whatever its shape."""
 
     words: frozenset[str]
@@ -161,21 +167,21 @@ def error_from_response(
 ) -> AdapterError:
     """Return the error that a response stands for; `status` 200: the body alone tells."""
     headers = headers or {}
-    report = _report(body)
+    report = _parse_body(body)
     number = status if status != HTTPStatus.OK else report.number
     kind = _classify(number, report)
-    code = _code(number, report)
+    code = _find_code(number, report)
     told = retry_after(headers)
     wait = report.retry_after if told is None else told
-    wait = wait if wait is None else min(wait, _LONGEST_WAIT)
-    plea = _CODE_PLEAS.get(code, _PLEAS[kind]) if code else _PLEAS[kind]
-    if kind is RateLimitError and code is None and wait is not None and wait > _LONG:
-        plea = f"asks to wait {duration(ceil(wait))}"
+    wait = wait if wait is None else min(wait, _MAX_WAIT)
+    description = _CODE_DESCRIPTIONS.get(code, _DESCRIPTIONS[kind]) if code else _DESCRIPTIONS[kind]
+    if kind is RateLimitError and code is None and wait is not None and wait > _LONG_WAIT:
+        description = f"asks to wait {duration(ceil(wait))}"
     shown = f" ({number})" if number else ""
-    error = kind(f"`{provider}` {plea}{shown}: {report.message}", status=status, code=code)
+    error = kind(f"`{provider}` {description}{shown}: {report.message}", status=status, code=code)
     if code is ErrorCode.BILLING or report.is_daily:
         error.retryable = False
-    elif kind is not ContextOverflowError and number not in _FINAL:
+    elif kind is not ContextOverflowError and number not in _NON_RETRYABLE:
         advice = headers.get("x-should-retry", "").strip().lower()
         usual = error.retryable or number == HTTPStatus.CONFLICT
         error.retryable = advice == "true" if advice else usual
@@ -184,73 +190,73 @@ def error_from_response(
     return error
 
 
-def reported(provider: str, report: dict[str, Any]) -> AdapterError:
+def error_from_payload(provider: str, report: dict[str, Any]) -> AdapterError:
     """Return the error that a decoded part of a reply stands for."""
     return error_from_response(provider, HTTPStatus.OK, canonical_json(storable_json(report)))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds the provider asks to wait: milliseconds, seconds, or a date."""
-    if (wait := _wait_of(headers.get("retry-after-ms", ""), per_second=1000)) is not None:
+    if (wait := _parse_wait(headers.get("retry-after-ms", ""), per_second=1000)) is not None:
         return wait
     value = headers.get("retry-after", "").strip()
-    if (wait := _wait_of(value)) is not None:
+    if (wait := _parse_wait(value)) is not None:
         return wait
     try:
         when = parsedate_to_datetime(value)
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        return min(max(0.0, when.timestamp() - time.time()), _LONGEST_WAIT)
+        return min(max(0.0, when.timestamp() - time.time()), _MAX_WAIT)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _wait_of(value: str, per_second: int = 1) -> float | None:
+def _parse_wait(value: str, per_second: int = 1) -> float | None:
     """Return seconds from a number; a header that was sent twice comes as a list."""
     try:
         number = float(value.partition(",")[0])
     except ValueError:
         return None
-    return None if isnan(number) else min(max(0.0, number) / per_second, _LONGEST_WAIT)
+    return None if isnan(number) else min(max(0.0, number) / per_second, _MAX_WAIT)
 
 
-def _classify(number: int, report: _Report) -> type[AdapterError]:
+def _classify(number: int, report: _ErrorBody) -> type[AdapterError]:
     words = report.words
-    is_auth = words & _AUTH or _NOT_A_KEY in report.message.lower()
-    if number == 403 and words & _FILTERED:
+    is_auth = words & _AUTH_CODES or _INVALID_KEY_MESSAGE in report.message.lower()
+    if number == 403 and words & _CONTENT_FILTER_CODES:
         return InvalidRequestError
     if number in (401, 403) or (is_auth and number < 500):
         return AuthError
     if number == HTTPStatus.PAYMENT_REQUIRED:
         return InvalidRequestError
-    if number in (429, 529) or words & _RATE:
+    if number in (429, 529) or words & _RATE_LIMIT_CODES:
         return RateLimitError
-    if number == 413 or words & _OVERFLOWED:
+    if number == 413 or words & _OVERFLOW_CODES:
         return ContextOverflowError
     if number == 408:
         return NetworkError
-    if _is_full(report.message):  # local servers say so with any number
+    if _is_overflow(report.message):  # local servers say so with any number
         return ContextOverflowError
-    if number >= 500 or (words & _SERVER and not 400 <= number < 500):
+    if number >= 500 or (words & _SERVER_ERROR_CODES and not 400 <= number < 500):
         return ServerError
-    if 400 <= number < 500 or words & _INVALID:
+    if 400 <= number < 500 or words & _INVALID_REQUEST_CODES:
         return InvalidRequestError
     return OtherAdapterError
 
 
-def _is_full(message: str) -> bool:
-    if _OVERFLOW.search(message):
+def _is_overflow(message: str) -> bool:
+    if _OVERFLOW_MESSAGE.search(message):
         return True
-    return bool(_TOO_MANY.search(message)) and not _OF_OUTPUT.search(message)
+    return bool(_TOKENS_EXCEEDED.search(message)) and not _OUTPUT_TOKENS_EXCEEDED.search(message)
 
 
-def _code(number: int, report: _Report) -> ErrorCode | None:
-    is_unpaid = report.words & _NEVER_AGAIN or _BILLING.search(report.message)
+def _find_code(number: int, report: _ErrorBody) -> ErrorCode | None:
+    is_unpaid = report.words & _BILLING_CODES or _BILLING_MESSAGE.search(report.message)
     if number == HTTPStatus.PAYMENT_REQUIRED or is_unpaid:
         return ErrorCode.BILLING
-    return ErrorCode.CONTENT_FILTER if report.words & _FILTERED else None
+    return ErrorCode.CONTENT_FILTER if report.words & _CONTENT_FILTER_CODES else None
 
 
-def _report(body: bytes) -> _Report:
+def _parse_body(body: bytes) -> _ErrorBody:
     try:
         value = decode(body)
     except ValueError:
@@ -266,37 +272,37 @@ def _report(body: bytes) -> _Report:
     words = {value.lower() for value in values if isinstance(value, str)}
     if "flagged_input" in mapping(fields.get("metadata")):  # OpenRouter's moderation
         words.add("content_filter")
-    numbers = [_status(value) for value in values]
+    numbers = [_parse_status(value) for value in values]
     request_id = whole.get("request_id")
-    message = _message(error, fields, whole, body)
-    return _Report(
+    message = _find_message(error, fields, whole, body)
+    return _ErrorBody(
         words=frozenset(words),
         number=next((number for number in numbers if number), 0),
         message=message,
         request_id=request_id if isinstance(request_id, str) else None,
-        retry_after=_wait(found, message),
+        retry_after=_find_wait(found, message),
         is_daily=any(
-            _DAILY.search(text(broken.get("quotaId")))
+            _DAILY_QUOTA.search(text(broken.get("quotaId")))
             for each in found
             for broken in objects(each.get("violations"))
         ),
     )
 
 
-def _wait(details: list[dict[str, Any]], message: str) -> float | None:
+def _find_wait(details: list[dict[str, Any]], message: str) -> float | None:
     told = [text(each.get("retryDelay")) for each in details]
-    if (said := _AGAIN.search(message)) is not None:
+    if (said := _RETRY_HINT.search(message)) is not None:
         told.append(said[1])
-    return next((wait for each in told if (wait := seconds(each)) is not None), None)
+    return next((wait for each in told if (wait := parse_wait(each)) is not None), None)
 
 
-def _status(value: Any) -> int:
+def _parse_status(value: Any) -> int:
     if isinstance(value, str) and value.isdecimal():
         value = int(value[:4])
     return value if isinstance(value, int) and 400 <= value < 600 else 0
 
 
-def _message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: bytes) -> str:
+def _find_message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: bytes) -> str:
     candidates = (error, fields.get("message"), fields.get("detail"), whole.get("message"))
     told = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
     raw = mapping(fields.get("metadata")).get("raw")
@@ -304,7 +310,7 @@ def _message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: by
         told = f"{told}: {raw}"
     if not told:
         told = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
-    told = " ".join(storable(_KEY.sub("[key]", told)).split())
+    told = " ".join(storable(_API_KEY.sub("[key]", told)).split())
     if not told:
         return "the answer has no text"
     return told if len(told) <= MESSAGE_LIMIT else f"{told[:MESSAGE_LIMIT]}…"

@@ -4,16 +4,16 @@ A body of one line is one event too, so a server that answers at once is read li
 """
 
 from yourtool.errors import NetworkError
-from yourtool.providers.replies.sse import LINE_LIMIT, PAGE_LIMIT, Framing, SseEvent
+from yourtool.providers.replies.sse import LINE_LIMIT, PAGE_LIMIT, BodyDecoder, SseEvent
 
 
-class Ndjson(Framing):
+class NdjsonDecoder(BodyDecoder):
     """One event a line, without a name; empty lines are none."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._pieces: list[bytes] = []  # an unfinished line
-        self._held = 0
+        self._pending: list[bytes] = []  # an unfinished line
+        self._pending_size = 0
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the lines that `chunk` completes.
@@ -26,14 +26,14 @@ class Ndjson(Framing):
         if self._is_page:
             self.page = (self.page + chunk)[:PAGE_LIMIT]
             return []
-        self._pieces.append(chunk)
-        self._held += len(chunk)
+        self._pending.append(chunk)
+        self._pending_size += len(chunk)
         events: list[SseEvent] = []
         if b"\n" in chunk:
-            *lines, rest = b"".join(self._pieces).split(b"\n")
-            self._pieces, self._held = [rest], len(rest)
+            *lines, rest = b"".join(self._pending).split(b"\n")
+            self._pending, self._pending_size = [rest], len(rest)
             events = [SseEvent("", line) for line in lines if line.strip()]
-        if self._held > LINE_LIMIT:
+        if self._pending_size > LINE_LIMIT:
             raise NetworkError(
                 f"the stream holds a line of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
                 retryable=False,
@@ -42,5 +42,5 @@ class Ndjson(Framing):
 
     def end(self) -> list[SseEvent]:
         """Return the last line, which nothing needs to end."""
-        line, self._pieces = b"".join(self._pieces), []
+        line, self._pending = b"".join(self._pending), []
         return [SseEvent("", line)] if line.strip() else []

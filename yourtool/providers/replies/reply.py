@@ -32,13 +32,13 @@ from yourtool.providers.replies.blocks import (
     ThinkingBuilder,
     ToolCallBuilder,
 )
-from yourtool.providers.replies.response_headers import receipt_of
+from yourtool.providers.replies.response_headers import parse_receipt
 from yourtool.providers.replies.usage import final_usage
 from yourtool.text import encodable, storable, storable_json
 
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G", TextBuilder, ThinkingBuilder)
-CUT_OFF = (StopReason.CONTENT_FILTER, StopReason.ERROR, StopReason.REFUSAL)
+ABRUPT_STOPS = (StopReason.CONTENT_FILTER, StopReason.ERROR, StopReason.REFUSAL)
 """Why a reply may end within a call, which then must not run unless it was closed before."""
 
 
@@ -55,13 +55,13 @@ class Reply:
         self._request = request
         self._api = api
         self._clock = clock
-        self._began_at = clock()
+        self._started_at = clock()
         self._message_id = request.message_id
         self._blocks: list[BlockBuilder] = []
         self._by_key: dict[Hashable, BlockBuilder] = {}
-        self._front = 0  # the block that may be shown; those before it are over
-        self._indices = 0
-        self._started = False
+        self._current = 0  # the block that may be shown; those before it are over
+        self._next_index = 0
+        self._is_started = False
         self._usage: TokenUsage | None = None
         self.stop_reason: StopReason | None = None
         self.stop_detail: str | None = None
@@ -71,11 +71,11 @@ class Reply:
         """Of the response."""
         self.response_id = ""
         """The provider's name of the reply."""
-        self.about: dict[str, Any] = {}
+        self.response_metadata: dict[str, Any] = {}
         """What the provider says about the reply as a whole; kept to be shown, never sent back."""
-        self.done = False
+        self.is_done = False
         """Whether the provider has said everything."""
-        self.cut_off = False
+        self.is_cut_off = False
         """Whether it stopped without saying why, so that a call still open may not be whole."""
         self.argument_size = 0
         """Characters of all calls' arguments so far."""
@@ -84,33 +84,33 @@ class Reply:
         self.scratch: dict[Any, Any] = {}
         """What the dialect has to remember from one frame to the next."""
 
-    def text(self, text: str, key: Hashable = None) -> list[StreamEvent]:
+    def add_text(self, text: str, key: Hashable = None) -> list[StreamEvent]:
         """Take more words."""
-        return self._grow(self._words(TextBuilder, key), text) if text else []
+        return self._append(self._find_or_add(TextBuilder, key), text) if text else []
 
-    def thinking(self, text: str, key: Hashable = None) -> list[StreamEvent]:
+    def add_thinking(self, text: str, key: Hashable = None) -> list[StreamEvent]:
         """Take more reasoning."""
-        return self._grow(self._words(ThinkingBuilder, key), text) if text else []
+        return self._append(self._find_or_add(ThinkingBuilder, key), text) if text else []
 
-    def signature(self, signature: str, key: Hashable = None) -> list[StreamEvent]:
+    def add_signature(self, signature: str, key: Hashable = None) -> list[StreamEvent]:
         """Take the signature of a block of reasoning, whose text may be empty."""
-        block = self._words(ThinkingBuilder, key)
+        block = self._find_or_add(ThinkingBuilder, key)
         block.signature = encodable(signature)
         self.activity += 1
-        return self._show(block)
+        return self._drain_in_order(block)
 
-    def silent(self, key: Hashable) -> list[StreamEvent]:
+    def add_hidden_thinking(self, key: Hashable) -> list[StreamEvent]:
         """Note reasoning of which the provider tells nothing but that there was some."""
-        block = self._words(ThinkingBuilder, key)
-        block.silent = True
+        block = self._find_or_add(ThinkingBuilder, key)
+        block.is_hidden = True
         self.activity += 1
-        return self._show(block)
+        return self._drain_in_order(block)
 
-    def redacted(self, data: str) -> list[StreamEvent]:
+    def add_redacted_thinking(self, data: str) -> list[StreamEvent]:
         """Take reasoning that is whole and unreadable."""
-        return self._grow(self._add(RedactedThinkingBuilder()), data) if data else []
+        return self._append(self._add(RedactedThinkingBuilder()), data) if data else []
 
-    def call(self, key: Hashable, wire_id: str | None, name: str | None) -> list[StreamEvent]:
+    def start_call(self, key: Hashable, wire_id: str | None, name: str | None) -> list[StreamEvent]:
         """Take the head of a call; what is said again later is set once and never appended."""
         block = self._by_key.get(key)
         if not isinstance(block, ToolCallBuilder):
@@ -118,74 +118,74 @@ class Reply:
             self.activity += 1
         block.wire_id = block.wire_id or storable(wire_id or "")
         block.name = block.name or encodable(name or "").replace("\0", "\ufffd")
-        return self._show(block)
+        return self._drain_in_order(block)
 
-    def call_at(self, key: Hashable) -> ToolCallBuilder | None:
+    def find_call(self, key: Hashable) -> ToolCallBuilder | None:
         """Return the call under `key` as far as it is here."""
         block = self._by_key.get(key)
         return block if isinstance(block, ToolCallBuilder) else None
 
-    def arguments(self, key: Hashable, fragment: str) -> list[StreamEvent]:
+    def add_arguments(self, key: Hashable, fragment: str) -> list[StreamEvent]:
         """Take more of a call's arguments."""
-        block = self.call_at(key)
-        if not fragment or block is None or block.has_said(fragment):
+        block = self.find_call(key)
+        if not fragment or block is None or block.is_repetition(fragment):
             return []
-        if block.ended:
+        if block.is_ended:
             _log.warning("arguments of `%s` came after their end and were ignored", block.name)
             return []
         self.argument_size += len(fragment)
-        return self._grow(block, fragment)
+        return self._append(block, fragment)
 
-    def whole(self, key: Hashable, text: str) -> list[StreamEvent]:
+    def complete_block(self, key: Hashable, text: str) -> list[StreamEvent]:
         """Take all of a block that came in pieces: what they lack is one more piece.
 
         If they say something else, the whole is right; what was shown cannot be taken back.
         """
         block = self._by_key.get(key)
-        if block is None or not text or (isinstance(block, ToolCallBuilder) and block.ended):
+        if block is None or not text or (isinstance(block, ToolCallBuilder) and block.is_ended):
             return []
         said = block.clean(text)
         told, block.pending_surrogate = "".join(block.parts), ""
         if not said.startswith(told):
             block.restate(said)
         elif len(said) > len(told):
-            return self._grow(block, said[len(told) :])
+            return self._append(block, said[len(told) :])
         return []
 
-    def close(self, key: Hashable) -> list[StreamEvent]:
+    def close_call(self, key: Hashable) -> list[StreamEvent]:
         """Note that the block under `key` is whole."""
         block = self._by_key.get(key)
-        if not isinstance(block, ToolCallBuilder) or block.closed:
+        if not isinstance(block, ToolCallBuilder) or block.was_closed:
             return []
-        block.closed = True
+        block.was_closed = True
         return self._advance()
 
     def close_calls(self, *, blank: bool = True) -> list[StreamEvent]:
         """Note that every call is whole; without `blank` only those that have arguments."""
         for block in self._blocks:
             if isinstance(block, ToolCallBuilder) and (blank or block.parts):
-                block.closed = True
+                block.was_closed = True
         return self._advance()
 
-    def server(self, key: Hashable, raw: dict[str, Any]) -> None:
+    def add_server_block(self, key: Hashable, raw: dict[str, Any]) -> None:
         """Keep a block that only this provider can read, for when the message is sent back."""
         self._add(ServerToolBuilder(key, storable_json(raw)))
         self.activity += 1
 
-    def grow_server(self, key: Hashable, field: str, text: str) -> None:
+    def extend_server_block(self, key: Hashable, field: str, text: str) -> None:
         """Take more of a field of such a block."""
         block = self._by_key.get(key)
         if isinstance(block, ServerToolBuilder):
             block.parts += (field, encodable(text))
             self.activity += 1
 
-    def remark(self, key: Hashable, note: dict[str, Any], *, of_text: bool = False) -> bool:
+    def add_note(self, key: Hashable, note: dict[str, Any], *, of_text: bool = False) -> bool:
         """Keep a note beside the block under `key`, or without one the newest, if there is any.
 
         `of_text`: it is about words, which may follow it.
         """
         if of_text:
-            block = self._words(TextBuilder, key)
+            block = self._find_or_add(TextBuilder, key)
         else:
             block = self._blocks[-1] if key is None and self._blocks else self._by_key.get(key)
         if block is not None:
@@ -193,17 +193,17 @@ class Reply:
             self.activity += 1
         return block is not None
 
-    def newest_piece(self) -> tuple[int, int]:
+    def last_piece_span(self) -> tuple[int, int]:
         """Return which characters of the newest block its newest piece takes up."""
         parts = self._blocks[-1].parts if self._blocks else []
         end = sum(map(len, parts))
         return end - len(parts[-1]) if parts else 0, end
 
-    def has(self, key: Hashable) -> bool:
+    def has_block(self, key: Hashable) -> bool:
         """Whether there is a block under `key`."""
         return key in self._by_key
 
-    def is_server(self, key: Hashable) -> bool:
+    def is_server_block(self, key: Hashable) -> bool:
         """Whether the block under `key` is one of the provider's own."""
         return isinstance(self._by_key.get(key), ServerToolBuilder)
 
@@ -217,34 +217,38 @@ class Reply:
         """Whether the model wants to run a tool."""
         return any(isinstance(block, ToolCallBuilder) for block in self._blocks)
 
-    def usage(self, usage: TokenUsage) -> list[StreamEvent]:
+    def update_usage(self, usage: TokenUsage) -> list[StreamEvent]:
         """Take the counters so far."""
         if usage == self._usage:
             return []
         self._usage = usage
-        return [UsageUpdate(message_id=self._message_id, usage=usage)] if self._started else []
+        return [UsageUpdate(message_id=self._message_id, usage=usage)] if self._is_started else []
 
     def finish(self) -> Iterator[StreamEvent]:
         """End a reply that is whole."""
         reason = self.stop_reason or StopReason.END_TURN
-        is_cut = self.cut_off or reason in CUT_OFF
-        yield from self._end("the reply ended before this call was complete" if is_cut else None)
+        is_cut = self.is_cut_off or reason in ABRUPT_STOPS
+        yield from self._finish_blocks(
+            "the reply ended before this call was complete" if is_cut else None
+        )
         errors = self._input_errors(cut=reason is StopReason.MAX_TOKENS)
-        yield self._complete(reason, self.stop_detail, errors, self._provider_raw())
+        yield self._build_completion(reason, self.stop_detail, errors, self._provider_raw())
 
-    def cancelled(self) -> Iterator[StreamEvent]:
+    def cancel(self) -> Iterator[StreamEvent]:
         """End a reply that the user stopped."""
-        yield from self._end("the reply was stopped before this call was complete")
-        yield self._complete(StopReason.CANCELLED, None, self._input_errors(cut=False), None)
+        yield from self._finish_blocks("the reply was stopped before this call was complete")
+        yield self._build_completion(
+            StopReason.CANCELLED, None, self._input_errors(cut=False), None
+        )
 
-    def broken(self, error: AdapterError) -> Iterator[StreamEvent]:
+    def fail(self, error: AdapterError) -> Iterator[StreamEvent]:
         """End a reply that `error` cut; nothing at all if none of it was shown."""
-        if not self._started:
+        if not self._is_started:
             error.usage = self._usage
             return
-        yield from self._end("the reply broke off before this call was complete")
+        yield from self._finish_blocks("the reply broke off before this call was complete")
         errors = self._input_errors(cut=False)
-        yield self._complete(StopReason.ERROR, self.stop_detail, errors, None)
+        yield self._build_completion(StopReason.ERROR, self.stop_detail, errors, None)
         yield StreamError(
             message_id=self._message_id,
             error_class=error.error_class,
@@ -259,7 +263,7 @@ class Reply:
             self._by_key[block.key] = block
         return block
 
-    def _words(self, kind: type[_G], key: Hashable) -> _G:
+    def _find_or_add(self, kind: type[_G], key: Hashable) -> _G:
         if key is not None:
             block = self._by_key.get(key)
         else:
@@ -267,56 +271,56 @@ class Reply:
             block = block if block is not None and block.key is None else None
         return block if isinstance(block, kind) else self._add(kind(key))
 
-    def _grow(self, block: BlockBuilder, text: str) -> list[StreamEvent]:
-        block.take(text)
+    def _append(self, block: BlockBuilder, text: str) -> list[StreamEvent]:
+        block.append(text)
         self.activity += 1
-        return self._show(block)
+        return self._drain_in_order(block)
 
-    def _show(self, block: BlockBuilder) -> list[StreamEvent]:
+    def _drain_in_order(self, block: BlockBuilder) -> list[StreamEvent]:
         """Return what is new in `block` if its turn has come or can be brought about."""
-        if self._blocks[self._front] is block:
-            return self._news(block)
+        if self._blocks[self._current] is block:
+            return self._drain(block)
         return self._advance() if block.index < 0 else []
 
     def _advance(self) -> list[StreamEvent]:
         """Go on to later blocks as far as those in front are over, and show what is there."""
         if not self._blocks:
             return []
-        front = self._blocks[self._front]
-        events = self._news(front)
-        while self._front < len(self._blocks) - 1 and front.is_closed:
-            events += self._leave(front, None)
-            self._front += 1
-            front = self._blocks[self._front]
-            events += self._news(front)
-        if isinstance(front, ToolCallBuilder) and front.closed:
-            events += self._leave(front, None)
+        front = self._blocks[self._current]
+        events = self._drain(front)
+        while self._current < len(self._blocks) - 1 and front.is_closed:
+            events += self._finish_block(front, None)
+            self._current += 1
+            front = self._blocks[self._current]
+            events += self._drain(front)
+        if isinstance(front, ToolCallBuilder) and front.was_closed:
+            events += self._finish_block(front, None)
         return events
 
-    def _news(self, block: BlockBuilder) -> list[StreamEvent]:
-        if not block.showable:
+    def _drain(self, block: BlockBuilder) -> list[StreamEvent]:
+        if not block.can_start:
             return []
         if block.index >= 0:
             return block.drain_events(self._message_id)
-        events = self._start()
-        block.index = self._indices
-        self._indices += 1
+        events = self._start_message()
+        block.index = self._next_index
+        self._next_index += 1
         if isinstance(block, ToolCallBuilder):
             provider = self._request.model.provider
             block.use_id = self._request.tool_ids.canonical(provider, block.wire_id)
         return [*events, *block.start(self._message_id), *block.drain_events(self._message_id)]
 
-    def _leave(self, block: BlockBuilder, unfinished: str | None) -> list[StreamEvent]:
+    def _finish_block(self, block: BlockBuilder, unfinished: str | None) -> list[StreamEvent]:
         block.flush()
-        events = self._news(block)
+        events = self._drain(block)
         if block.index >= 0:
             events += block.end(self._message_id, unfinished)
         return events
 
-    def _start(self) -> list[StreamEvent]:
-        if self._started:
+    def _start_message(self) -> list[StreamEvent]:
+        if self._is_started:
             return []
-        self._started = True
+        self._is_started = True
         events: list[StreamEvent] = [
             MessageStart(message_id=self._message_id, model=self._request.model.id)
         ]
@@ -324,15 +328,15 @@ class Reply:
             events.append(UsageUpdate(message_id=self._message_id, usage=self._usage))
         return events
 
-    def _end(self, unfinished: str | None) -> Iterator[StreamEvent]:
+    def _finish_blocks(self, unfinished: str | None) -> Iterator[StreamEvent]:
         """Show what waited and end what is open."""
-        yield from self._start()
-        for block in self._blocks[self._front :]:
+        yield from self._start_message()
+        for block in self._blocks[self._current :]:
             if isinstance(block, ToolCallBuilder) and not block.name:
                 block.name = "unknown"
-            yield from self._leave(block, unfinished)
+            yield from self._finish_block(block, unfinished)
 
-    def _complete(
+    def _build_completion(
         self,
         reason: StopReason,
         detail: str | None,
@@ -345,10 +349,10 @@ class Reply:
             stop_detail=None if detail is None else storable(detail),
             final_content=tuple(block.content() for block in self._blocks if block.index >= 0),
             usage=self._final_usage(reason),
-            latency_ms=round((self._clock() - self._began_at) * 1000),
+            latency_ms=round((self._clock() - self._started_at) * 1000),
             tool_input_errors=errors,
             provider_raw=provider_raw,
-            receipt=receipt_of(self.headers, self.response_id),
+            receipt=parse_receipt(self.headers, self.response_id),
         )
 
     def _input_errors(self, *, cut: bool) -> dict[str, ToolInputError]:
@@ -368,15 +372,15 @@ class Reply:
         place = 0
         for block in self._blocks:
             if isinstance(block, ServerToolBuilder):
-                kept.append({"at": place, "block": block.whole()})
+                kept.append({"at": place, "block": block.to_raw()})
             elif block.index >= 0:
                 place = block.index + 1
                 if block.notes:
                     notes[str(block.index)] = [storable_json(note) for note in block.notes]
-        if not kept and not notes and not self.about:
+        if not kept and not notes and not self.response_metadata:
             return None
         scope = scope_of(self._request, self._api)
-        about = {"about": storable_json(self.about)} if self.about else {}
+        about = {"about": storable_json(self.response_metadata)} if self.response_metadata else {}
         return {"scope": scope, "blocks": kept, "notes": notes, **about}
 
     def _final_usage(self, reason: StopReason) -> TokenUsage:

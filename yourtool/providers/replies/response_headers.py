@@ -13,16 +13,16 @@ from datetime import datetime
 from yourtool.messages import RateLimits, Receipt
 from yourtool.text import storable
 
-_ID_LIMIT = 200
+_MAX_ID_LENGTH = 200
 """Characters of an id that are kept."""
-_IDS = ("request-id", "x-request-id", "x-generation-id")
-_REQUESTS = (
+_ID_HEADERS = ("request-id", "x-request-id", "x-generation-id")
+_REQUESTS_HEADERS = (
     "anthropic-ratelimit-requests-remaining",
     "x-ratelimit-remaining-requests",
     "x-ratelimit-remaining",
 )
-_TOKENS = ("anthropic-ratelimit-tokens-remaining", "x-ratelimit-remaining-tokens")
-_RESETS = (
+_TOKENS_HEADERS = ("anthropic-ratelimit-tokens-remaining", "x-ratelimit-remaining-tokens")
+_RESET_HEADERS = (
     "anthropic-ratelimit-requests-reset",
     "anthropic-ratelimit-tokens-reset",
     "x-ratelimit-reset-requests",
@@ -30,56 +30,58 @@ _RESETS = (
     "x-ratelimit-reset",
 )
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_SPANS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
-_DURATION = re.compile(rf"(?:{_SPANS.pattern})+")
-_LATER = 1_000_000_000
+_TIME_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
+_DURATION = re.compile(rf"(?:{_TIME_SPAN.pattern})+")
+_MIN_TIMESTAMP = 1_000_000_000
 """Figures above this are points in time, in seconds since 1970 or in thousandths of them."""
 
 
-def receipt_of(headers: Mapping[str, str], response_id: str) -> Receipt | None:
+def parse_receipt(headers: Mapping[str, str], response_id: str) -> Receipt | None:
     """Return what is worth keeping; None if there is nothing."""
-    request_id = next((headers[name] for name in _IDS if headers.get(name)), "")
-    resets = [wait for name in _RESETS if (wait := seconds(headers.get(name, ""))) is not None]
+    request_id = next((headers[name] for name in _ID_HEADERS if headers.get(name)), "")
+    resets = [
+        wait for name in _RESET_HEADERS if (wait := parse_wait(headers.get(name, ""))) is not None
+    ]
     limits = RateLimits(
-        remaining_requests=_figure(headers, _REQUESTS),
-        remaining_tokens=_figure(headers, _TOKENS),
+        remaining_requests=_find_number(headers, _REQUESTS_HEADERS),
+        remaining_tokens=_find_number(headers, _TOKENS_HEADERS),
         reset_seconds=max(resets, default=None),
     )
     receipt = Receipt(
-        request_id=storable(request_id)[:_ID_LIMIT] or None,
-        response_id=storable(response_id)[:_ID_LIMIT] or None,
+        request_id=storable(request_id)[:_MAX_ID_LENGTH] or None,
+        response_id=storable(response_id)[:_MAX_ID_LENGTH] or None,
         rate_limits=None if limits == RateLimits() else limits,
     )
     return None if receipt == Receipt() else receipt
 
 
-def _figure(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
+def _find_number(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
     told = (headers.get(name, "").strip() for name in names)
     return next((int(each[:15]) for each in told if each.isascii() and each.isdecimal()), None)
 
 
-def seconds(value: str) -> float | None:
+def parse_wait(value: str) -> float | None:
     """Read a span such as `6m0s`, a number of seconds, or a point in time; None for all else."""
     value = value.strip()
     if _DURATION.fullmatch(value):
-        return round(sum(float(n) * _UNITS[unit] for n, unit in _SPANS.findall(value)), 3)
+        return round(sum(float(n) * _UNITS[unit] for n, unit in _TIME_SPAN.findall(value)), 3)
     try:
         number = float(value)
     except ValueError:
-        return _until(value)
+        return _parse_date(value)
     if not 0 <= number < float("inf"):
         return None
-    if number < _LATER:
+    if number < _MIN_TIMESTAMP:
         return number
-    return _ahead(number / 1000 if number > 1000 * _LATER else number)
+    return _seconds_until(number / 1000 if number > 1000 * _MIN_TIMESTAMP else number)
 
 
-def _until(moment: str) -> float | None:
+def _parse_date(moment: str) -> float | None:
     try:
-        return _ahead(datetime.fromisoformat(moment).timestamp())
+        return _seconds_until(datetime.fromisoformat(moment).timestamp())
     except (ValueError, OverflowError):
         return None
 
 
-def _ahead(timestamp: float) -> float:
+def _seconds_until(timestamp: float) -> float:
     return round(max(0.0, timestamp - time.time()), 3)

@@ -19,7 +19,7 @@ PAGE_LIMIT = 16 * 1024
 """Bytes that are kept of a web page."""
 
 _BOM = b"\xef\xbb\xbf"
-_BLANKS = b" \t\r\n"
+_WHITESPACE = b" \t\r\n"
 
 
 class SseEvent(NamedTuple):
@@ -33,8 +33,8 @@ class SseDecoder:
     """Takes chunks of any size and returns the events that are complete."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []  # an unfinished line, joined once its end is here
-        self._held = 0
+        self._pending: list[bytes] = []  # an unfinished line, joined once its end is here
+        self._pending_size = 0
         self._after_cr = False
         self._name = ""
         self._data: list[bytes] = []
@@ -48,27 +48,27 @@ class SseDecoder:
         """
         if self._after_cr and chunk:
             chunk, self._after_cr = chunk.removeprefix(b"\n"), False
-        self._pieces.append(chunk)
+        self._pending.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._held += len(chunk)
+            self._pending_size += len(chunk)
             self._check_size()
             return []
-        lines = b"".join(self._pieces).splitlines()
-        self._pieces = [] if chunk[-1] in b"\r\n" else [lines.pop()]
-        self._held = sum(map(len, self._pieces))
+        lines = b"".join(self._pending).splitlines()
+        self._pending = [] if chunk[-1] in b"\r\n" else [lines.pop()]
+        self._pending_size = sum(map(len, self._pending))
         self._after_cr = chunk.endswith(b"\r")
-        events = [event for line in lines if (event := self._line(line)) is not None]
+        events = [event for line in lines if (event := self._process_line(line)) is not None]
         self._check_size()
         return events
 
     def end(self) -> list[SseEvent]:
         """Return what the last lines held, now that no more will come."""
-        line, self._pieces = b"".join(self._pieces), []
-        events = [self._line(line)] if line else []
-        events.append(self._line(b""))
+        line, self._pending = b"".join(self._pending), []
+        events = [self._process_line(line)] if line else []
+        events.append(self._process_line(b""))
         return [event for event in events if event is not None]
 
-    def _line(self, line: bytes) -> SseEvent | None:
+    def _process_line(self, line: bytes) -> SseEvent | None:
         if not line:
             if not self._data:
                 self._name = ""
@@ -87,14 +87,14 @@ class SseDecoder:
         return None
 
     def _check_size(self) -> None:
-        if self._held + self._size > LINE_LIMIT:
+        if self._pending_size + self._size > LINE_LIMIT:
             raise NetworkError(
                 f"the stream holds an event of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
                 retryable=False,
             )
 
 
-class Framing:
+class BodyDecoder:
     """Decides by the first visible byte whether a body is a stream or one JSON document.
 
     Content types do not tell: proxies lose them, some servers pad JSON with blank lines while they
@@ -107,7 +107,7 @@ class Framing:
         self._document: list[bytes] | None = None
         self._size = 0
         self._undecided = True
-        self._mark = b""  # the beginning of a byte order mark, if there is nothing else yet
+        self._partial_bom = b""  # the beginning of a byte order mark, if there is nothing else yet
         self._is_page = False
         self.page = b""
         """The beginning of a web page, if the body is one."""
@@ -119,9 +119,14 @@ class Framing:
             NetworkError: the body is larger than anything a model says.
         """
         if self._undecided:
-            chunk = (self._mark + chunk).lstrip(_BLANKS).removeprefix(_BOM).lstrip(_BLANKS)
+            chunk = (
+                (self._partial_bom + chunk)
+                .lstrip(_WHITESPACE)
+                .removeprefix(_BOM)
+                .lstrip(_WHITESPACE)
+            )
             if _BOM.startswith(chunk):
-                self._mark = chunk
+                self._partial_bom = chunk
                 return []
             self._undecided = False
             if chunk[:1] in (b"{", b"["):

@@ -8,7 +8,7 @@ from yourtool.messages import StopReason
 _log = logging.getLogger(__name__)
 
 
-def stop_reason(word: str, known: Mapping[str, StopReason], provider: str) -> StopReason:
+def parse_stop_reason(word: str, known: Mapping[str, StopReason], provider: str) -> StopReason:
     """Return our word for the provider's; an unknown one is logged."""
     if (reason := known.get(word)) is not None:
         return reason

@@ -29,23 +29,23 @@ from yourtool.messages import (
 )
 from yourtool.models import Model
 from yourtool.providers.dropped_blocks import Drop, Losses
-from yourtool.providers.requests.placeholders import EMPTY
+from yourtool.providers.requests.placeholders import EMPTY_MESSAGE
 from yourtool.text import storable
 
-_WHY = {
+_INTERRUPTIONS = {
     MessageStatus.CANCELLED: "This call was not run: the user stopped the turn.",
     MessageStatus.ERROR: "This call was not run: the reply broke off.",
     MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
 }
 _SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
 _OPENING = TextBlock("(The conversation begins with your reply.)")
-_FIRST_ID = "0" * 26
-_MADE_HERE = "hygiene"
+_OPENING_ID = "0" * 26
+_SYNTHETIC_ORIGIN = "hygiene"
 _MISPLACED = "it does not belong in a message of this role"
-_NO_ANSWER = "This call has no result: it was interrupted before it finished."
+_NO_RESULT = "This call has no result: it was interrupted before it finished."
 
 
-def view(
+def build_request_view(
     messages: Sequence[Message],
     model: Model,
     thinking_on_swap: ThinkingOnSwap = "drop",
@@ -65,31 +65,31 @@ def view(
     """
     drop = (losses or Losses()).for_model(model)
     messages = [_without_provenance(each, model, api, rejected_through) for each in messages]
-    results = _results(messages, drop)
+    results = _first_results(messages, drop)
     seen: set[str] = set()
     turns: list[list[Message]] = []
     for message in messages:
         if message.role is Role.TOOL or message.metadata.audience is Audience.USER:
             continue
         if thinking_on_swap == "text":
-            message = _aloud(message, model)
-        if message.role is Role.SYSTEM and _is_nobodys(message.metadata.origin):
+            message = _with_reasoning_as_text(message, model)
+        if message.role is Role.SYSTEM and _is_injected(message.metadata.origin):
             message = replace(message, role=Role.USER)
-        kept = _presentable(message, model, seen, drop)
+        kept = _filter_message(message, model, seen, drop)
         if kept is None:
             continue
-        answers = (results.get(call.id) or _closing(kept, call) for call in kept.tool_uses)
+        answers = (results.get(call.id) or _synthetic_result(kept, call) for call in kept.tool_uses)
         turns.append([kept, *answers])
     for call_id, answer in results.items():
         if call_id not in seen:
             drop(answer.content[0], answer, "its tool call is missing")
-    while turns and _is_loose(turns[-1]):
+    while turns and _is_abandoned(turns[-1]):
         for block in turns[-1][0].content:
             drop(block, turns[-1][0], "the reply broke off; nothing followed it")
         turns.pop()
     if not model.capabilities.supports_parallel_tool_calls:
-        turns = [_one_by_one(turn) for turn in turns]
-    return _opened(tuple(message for turn in turns for message in turn))
+        turns = [_split_parallel_calls(turn) for turn in turns]
+    return _with_opening_prompt(tuple(message for turn in turns for message in turn))
 
 
 def _without_provenance(
@@ -109,7 +109,7 @@ def _without_provenance(
     return replace(message, metadata=replace(message.metadata, model=None))
 
 
-def last_opaque(messages: Sequence[Message], model: Model) -> str | None:
+def find_last_opaque_id(messages: Sequence[Message], model: Model) -> str | None:
     """Return the id of the last message with parts that only `model` can read, if any."""
     return next((each.id for each in reversed(messages) if _is_opaque(each, model)), None)
 
@@ -122,7 +122,7 @@ def _is_opaque(message: Message, model: Model) -> bool:
     )
 
 
-def _one_by_one(turn: list[Message]) -> list[Message]:
+def _split_parallel_calls(turn: list[Message]) -> list[Message]:
     """Return a message and its answers with each call in a message of its own.
 
     What only the provider can read is placed by position in the whole message, so it goes.
@@ -143,16 +143,16 @@ def _one_by_one(turn: list[Message]) -> list[Message]:
     return parted
 
 
-def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _with_opening_prompt(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the messages so that the user has the first word, as many models insist."""
     for at, message in enumerate(messages):
         if message.role is Role.ASSISTANT:
             opening = Message(
-                id=_FIRST_ID,
+                id=_OPENING_ID,
                 session_id=message.session_id,
                 role=Role.USER,
                 content=(_OPENING,),
-                metadata=MessageMetadata(origin=_MADE_HERE),
+                metadata=MessageMetadata(origin=_SYNTHETIC_ORIGIN),
                 created_at=message.created_at,
             )
             return (*messages[:at], opening, *messages[at:])
@@ -161,22 +161,22 @@ def _opened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return messages
 
 
-def _is_nobodys(origin: str | None) -> bool:
+def _is_injected(origin: str | None) -> bool:
     """Whether an entry was spoken by no person, model or tool, and is no instruction of ours."""
     return origin in _SUMMARIES or (origin or "").startswith("custom:")
 
 
-def _is_loose(turn: Sequence[Message]) -> bool:
+def _is_abandoned(turn: Sequence[Message]) -> bool:
     """Whether a message and its answers are a reply that broke off before any call was run."""
     said, *answers = turn
     return (
         said.role is Role.ASSISTANT
         and said.metadata.status is not MessageStatus.COMPLETE
-        and all(answer.metadata.origin == _MADE_HERE for answer in answers)
+        and all(answer.metadata.origin == _SYNTHETIC_ORIGIN for answer in answers)
     )
 
 
-def _aloud(message: Message, model: Model) -> Message:
+def _with_reasoning_as_text(message: Message, model: Model) -> Message:
     """Return the message with another model's reasoning as text of its own."""
     if message.role is not Role.ASSISTANT or message.metadata.model == model.id:
         return message
@@ -189,7 +189,7 @@ def _aloud(message: Message, model: Model) -> Message:
     return message if content == message.content else replace(message, content=content)
 
 
-def _results(messages: Sequence[Message], drop: Drop) -> dict[str, Message]:
+def _first_results(messages: Sequence[Message], drop: Drop) -> dict[str, Message]:
     """Return the first result of each call, alone in its message."""
     results: dict[str, Message] = {}
     for message in messages:
@@ -207,7 +207,7 @@ def _results(messages: Sequence[Message], drop: Drop) -> dict[str, Message]:
     return results
 
 
-def _presentable(message: Message, model: Model, seen: set[str], drop: Drop) -> Message | None:
+def _filter_message(message: Message, model: Model, seen: set[str], drop: Drop) -> Message | None:
     """Return the message with what the model can take of it; None if nothing is left."""
     metadata = message.metadata
     raw = metadata.provider_raw
@@ -217,14 +217,14 @@ def _presentable(message: Message, model: Model, seen: set[str], drop: Drop) -> 
         metadata, raw = replace(metadata, provider_raw=None), None
     if message.role is Role.ASSISTANT:
         # What only the provider can read is placed by position: blank text holds positions too.
-        said = tuple(_said(message, model, seen, drop))
+        said = tuple(_assistant_blocks(message, model, seen, drop))
         if len(said) != len(message.content):
             metadata, raw = replace(metadata, provider_raw=None), None
         content = said if raw is not None else tuple(filter(_is_visible, said))
     else:
-        content = tuple(filter(_is_visible, _heard(message, drop)))
+        content = tuple(filter(_is_visible, _user_blocks(message, drop)))
         if message.role is Role.USER and not content:
-            content = (TextBlock(EMPTY),)
+            content = (TextBlock(EMPTY_MESSAGE),)
     if not content and raw is None:
         return None
     if content == message.content and metadata is message.metadata:
@@ -232,7 +232,7 @@ def _presentable(message: Message, model: Model, seen: set[str], drop: Drop) -> 
     return replace(message, content=content, metadata=metadata)
 
 
-def _heard(message: Message, drop: Drop) -> Iterator[ContentBlock]:
+def _user_blocks(message: Message, drop: Drop) -> Iterator[ContentBlock]:
     """Yield what a user's or a system message may hold."""
     kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
     for block in message.content:
@@ -246,7 +246,9 @@ def _is_visible(block: ContentBlock) -> bool:
     return not isinstance(block, TextBlock) or bool(block.text.strip())
 
 
-def _said(message: Message, model: Model, seen: set[str], drop: Drop) -> Iterator[ContentBlock]:
+def _assistant_blocks(
+    message: Message, model: Model, seen: set[str], drop: Drop
+) -> Iterator[ContentBlock]:
     """Yield what the model said, as far as it may be shown to the model that goes on."""
     for block in message.content:
         match block:
@@ -268,9 +270,9 @@ def _said(message: Message, model: Model, seen: set[str], drop: Drop) -> Iterato
                 drop(block, message, _MISPLACED)
 
 
-def _closing(message: Message, call: ToolUseBlock) -> Message:
+def _synthetic_result(message: Message, call: ToolUseBlock) -> Message:
     """Return the answer to a call that has none; a function of the call."""
-    why = _WHY.get(message.metadata.status, _NO_ANSWER)
+    why = _INTERRUPTIONS.get(message.metadata.status, _NO_RESULT)
     errors = message.metadata.tool_input_errors or {}
     if (error := errors.get(call.id)) is not None:
         why = f"This call was not run: {error.error}."
@@ -279,6 +281,6 @@ def _closing(message: Message, call: ToolUseBlock) -> Message:
         session_id=message.session_id,
         role=Role.TOOL,
         content=(ToolResultBlock(call.id, (TextBlock(why),), is_error=True),),
-        metadata=MessageMetadata(parent_tool_use_id=call.id, origin=_MADE_HERE),
+        metadata=MessageMetadata(parent_tool_use_id=call.id, origin=_SYNTHETIC_ORIGIN),
         created_at=message.created_at,
     )

@@ -35,9 +35,9 @@ from yourtool.providers.media_types import (
 )
 from yourtool.providers.urls import is_web_address
 
-_LEAST_PICTURE = 24
+_MIN_IMAGE_SIZE = 24
 """Bytes; no picture of a type that is accepted has fewer."""
-_SIZED = ("image/png", "image/gif")
+_TYPES_WITH_LEADING_SIZE = ("image/png", "image/gif")
 """Types whose sizes stand right at the beginning."""
 
 
@@ -45,7 +45,7 @@ class MediaRefusedError(Exception):
     """Why something cannot be sent; a reason for the log."""
 
 
-class Terms(NamedTuple):
+class MediaSupport(NamedTuple):
     """What a model takes of one kind of block."""
 
     kind: str
@@ -69,32 +69,32 @@ class Media(NamedTuple):
         return self.url or f"data:{self.media_type};base64,{self.data}"
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The text of a plain document."""
         return base64.b64decode(self.data).decode("utf-8", "replace")
 
 
-def terms(block: MediaBlock, can: AdapterCapabilities) -> Terms:
+def media_support(block: MediaBlock, can: AdapterCapabilities) -> MediaSupport:
     """Return what is taken of the kind that `block` is of."""
     match block:
         case ImageBlock():
             types = set(IMAGE_TYPES) & set(can.accepted_image_media_types or IMAGE_TYPES)
             taken = types if can.supports_images else ()
-            return Terms("images", frozenset(taken), can.max_image_bytes)
+            return MediaSupport("images", frozenset(taken), can.max_image_bytes)
         case AudioBlock():
             types = AUDIO_TYPES if can.supports_audio else ()
-            return Terms("recordings", frozenset(types), can.max_file_bytes)
+            return MediaSupport("recordings", frozenset(types), can.max_file_bytes)
         case DocumentBlock():
             types = DOCUMENT_TYPES if can.supports_documents else ()
-            return Terms("documents", frozenset(types), can.max_file_bytes)
+            return MediaSupport("documents", frozenset(types), can.max_file_bytes)
 
 
-def in_mib(size: int) -> str:
+def format_mib(size: int) -> str:
     """Return a number of bytes as words."""
     return f"{size / 2**20:.3g} MiB"
 
 
-def sendable(
+def prepare_media(
     block: MediaBlock, message: Message, request: Request, only: Collection[str] = ()
 ) -> Media | None:
     """Return what to send for a block of `message`; None, with a warning, if it cannot be sent.
@@ -102,7 +102,7 @@ def sendable(
     `only`: the media types that the dialect has a place for; empty: all that are known here.
     """
     try:
-        media = _media(block, request)
+        media = _load_media(block, request)
         if only and media.url is None and media.media_type not in only:
             raise MediaRefusedError(f"{media.media_type} has no place in this dialect")
     except MediaRefusedError as error:
@@ -111,18 +111,18 @@ def sendable(
     return media
 
 
-def as_text(document: DocumentBlock, media: Media) -> str:
+def format_document(document: DocumentBlock, media: Media) -> str:
     """Return a plain document as words, for a dialect that has no other place for it."""
-    return f"The file {document.name or 'attached'}:\n\n{media.words}"
+    return f"The file {document.name or 'attached'}:\n\n{media.text}"
 
 
-def _media(block: MediaBlock, request: Request) -> Media:
+def _load_media(block: MediaBlock, request: Request) -> Media:
     """Return what to send for `block`.
 
     Raises:
         MediaRefusedError: it is missing, changed, too large, of a type not accepted, or outside.
     """
-    kind, types, limit = terms(block, request.model.capabilities)
+    kind, types, limit = media_support(block, request.model.capabilities)
     if not types:
         raise MediaRefusedError(f"the model takes no {kind}")
     source = block.source
@@ -130,8 +130,8 @@ def _media(block: MediaBlock, request: Request) -> Media:
         if not is_web_address(source.data):
             raise MediaRefusedError("its address is not an http address with a host")
         return Media(block.media_type, "", source.data)
-    content = _content(source, request.places, limit)
-    media_type = _told(content)
+    content = _load_content(source, request.places, limit)
+    media_type = _detect_type(content)
     if block.media_type == PLAIN and media_type not in types:
         media_type = PLAIN  # a text begins as it likes
     if media_type is None:
@@ -142,16 +142,16 @@ def _media(block: MediaBlock, request: Request) -> Media:
     return Media(media_type, encoded)
 
 
-def _told(content: bytes) -> str | None:
+def _detect_type(content: bytes) -> str | None:
     """Return what the first bytes tell; of a picture cut off before its size, they tell nothing."""
     kind = sniff(content)
     if kind not in IMAGE_TYPES:
         return kind
-    has_size = kind not in _SIZED or all(dimensions(content) or (0,))
-    return kind if has_size and len(content) >= _LEAST_PICTURE else None
+    has_size = kind not in _TYPES_WITH_LEADING_SIZE or all(dimensions(content) or (0,))
+    return kind if has_size and len(content) >= _MIN_IMAGE_SIZE else None
 
 
-def _content(source: ImageSource, places: Places | None, limit: int) -> bytes:
+def _load_content(source: ImageSource, places: Places | None, limit: int) -> bytes:
     if source.kind == "base64":
         content = _decode(source.data, limit)
     elif places is None:
@@ -162,9 +162,9 @@ def _content(source: ImageSource, places: Places | None, limit: int) -> bytes:
         except BlobError as error:
             raise MediaRefusedError(str(error)) from error
     else:
-        content = _read(places.workspace, source.data, limit)
+        content = _read_file(places.workspace, source.data, limit)
     if len(content) > limit:
-        raise MediaRefusedError(f"it is larger than {in_mib(limit)}")
+        raise MediaRefusedError(f"it is larger than {format_mib(limit)}")
     if not content:
         raise MediaRefusedError("it is empty")
     return content
@@ -172,14 +172,14 @@ def _content(source: ImageSource, places: Places | None, limit: int) -> bytes:
 
 def _decode(data: str, limit: int) -> bytes:
     if len(data) > limit * 4 // 3 + 4:
-        raise MediaRefusedError(f"it is larger than {in_mib(limit)}")
+        raise MediaRefusedError(f"it is larger than {format_mib(limit)}")
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         raise MediaRefusedError("its data is not base64") from None
 
 
-def _read(workspace: Path, reference: str, limit: int) -> bytes:
+def _read_file(workspace: Path, reference: str, limit: int) -> bytes:
     parts = PurePosixPath(reference).parts
     if not parts or reference.startswith("/") or ".." in parts:
         raise MediaRefusedError("it is not a path inside the workspace")

@@ -8,47 +8,56 @@ from typing import Any
 
 from yourtool.messages import canonical_json
 
-NAME = "reply"
+SCHEMA_NAME = "reply"
 """What the schema is called where it needs a name."""
-_BASIC = frozenset(
+_BASIC_KEYWORDS = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
 )
-ANTHROPIC = _BASIC | {"const", "title", "format"}
+ANTHROPIC_KEYWORDS = _BASIC_KEYWORDS | {"const", "title", "format"}
 """https://docs.claude.com/en/docs/build-with-claude/structured-outputs"""
-GOOGLE = _BASIC | {"title", "format", "minimum", "maximum", "minItems", "maxItems"}
+GOOGLE_KEYWORDS = _BASIC_KEYWORDS | {
+    "title",
+    "format",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+}
 """https://ai.google.dev/gemini-api/docs/structured-output"""
-OPENAI = ANTHROPIC | GOOGLE | {"pattern"}
+OPENAI_KEYWORDS = ANTHROPIC_KEYWORDS | GOOGLE_KEYWORDS | {"pattern"}
 """https://platform.openai.com/docs/guides/structured-outputs"""
-_SAYS_NOTHING = frozenset({"default", "examples", "title"})
+_ANNOTATIONS = frozenset({"default", "examples", "title"})
 
 
-def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
+def close_objects(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema with objects that take no names but their own, as providers demand.
 
     What fits it fits the original as well.
     """
     whole = dict(schema)
     if "properties" in schema:
-        whole["properties"] = {name: closed(part) for name, part in schema["properties"].items()}
+        whole["properties"] = {
+            name: close_objects(part) for name, part in schema["properties"].items()
+        }
     if "items" in schema:
-        whole["items"] = closed(schema["items"])
+        whole["items"] = close_objects(schema["items"])
     if _is_object(schema):
         whole["additionalProperties"] = False
     return whole
 
 
-def narrowed(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def restrict_schema(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """Return the schema closed and with these keywords alone."""
     kept: dict[str, Any] = {}
     told: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword == "properties":
-            kept[keyword] = {name: narrowed(part, known) for name, part in value.items()}
+            kept[keyword] = {name: restrict_schema(part, known) for name, part in value.items()}
         elif keyword == "items":
-            kept[keyword] = narrowed(value, known)
+            kept[keyword] = restrict_schema(value, known)
         elif keyword in known:
             kept[keyword] = value
-        elif keyword not in _SAYS_NOTHING:
+        elif keyword not in _ANNOTATIONS:
             told[keyword] = value
     if _is_object(schema):
         kept["additionalProperties"] = False
@@ -77,7 +86,7 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     return all(map(is_strict, parts))
 
 
-def named(schema: Mapping[str, Any]) -> dict[str, Any]:
+def build_named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the name, the schema and its strictness, as OpenAI's interfaces take them."""
-    wire = narrowed(schema, OPENAI)
-    return {"name": NAME, "schema": wire, "strict": is_strict(wire)}
+    wire = restrict_schema(schema, OPENAI_KEYWORDS)
+    return {"name": SCHEMA_NAME, "schema": wire, "strict": is_strict(wire)}

@@ -14,24 +14,24 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.requests.media import terms
+from yourtool.providers.requests.media import media_support
 
-EMPTY = "(an empty message)"
+EMPTY_MESSAGE = "(an empty message)"
 """A user's message that has nothing visible."""
 NO_OUTPUT = "(no output)"
 """The result of a tool that said nothing."""
-FAILED = "Error: "
+ERROR_PREFIX = "Error: "
 """Begins a tool's result where a dialect has no field that says so."""
-NOTED = "(noted)"
+FILLER_REPLY = "(noted)"
 """A reply where a model insists on one between the results of tools and the next prompt."""
 SEE_BELOW = "(see the images below)"
 """A result that is pictures alone, where a dialect takes none in results."""
-RETURNED = "The images that the tools returned:"
+IMAGES_LABEL = "The images that the tools returned:"
 """Begins the user's message that those pictures follow in."""
-PDF_NAME = "document.pdf"
+DEFAULT_PDF_NAME = "document.pdf"
 
 
-def unsent(block: MediaBlock) -> str:
+def placeholder_for(block: MediaBlock) -> str:
     """Return the words that stand for what a user or a tool showed and a request leaves out."""
     match block:
         case ImageBlock():
@@ -42,15 +42,15 @@ def unsent(block: MediaBlock) -> str:
             return "(a document that could not be shown to you)"
 
 
-def in_words(message: Message, can: AdapterCapabilities) -> Message:
+def replace_unsupported_media(message: Message, can: AdapterCapabilities) -> Message:
     """Return the message with placeholders for the media of which the model takes none."""
     media = [each for each in each_block(message.content) if isinstance(each, MediaBlock)]
-    if all(terms(each, can).types for each in media):
+    if all(media_support(each, can).types for each in media):
         return message
 
     def sent(block: ContentBlock) -> ContentBlock:
-        if isinstance(block, MediaBlock) and not terms(block, can).types:
-            return TextBlock(unsent(block))
+        if isinstance(block, MediaBlock) and not media_support(block, can).types:
+            return TextBlock(placeholder_for(block))
         if isinstance(block, ToolResultBlock):
             return replace(block, content=tuple(map(sent, block.content)))
         return block

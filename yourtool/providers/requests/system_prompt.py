@@ -7,7 +7,7 @@ from yourtool.messages import Message, Role, TextBlock
 from yourtool.providers.base import Request
 
 
-def in_first_prompt(request: Request) -> Request:
+def move_system_to_first_prompt(request: Request) -> Request:
     """Return the request with the system prompt at the beginning of the first user message.
 
     Unchanged for a model that takes system messages in the list.
@@ -21,11 +21,11 @@ def in_first_prompt(request: Request) -> Request:
     if at is None:
         first = replace(system[0], role=Role.USER, content=(TextBlock(words),))
         return replace(request, messages=(first, *others))
-    others[at] = _begun_with(words, others[at])
+    others[at] = _prepend_text(words, others[at])
     return replace(request, messages=tuple(others))
 
 
-def _begun_with(words: str, message: Message) -> Message:
+def _prepend_text(words: str, message: Message) -> Message:
     """Blocks keep their places in the message where that can be: cache marks refer to them."""
     first = message.content[0]
     if isinstance(first, TextBlock) and first.text.strip():
