@@ -40,21 +40,21 @@ FRAGMENTS = st.sampled_from(
     ["", "{", "}", '{"x": 1}', '"x": "\\u0000"', "[1]", " ", "null", "\ud83d"]
 )
 STEPS = st.one_of(
-    st.tuples(st.just("text"), st.text(max_size=3), KEYS),
-    st.tuples(st.just("thinking"), st.text(max_size=3), KEYS),
-    st.tuples(st.just("signature"), st.text(max_size=3), KEYS),
-    st.tuples(st.just("redacted"), st.text(max_size=3)),
+    st.tuples(st.just("add_text"), st.text(max_size=3), KEYS),
+    st.tuples(st.just("add_thinking"), st.text(max_size=3), KEYS),
+    st.tuples(st.just("add_signature"), st.text(max_size=3), KEYS),
+    st.tuples(st.just("add_redacted_thinking"), st.text(max_size=3)),
     st.tuples(
-        st.just("call"),
+        st.just("start_call"),
         CALLS,
         st.sampled_from([None, "", "id1", "id2"]),
         st.sampled_from(["", "f"]),
     ),
-    st.tuples(st.just("arguments"), CALLS, FRAGMENTS),
-    st.tuples(st.just("close"), CALLS),
-    st.tuples(st.just("usage"), st.just(TokenUsage(input_tokens=1, output_tokens=1))),
+    st.tuples(st.just("add_arguments"), CALLS, FRAGMENTS),
+    st.tuples(st.just("close_call"), CALLS),
+    st.tuples(st.just("update_usage"), st.just(TokenUsage(input_tokens=1, output_tokens=1))),
 )
-ENDS = st.sampled_from(["finish", "cancelled", "broken"])
+ENDS = st.sampled_from(["finish", "cancel", "fail"])
 
 
 def new_reply():
@@ -66,7 +66,7 @@ def test_the_rules_hold_whatever_a_provider_sends_and_however_it_ends(steps, end
     reply, events = new_reply(), []
     for name, *arguments in steps:
         events += getattr(reply, name)(*arguments)
-    if end == "broken":
+    if end == "fail":
         events += reply.fail(NetworkError("gone"))
     else:
         events += getattr(reply, end)()
@@ -194,10 +194,10 @@ def test_text_and_reasoning_have_a_start_and_an_end_with_all_of_it():
     ]
 
 
-@pytest.mark.parametrize("end", ["cancelled", "broken"])
+@pytest.mark.parametrize("end", ["cancel", "fail"])
 def test_a_block_that_was_cut_ends_too(end):
     reply = new_reply()
-    arguments = (NetworkError("cut"),) if end == "broken" else ()
+    arguments = (NetworkError("cut"),) if end == "fail" else ()
     events = [*reply.add_text("half"), *getattr(reply, end)(*arguments)]
     [last] = [event for event in events if isinstance(event, TextEnd)]
     assert last.text == "half"

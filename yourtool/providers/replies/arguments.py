@@ -83,7 +83,7 @@ class ArgumentsScanner:
             self._is_complete = not any(piece.strip(_WHITESPACE) for piece in new)
         return bool(self._is_complete)
 
-    def _closes(self, piece: str) -> bool:
+    def _closes_object(self, piece: str) -> bool:
         text, self._pending_backslash = self._pending_backslash + piece, ""
         for mark in _TOKENS.findall(text):
             if mark == '"':
