@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Generator, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +70,35 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         fail_if_blocked()
 
 
+@pytest.fixture(scope="session")
+def directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New directories. pytest lists all those of the run to find the number of the next one."""
+
+    def new() -> Iterator[Path]:
+        base = tmp_path_factory.mktemp("of")
+        for number in count():
+            path = base / str(number)
+            path.mkdir(0o700)
+            yield path
+
+    return new()
+
+
+@pytest.fixture
+def tmp_path(directories: Iterator[Path]) -> Path:
+    """A directory of this test."""
+    return next(directories)
+
+
 @pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
     """Where this test's settings, sessions and logs live."""
     for name in os.environ:
         if name.startswith(_FOREIGN) and name not in _KEPT:
             monkeypatch.delenv(name)
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    path = tmp_path_factory.mktemp("home")
+    path = next(directories)
     monkeypatch.setenv("YOURTOOL_HOME", str(path))
     return path
 
