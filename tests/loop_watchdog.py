@@ -16,6 +16,7 @@ matter of all the tests that ran before, and the program has its own way with th
 
 import asyncio
 import gc
+import os
 import platform
 import selectors
 import sys
@@ -53,6 +54,8 @@ class _Selector(selectors.DefaultSelector):
         self.looks = self.asleep = 0
         """How often the thread was looked at, and found in a system call."""
         self.stack = ""
+        self._schedstat = -1
+        """Stays open: the loop reads it before each round."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         self.end()
@@ -63,18 +66,26 @@ class _Selector(selectors.DefaultSelector):
 
     def close(self) -> None:
         watchdog.selectors.discard(self)
+        if self._schedstat >= 0:
+            os.close(self._schedstat)
+            self._schedstat = -1
         super().close()
 
     def begin(self) -> None:
         """The loop has something to do."""
         if not self.thread:
             self.thread, self.tid = threading.get_ident(), threading.get_native_id()
+            with suppress(OSError):
+                self._schedstat = os.open(f"{_TASKS}/{self.tid}/schedstat", os.O_RDONLY)
         self.looks = self.asleep = 0
         self.stack = ""
         self.waits, self.collected = watchdog.waits, watchdog.collected
-        self.wait, self.cpu = _wait_of(self.tid), time.thread_time()
+        self.wait, self.cpu = self._waited(), time.thread_time()
         self.since = time.monotonic()
         watchdog.look_at(self)
+
+    def _waited(self) -> float:
+        return _wait_in(os.pread(self._schedstat, 100, 0)) if self._schedstat >= 0 else 0.0
 
     def end(self) -> None:
         """The loop has done it."""
@@ -136,6 +147,8 @@ class _Watchdog:
     def _sample(self) -> None:
         while True:
             time.sleep(_INTERVAL)
+            if not self.selectors:
+                continue
             self.waits = _waits()
             for selector in tuple(self.selectors):
                 if (since := selector.since) is None:
@@ -152,8 +165,12 @@ class _Watchdog:
 def _wait_of(tid: int) -> float:
     """Return for how many seconds a thread has been ready without a processor."""
     with suppress(OSError, IndexError, ValueError):
-        return int((_TASKS / str(tid) / "schedstat").read_bytes().split()[1]) / 1e9
+        return _wait_in((_TASKS / str(tid) / "schedstat").read_bytes())
     return 0.0
+
+
+def _wait_in(schedstat: bytes) -> float:
+    return int(schedstat.split()[1]) / 1e9
 
 
 def _waits(without: int = 0) -> dict[int, float]:
