@@ -38,7 +38,9 @@ FOREIGN = {
 }
 """Patterns that others write."""
 LONGEST = 4_096
-MOST_ATTACKS = 300
+MOST_ATTACKS = 40
+SOAKED = 300
+"""How many attacks on a pattern are tried, and how many in the long version."""
 QUICK = 0.01
 GROWTH = 36
 
@@ -150,12 +152,13 @@ def test_no_pattern_has_an_ambiguous_repetition(found):
     assert not list(overlaps(parse(found.pattern, found.flags)))
 
 
+@pytest.mark.parametrize("most", [MOST_ATTACKS, pytest.param(SOAKED, marks=pytest.mark.soak)])
 @each_pattern()
-def test_matching_takes_time_in_proportion_to_the_text(found):
+def test_matching_takes_time_in_proportion_to_the_text(found, most):
     pattern = re.compile(found.pattern, found.flags)
     every = list(attacks(parse(found.pattern, found.flags)))
     for method in found.methods:
-        for attack in every[:: 1 + len(every) // MOST_ATTACKS]:
+        for attack in every[:: 1 + len(every) // most]:
             assert slowdown(pattern, method, *attack) < GROWTH, (found.pattern, method, attack)
 
 

@@ -31,7 +31,7 @@ def line(home, tmp_path, monkeypatch, capsys, own_logging):
             {"command": "head -c 60 notes.txt; sleep 0.02; tail -c +61 notes.txt"},
         ),
         ("shell", {"command": "cat notes.txt; exit 3"}),
-        ("shell", {"command": "for i in $(seq 1500); do cat notes.txt; done"}),
+        ("shell", {"command": 'yes "$(cat notes.txt)" | head -4500'}),
         ("shell", {"command": "base64 notes.txt"}),
         ("read_file", {"path": "notes.txt"}),
         ("grep", {"pattern": "key="}),
@@ -59,7 +59,7 @@ def test_a_known_key_in_the_result_of_a_tool_is_hidden(line, home, tool, argumen
     ("tool", "arguments"),
     [
         ("read_file", {"path": "long.json"}),
-        ("read_file", {"path": "huge.json"}),
+        pytest.param("read_file", {"path": "huge.json"}, id="huge"),
         ("grep", {"pattern": "tail", "path": "long.json"}),
         ("grep", {"pattern": "head", "path": "long.json"}),
         ("grep", {"pattern": "q7", "ignore_case": True, "path": "long.json"}),
@@ -71,7 +71,8 @@ def test_a_key_that_is_cut_with_its_line_is_hidden(line, tool, arguments, column
     line.workspace.joinpath("long.json").write_text(text)
     with line.workspace.joinpath("huge.json").open("w") as file:
         file.write(before.replace("é", "e") + KEY)
-        file.writelines("z" * 2**20 for _ in range(17))
+        if arguments["path"] == "huge.json":
+            file.writelines("z" * 2**20 for _ in range(17))
     line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", "auto")
     [result] = [e for e in events if e["type"] == "tool.completed"]

@@ -28,7 +28,9 @@ def foreign_sources(tmp_path_factory):
     return folder / "project"
 
 
-@pytest.fixture(params=["this repository", "somebody else's project"])
+@pytest.fixture(
+    params=["somebody else's project", pytest.param("this repository", marks=pytest.mark.soak)]
+)
 def project(request, tmp_path):
     """A clone of this repository, and a project of other people's."""
     path = tmp_path / "project"

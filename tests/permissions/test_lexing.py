@@ -74,7 +74,7 @@ def test_lexing_a_command_is_linear(sized):
 )
 def test_a_deny_rule_reads_a_long_command_in_linear_time(sized, monkeypatch):
     monkeypatch.setattr(permission_rules, "LONGEST_COMMAND", 10**9)
-    assert growth(lambda command: RULES.verdict("shell", command), sized, 10_000) < LINEAR
+    assert growth(lambda command: RULES.verdict("shell", command), sized, 1_000) < LINEAR
 
 
 def test_a_command_is_read_once_for_all_rules():
