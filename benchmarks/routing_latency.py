@@ -9,7 +9,14 @@ import time
 
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.routing.availability import Availability
-from yourtool.routing.router import Needs, Preferences, Rejection, decide, explain, obstacle
+from yourtool.routing.router import (
+    Needs,
+    Preferences,
+    Rejection,
+    decide,
+    find_rejection,
+    format_chain,
+)
 
 ROUNDS = 5_000
 MODELS = {
@@ -32,14 +39,14 @@ def measure() -> dict[str, float]:
     availability = Availability()
 
     def check(model_id: str, needs: Needs) -> Rejection | None:
-        unavailable = availability.reason(model_id)
-        return obstacle(MODELS[model_id], needs, configured=None, unavailable=unavailable)
+        unavailable = availability.outage_reason(model_id)
+        return find_rejection(MODELS[model_id], needs, configured=None, unavailable=unavailable)
 
     decided, taken = decide(WISHES, NEEDS, check), list[float]()
     for _ in range(ROUNDS):
         started = time.perf_counter()
         decided = decide(WISHES, NEEDS, check)
-        explain(decided.chain)
+        format_chain(decided.chain)
         taken.append((time.perf_counter() - started) * 1000)
     assert decided.chosen == "p4:m99"
     return {

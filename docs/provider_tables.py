@@ -31,11 +31,11 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.paths import Paths
-from yourtool.providers.base import OneTool, Request
+from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
-from yourtool.providers.registry import dialect_of
+from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.media import format_mib
@@ -122,7 +122,7 @@ def _limits(model: Model | None) -> dict[str, str]:
 
 def _carried(row: ProviderSpec) -> dict[str, str]:
     """Return which parts of a conversation the request of a provider contains."""
-    model, dialect = _sample_model(row), dialect_of(row)
+    model, dialect = _sample_model(row), load_dialect(row)
     reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api]))
     logging.disable(logging.WARNING)
     own, foreign, forced, formed = (
@@ -130,7 +130,7 @@ def _carried(row: ProviderSpec) -> dict[str, str]:
         for asked in (
             _sample(model, _history(_said_by(model, dialect, reply))),
             _sample(model, _history(_said_by_another())),
-            _sample(model, (), tools=(_TOOL,), tool_choice=OneTool(_TOOL.name)),
+            _sample(model, (), tools=(_TOOL,), tool_choice=ForcedTool(_TOOL.name)),
             _sample(model, (), output_schema=_TOOL.input_schema),
         )
     )

@@ -113,7 +113,7 @@ def ending(dialect, word):
 async def read(dialect, stream, headers=None):
     speaks, provider, _ = DIALECTS[dialect]
     transport = Playback([stream], headers=headers)
-    adapter = WireAdapter(speaks, transport, provider, patience=StreamTimeouts(linger=0.001))
+    adapter = WireAdapter(speaks, transport, provider, timeouts=StreamTimeouts(linger=0.001))
     events, error = await events_of(adapter, request(model(provider)))
     assert error is None
     return events
@@ -429,7 +429,7 @@ async def test_what_is_known_about_a_request_is_stored_with_its_message(bench):
     headers = {"request-id": "req_8"}
     stream = Playback([ending("anthropic", b"end_turn")], headers=headers)
     adapter = WireAdapter(
-        DIALECTS["anthropic"][0], stream, "anthropic", patience=StreamTimeouts(linger=0.001)
+        DIALECTS["anthropic"][0], stream, "anthropic", timeouts=StreamTimeouts(linger=0.001)
     )
     session = await bench.session(adapter)
     await play(session.send("go"))

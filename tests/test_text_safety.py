@@ -117,7 +117,7 @@ def body(dialect, words, arguments):
 async def read(dialect, stream):
     speaks, provider, _ = DIALECTS[dialect]
     adapter = WireAdapter(
-        speaks, Playback([stream]), provider, patience=StreamTimeouts(linger=0.001)
+        speaks, Playback([stream]), provider, timeouts=StreamTimeouts(linger=0.001)
     )
     return await events_of(adapter, request(model(provider)))
 

@@ -355,7 +355,11 @@ def _require_model(runtime: Runtime) -> None:
     if runtime.options.model or runtime.config.model or (here is not None and here.model):
         return
     if runtime.registry.default_model().startswith(f"{DEMO}:"):
-        own = [name for name in runtime.config.providers if runtime.registry.why_not(name) is None]
+        own = [
+            name
+            for name in runtime.config.providers
+            if runtime.registry.configuration_problem(name) is None
+        ]
         if (server := next((name for name in own if name != DEMO), None)) is not None:
             raise NoModelError(
                 f"no model is chosen; name one of your server `{server}` with `-m {server}:NAME`,"

@@ -101,13 +101,13 @@ class OneAdapter:
         del model
         return self.only
 
-    def why_not(self, provider: str) -> str | None:
+    def configuration_problem(self, provider: str) -> str | None:
         return "no key for `nokey`" if provider == "nokey" else None
 
     def providers(self) -> tuple[Any, ...]:
         return ()
 
-    def row(self, provider: str) -> None:
+    def spec(self, provider: str) -> None:
         return None
 
 

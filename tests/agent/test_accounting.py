@@ -23,7 +23,7 @@ from yourtool.paths import resolve_paths
 from yourtool.providers.base import Request
 from yourtool.providers.catalogue.prices import cost
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.retry import Retrying, RetryPolicy
+from yourtool.providers.retry import RetryingAdapter, RetryPolicy
 from yourtool.run_result import ExitCode, Outcome
 from yourtool.tui.reports import cost_report
 
@@ -83,7 +83,7 @@ async def no_wait(seconds):
 
 
 def retrying(wire):
-    return Retrying(wire, RetryPolicy(max_retries=2), sleep=no_wait, jitter=lambda: 0)
+    return RetryingAdapter(wire, RetryPolicy(max_retries=2), sleep=no_wait, jitter=lambda: 0)
 
 
 async def sums(bench: Bench, session, events, outcomes):

@@ -290,7 +290,7 @@ async def test_calls_of_a_model_without_parallel_calls_run_one_after_the_other(b
         return f"{args.n} ok"
 
     can = replace(MODEL.capabilities, supports_parallel_tool_calls=False)
-    bench.catalogue.learn(MODEL.provider, [replace(MODEL, capabilities=can)])
+    bench.catalogue.add_discovered(MODEL.provider, [replace(MODEL, capabilities=can)])
     script = Scripted([calls("hold", n=1) + calls("hold", n=2) + calls("hold", n=3), says("Done.")])
     session = await bench.session(Checked(script), tools=[hold])
     await play(session.send("go"))

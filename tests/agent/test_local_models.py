@@ -106,7 +106,7 @@ async def test_servers_of_one_s_own_on_this_machine_are_found_and_no_others_are_
         )
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         found = await runtime.find_servers(elsewhere=False)
-        assert "mine" in [each.row.name for each in found]
+        assert "mine" in [each.spec.name for each in found]
         assert runtime.catalogue.resolve("qwen").id == "mine:qwen"
         await runtime.close()
         again = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
@@ -122,6 +122,6 @@ async def test_servers_on_this_machine_are_found_and_their_models_can_be_taken(
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         found = await runtime.find_servers(elsewhere=False)
-        assert "ollama" in [each.row.name for each in found]
+        assert "ollama" in [each.spec.name for each in found]
         assert runtime.catalogue.resolve("qwen3:8b").id == "ollama:qwen3:8b"
         await runtime.close()

@@ -35,7 +35,7 @@ from yourtool.messages import (
     ToolUseBlock,
     now,
 )
-from yourtool.providers.retry import Retrying
+from yourtool.providers.retry import RetryingAdapter
 from yourtool.providers.scripted import (
     Scripted,
     calls,
@@ -291,7 +291,7 @@ async def test_every_failed_attempt_is_written_down_with_its_number(bench):
         del seconds
 
     script = [fails(RateLimitError("slow")), fails(RateLimitError("slow")), says("now")]
-    session = await bench.session(Checked(Retrying(Scripted(script), sleep=no_wait)))
+    session = await bench.session(Checked(RetryingAdapter(Scripted(script), sleep=no_wait)))
     events = await play(session.send("hi"))
     failed = [event for event in events if isinstance(event, LlmCallFailed)]
     assert [each.retry_count for each in failed] == [0, 1]

@@ -16,7 +16,7 @@ from yourtool.messages import (
     TextBlock,
 )
 from yourtool.notation import decode_metadata, encode_metadata
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import ForcedTool
 from yourtool.providers.scripted import Scripted, calls, fails, says
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -53,7 +53,7 @@ async def test_how_a_reply_was_asked_for_is_kept_beside_it(bench):
 
 @pytest.mark.req("D18")
 async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too(bench):
-    wishes = RequestSettings(effort="low", tool_choice=OneTool("read_file"))
+    wishes = RequestSettings(effort="low", tool_choice=ForcedTool("read_file"))
     half = says("half") + fails(ServerError("gone"))
     session = await bench.session(Scripted([half]), wishes=wishes)
     await play(session.send("hi"))
@@ -101,16 +101,16 @@ async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored(ben
     can = replace(MODEL.capabilities, supports_prompt_caching=True)
     cached = replace(MODEL, capabilities=can, least_cached_tokens=0)
     script = Scripted([says("one"), says("two")])
-    bench.catalogue.learn(cached.provider, [cached])
+    bench.catalogue.add_discovered(cached.provider, [cached])
     session = await bench.session(script)
     await play(session.send("hi"))
     events = await play(session.send("more"))
     first, second = (each.cache for each in script.requests)
     stable, volatile, *_, last = script.requests[1].messages
-    assert [mark.message_id for mark in second.marks] == [
-        None, stable.id, first.marks[-1].message_id, last.id
+    assert [mark.message_id for mark in second.breakpoints] == [
+        None, stable.id, first.breakpoints[-1].message_id, last.id
     ]  # fmt: skip
-    assert volatile.id not in {mark.message_id for mark in second.marks}
+    assert volatile.id not in {mark.message_id for mark in second.breakpoints}
     assert "marks" not in str(events)
     assert names(events)[-1] == "turn.completed"
     await session.close()

@@ -155,7 +155,7 @@ async def test_the_user_is_asked_about_a_wait_of_more_than_a_minute(bench):
     session = await bench.session(adapter, confirm=user)
     await play(session.send("one"))
     [request] = adapter.requests
-    assert await request.may_wait(long_wait()) is False
+    assert await request.confirm_wait(long_wait()) is False
     [question] = user.asked
     assert question.kind == "limit"
     assert "asks to wait 10 min" in question.title
@@ -167,5 +167,5 @@ async def test_without_a_user_nobody_is_asked_about_a_long_wait(bench):
     adapter = Checked(Scripted([says("hi")]))
     session = await bench.session(adapter, interactive=False)
     await play(session.send("one"))
-    assert adapter.requests[0].may_wait is None
+    assert adapter.requests[0].confirm_wait is None
     await session.close()

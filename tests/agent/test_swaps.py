@@ -106,11 +106,11 @@ async def test_the_ids_of_a_provider_survive_a_restart(bench):
     session = await bench.session(Checked(first))
     await play(session.send("read"))
     [use] = session.state.messages[1].tool_uses
-    wire = first.requests[1].tool_ids.known_wire("anthropic", use.id)
+    wire = first.requests[1].tool_ids.issued_id("anthropic", use.id)
     assert wire is not None
     await session.close()
     second = Scripted([says("again")])
     resumed = await bench.session(Checked(second), resume=session.id)
     await play(resumed.send("more"))
-    assert second.requests[0].tool_ids.known_wire("anthropic", use.id) == wire
+    assert second.requests[0].tool_ids.issued_id("anthropic", use.id) == wire
     await resumed.close()

@@ -79,7 +79,7 @@ def set_up(home, name, server):
     (home / "models.toml").write_text(f'[models."{model_of(name)}"]\n')
 
 
-def answer_of(name):
+def new_discovery(name):
     """Return the recorded answer; where several are in one body, the one that is expected."""
     reply = replay(name)
     return replace(reply, body=responses()[-1]) if name == SEVERAL_RESPONSES else reply
@@ -177,7 +177,7 @@ def content_of(reply):
 @pytest.mark.parametrize("name", cases(NAMES))
 @pytest.mark.req("R-ADP-01", "R-CLI-02")
 def test_the_program_tells_exactly_what_was_recorded(name, line, monkeypatch):
-    with ProviderServer([answer_of(name)]) as server:
+    with ProviderServer([new_discovery(name)]) as server:
         for variable, value in server.environment.items():
             monkeypatch.setenv(variable, value)
         set_up(line.home, name, server)
@@ -194,7 +194,7 @@ def test_the_program_tells_exactly_what_was_recorded(name, line, monkeypatch):
 @pytest.mark.parametrize("name", cases(IN_A_PROCESS))
 @pytest.mark.req("R-CLI-01", "R-CLI-02")
 def test_a_process_of_its_own_tells_the_same(name, home, tmp_path):
-    with ProviderServer([answer_of(name)]) as server:
+    with ProviderServer([new_discovery(name)]) as server:
         set_up(home, name, server)
         done = subprocess.run(
             (*YOURTOOL, *options_of(name)),

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.scripted_model import write_model
 from tests.e2e.terminal import YOURTOOL
-from yourtool.providers.catalogue.local_servers import discover
+from yourtool.providers.catalogue.local_servers import discover_servers
 from yourtool.providers.provider_specs import ProviderSpec
 
 LLAMA = os.environ.get("YOURTOOL_LLAMA_SERVER") or shutil.which("llama-server")
@@ -108,7 +108,7 @@ async def test_llama_server_is_found_with_its_real_window_and_tools(llama):
     place = ProviderSpec(
         name="llama-cpp", api="chat", base_url=f"{llama}/v1", label="llama.cpp", needs_key=False
     )
-    (server,) = await discover(places=[place])
+    (server,) = await discover_servers(specs=[place])
     (model,) = server.models
     assert model.capabilities.max_context_tokens == WINDOW
     assert model.capabilities.supports_tools

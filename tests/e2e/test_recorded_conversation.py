@@ -97,7 +97,7 @@ SIZE = {"columns": 110, "rows": 94}
 """The whole conversation fits."""
 
 
-def answer_of(script, name):
+def new_discovery(script, name):
     reply = replay(name)
     if name == script.calls_shell:
         for before, after in script.renamed:
@@ -164,7 +164,7 @@ def sealed_in(name):
 @pytest.mark.parametrize("script", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
 def test_each_provider_gets_back_what_it_sealed_and_no_other_does(script, work, home, tmp_path):
     """R-ADP-04, R-ADP-17: replies of six providers, a call that runs, and a resume."""
-    with ProviderServer([answer_of(script, name) for _, name in script.asked]) as server:
+    with ProviderServer([new_discovery(script, name) for _, name in script.asked]) as server:
         programs = work if "/" in script.program else tmp_path / "programs"
         set_up(tmp_path / "home", programs / script.program, server)
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"

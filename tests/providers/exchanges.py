@@ -20,7 +20,7 @@ from yourtool.errors import AdapterError
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.base import Request, WireReply
+from yourtool.providers.base import Request, WireResponse
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.google import Google
@@ -246,12 +246,12 @@ class Playback:
         self.open = 0
         self.closed = False
 
-    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireResponse]:
         self.posted.append((path, body))
         return self._reply()
 
     @asynccontextmanager
-    async def _reply(self) -> AsyncGenerator[WireReply, None]:
+    async def _reply(self) -> AsyncGenerator[WireResponse, None]:
         self.open += 1
         try:
             yield _Played(self._status, self._headers, self._body)
@@ -293,7 +293,7 @@ def pieces(body: bytes, size: int) -> list[bytes]:
 
 
 def adapter(name: str, transport: Playback, **options: Any) -> WireAdapter:
-    options.setdefault("patience", StreamTimeouts(linger=0.001))
+    options.setdefault("timeouts", StreamTimeouts(linger=0.001))
     return WireAdapter(dialect_of(name), transport, exchange(name)["provider"], **options)
 
 

@@ -39,13 +39,13 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import Model
-from yourtool.providers.base import OneTool, Places
+from yourtool.providers.base import FileRoots, ForcedTool
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
-from yourtool.providers.quirks import quirks_of
+from yourtool.providers.quirks import find_quirks
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
@@ -56,7 +56,7 @@ _SCHEMA = {
     "properties": {"a": {"type": "string", "minLength": 2}},
     "required": ["a"],
 }
-_ROUTED = quirks_of("https://openrouter.ai/api/v1")
+_ROUTED = find_quirks("https://openrouter.ai/api/v1")
 
 
 class Station(Struct, frozen=True):
@@ -103,7 +103,7 @@ STATIONS = {
     "openai chat": Station(
         _able("openai", "gpt-4o", hears=False),
         ("openai", "chat"),
-        lambda: OpenAIChat(quirks_of("https://api.openai.com/v1")),
+        lambda: OpenAIChat(find_quirks("https://api.openai.com/v1")),
         "messages",
         ("openai-chat-parallel-calls-stream", "openai-chat-after-calls"),
     ),
@@ -194,7 +194,7 @@ class Session:
         It is tried with a level of thinking, a forced call and a schema too.
         """
         asked = self._request(station, messages)
-        called = replace(asked, effort="high", tool_choice=OneTool("read_file"))
+        called = replace(asked, effort="high", tool_choice=ForcedTool("read_file"))
         for each in (called, replace(asked, effort="high", output_schema=_SCHEMA), asked):
             raw = json.loads(station.dialect().to_wire(each).body)
             self.problems += problems(station, raw)
@@ -206,7 +206,7 @@ class Session:
             station.dialect(),
             transport,
             station.model.provider,
-            patience=StreamTimeouts(linger=0.001),
+            timeouts=StreamTimeouts(linger=0.001),
         )
         events, error = await events_of(speaker, self._request(station, self.history))
         assert error is None, error
@@ -221,8 +221,8 @@ class Session:
             self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
         )
         shown = (*system, *build_request_view(messages, station.model))
-        places = Places(self._blobs, self._blobs)
-        return request(station.model, shown, (READ,), tool_ids=self.ids, places=places)
+        places = FileRoots(self._blobs, self._blobs)
+        return request(station.model, shown, (READ,), tool_ids=self.ids, file_roots=places)
 
     def _files(self) -> list[Any]:
         """A picture, a recording and documents: by hash, by bytes, by address, and one lost."""

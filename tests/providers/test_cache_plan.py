@@ -17,13 +17,13 @@ from tests.strategies import Writer, histories
 from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
 from yourtool.models import AdapterCapabilities
 from yourtool.paths import resolve_paths
-from yourtool.providers.cache_plan import CacheMark, CachePlan, plan_cache
+from yourtool.providers.cache_plan import CacheBreakpoint, CachePlan, plan_cache
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.provider_specs import BUILT_IN
-from yourtool.providers.registry import dialect_of
+from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
@@ -53,13 +53,13 @@ def test_the_marks_are_tools_stable_prompt_last_request_and_end():
     history = full(SONNET)
     stable, volatile, _, _, _, result, reply, last = history
     plan = plan_cache(history, (READ,), SONNET, "short")
-    assert plan.marks == (
-        CacheMark(None),
-        CacheMark(stable.id, 1),
-        CacheMark(result.id, 0),
-        CacheMark(last.id, 1),
+    assert plan.breakpoints == (
+        CacheBreakpoint(None),
+        CacheBreakpoint(stable.id, 1),
+        CacheBreakpoint(result.id, 0),
+        CacheBreakpoint(last.id, 1),
     )
-    assert not {volatile.id, reply.id} & {mark.message_id for mark in plan.marks}
+    assert not {volatile.id, reply.id} & {mark.message_id for mark in plan.breakpoints}
 
 
 @pytest.mark.req("R-ADP-18")
@@ -67,14 +67,16 @@ def test_the_end_of_a_request_is_marked_in_the_next_one_however_much_was_added()
     history = full(SONNET)
     first = plan_cache(history[:3], (READ,), SONNET, "short")
     second = plan_cache(history[:6], (READ,), SONNET, "short")
-    assert first.marks[-1] in second.marks
+    assert first.breakpoints[-1] in second.breakpoints
 
 
 def test_reasoning_and_blank_text_are_not_marked():
     writer = Writer()
     said = writer.message(Role.ASSISTANT, [TextBlock("a"), ThinkingBlock("b", "s"), TextBlock(" ")])
     heard = writer.message(Role.USER, [TextBlock("?")])
-    assert plan_cache((heard, said), (), SONNET, "short").marks[-1] == CacheMark(said.id, 0)
+    assert plan_cache((heard, said), (), SONNET, "short").breakpoints[-1] == CacheBreakpoint(
+        said.id, 0
+    )
 
 
 def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
@@ -82,8 +84,10 @@ def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
     long = writer.message(Role.USER, [TextBlock("word " * 2_000)])
     picky = replace(SONNET, least_cached_tokens=1_024)
     messages = (*system(writer), long)
-    assert plan_cache(messages, (READ,), picky, "short").marks == (CacheMark(long.id, 0),)
-    assert plan_cache(messages[:2], (READ,), picky, "short").marks == ()
+    assert plan_cache(messages, (READ,), picky, "short").breakpoints == (
+        CacheBreakpoint(long.id, 0),
+    )
+    assert plan_cache(messages[:2], (READ,), picky, "short").breakpoints == ()
 
 
 @pytest.mark.req("R-ADP-18")
@@ -92,7 +96,7 @@ def test_a_prefix_is_as_long_as_the_maker_counts_it_whoever_serves_the_model():
     least = estimate_tokens([long], (), CLAUDE.id)
     assert estimate_tokens([long], (), CLAUDE.provider) < least
     picky = replace(CLAUDE, least_cached_tokens=least)
-    assert plan_cache((long,), (), picky, "short").marks == (CacheMark(long.id, 0),)
+    assert plan_cache((long,), (), picky, "short").breakpoints == (CacheBreakpoint(long.id, 0),)
 
 
 @pytest.mark.parametrize("target", [SONNET, replace(SONNET, capabilities=AdapterCapabilities())])
@@ -187,7 +191,7 @@ def test_the_registry_knows_whose_host_it_is(name, url, mark):
     row = next(each for each in BUILT_IN if each.name == name)
     target = replace(model(name, "claude-sonnet-4-6"), caches_for_a_day=True)
     plan = plan_cache(full(target), (READ,), target, "long")
-    dialect = dialect_of(replace(row, base_url=url or row.base_url))
+    dialect = load_dialect(replace(row, base_url=url or row.base_url))
     body = dialect.to_wire(request(target, full(target), (READ,), cache=plan)).body
     assert (mark in body) if mark else not (b'"1h"' in body or b'"24h"' in body)
 

@@ -14,12 +14,12 @@ from tests.providers.journeys import STATIONS
 from tests.strategies import Writer
 from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.base import OneTool, WireReply
+from yourtool.providers.base import ForcedTool, WireResponse
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.media import media_support
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
-from yourtool.routing.router import Needs, obstacle
+from yourtool.routing.router import Needs, find_rejection
 
 PACKAGE = Path(__file__).parents[2] / "yourtool"
 EACH = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
@@ -85,7 +85,7 @@ class _Late:
     def post(self, path: str, body: bytes) -> "_Late":
         return self
 
-    async def __aenter__(self) -> WireReply:
+    async def __aenter__(self) -> WireResponse:
         return self
 
     async def __aexit__(self, *_: object) -> None: ...
@@ -102,8 +102,8 @@ class _Late:
 async def test_a_whole_reply_is_read_and_waited_for_as_long_as_it_takes(name):
     station = STATIONS[name]
     target = _without(station.model, supports_streaming=False)
-    patience = StreamTimeouts(first_event=0.01, whole=5)
-    adapter = WireAdapter(station.dialect(), _Late(WHOLE[name]), "x", patience=patience)
+    patience = StreamTimeouts(first_event=0.01, document=5)
+    adapter = WireAdapter(station.dialect(), _Late(WHOLE[name]), "x", timeouts=patience)
     said = [event async for event in adapter.stream(request(target, full(target)))]
     reply = complete(said)
     assert reply.final_content == (TextBlock("Whole."),)
@@ -133,7 +133,7 @@ def test_one_call_at_a_time_is_asked_for_where_the_provider_has_a_way(name):
     [
         ("any", {"type": "any", "disable_parallel_tool_use": True}),
         ("none", {"type": "none"}),
-        (OneTool("read_file"),
+        (ForcedTool("read_file"),
          {"type": "tool", "name": "read_file", "disable_parallel_tool_use": True}),
     ],
 )  # fmt: skip
@@ -236,8 +236,8 @@ NEEDS = {
 @pytest.mark.parametrize("flag", NEEDS)
 def test_a_turn_is_not_sent_to_a_model_that_lacks_what_it_needs(flag):
     able = Model(id="a:m", wire_name="m", capabilities=MOST)
-    assert obstacle(able, NEEDS[flag], None, None) is None
-    assert obstacle(_without(able, **{flag: False}), NEEDS[flag], None, None) is not None
+    assert find_rejection(able, NEEDS[flag], None, None) is None
+    assert find_rejection(_without(able, **{flag: False}), NEEDS[flag], None, None) is not None
 
 
 def test_reasoning_is_asked_for_and_prefixes_are_marked_only_where_the_model_can():
@@ -248,7 +248,7 @@ def test_reasoning_is_asked_for_and_prefixes_are_marked_only_where_the_model_can
     target = replace(station.model, least_cached_tokens=0)
     for flag in (True, False):
         able = _without(target, supports_prompt_caching=flag)
-        assert bool(plan_cache(full(target), (READ,), able, "short").marks) is flag
+        assert bool(plan_cache(full(target), (READ,), able, "short").breakpoints) is flag
 
 
 def test_only_accepted_types_of_images_are_sent():

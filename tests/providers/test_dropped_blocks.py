@@ -15,7 +15,7 @@ from yourtool.messages import (
     ThinkingBlock,
 )
 from yourtool.notation import decode_content, encode_content
-from yourtool.providers.dropped_blocks import Losses
+from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.requests.hygiene import build_request_view
 
 OTHER = catalogue_of("demo:other").get("demo:other")
@@ -31,21 +31,21 @@ def marked(block):
 
 
 def test_later_requests_to_the_same_model_log_no_block_again(caplog):
-    losses = Losses()
+    losses = DropLog()
     for _ in range(3):
         build_request_view(HISTORY, MODEL, losses=losses)
     assert [each.block_type for each in caplog.records] == ["thinking", "redacted_thinking"]
 
 
 def test_each_model_that_misses_a_block_is_logged(caplog):
-    losses = Losses()
+    losses = DropLog()
     for target in (MODEL, OTHER, MODEL, OTHER):
         build_request_view(HISTORY, target, losses=losses)
     assert len(caplog.records) == 4
 
 
 def test_a_block_that_is_new_is_logged_beside_those_that_were(caplog):
-    losses = Losses()
+    losses = DropLog()
     build_request_view(HISTORY, MODEL, losses=losses)
     caplog.clear()
     more = said(Role.ASSISTANT, ThinkingBlock("a", "s"), "yes", model="x:y")

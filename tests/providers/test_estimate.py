@@ -22,12 +22,12 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.estimate import (
-    calibrated,
-    counted_by,
+    calibrate_estimate,
     estimate_text,
     estimate_tokens,
+    estimate_with,
 )
-from yourtool.providers.token_weights import maker_of
+from yourtool.providers.token_weights import find_weights
 
 FEW = 15
 """Tokens; a tenth of a short prompt is less than what makers put around it."""
@@ -106,14 +106,14 @@ def test_what_stands_around_prompts_is_the_same_in_each_half_of_them(fold):
     cost; the other half is guessed with that. Words weigh what published vocabularies say.
     """
     told = [prompt for prompt in prompts() if not prompt.left_out]
-    makers = Counter(maker_of(prompt.model) for prompt in told)
+    makers = Counter(find_weights(prompt.model) for prompt in told)
     held_out, off = 0, set[str]()
     for maker in (maker for maker, number in makers.items() if number >= 8):
-        own = [prompt for prompt in told if maker_of(prompt.model) == maker]
+        own = [prompt for prompt in told if find_weights(prompt.model) == maker]
         fitted = _fitted(maker, [prompt for prompt in own if _half(prompt) != fold])
         for prompt in (prompt for prompt in own if _half(prompt) == fold):
             held_out += 1
-            if not near(counted_by(fitted, prompt.messages, prompt.tools), prompt.tokens):
+            if not near(estimate_with(fitted, prompt.messages, prompt.tools), prompt.tokens):
                 off.add(prompt.name)
     assert held_out >= 20
     assert len(off - UNEXPLAINED) <= held_out / 10
@@ -130,8 +130,12 @@ def test_every_kind_of_text_is_guessed_within_a_tenth_for_each_vocabulary(text, 
 
 
 def test_a_provider_that_is_called_like_a_maker_is_not_that_maker():
-    assert maker_of("openai-like:llama") == maker_of("somebody:llama") != maker_of("openai:any")
-    assert maker_of("openai") == maker_of("openrouter:openai/gpt-5")
+    assert (
+        find_weights("openai-like:llama")
+        == find_weights("somebody:llama")
+        != find_weights("openai:any")
+    )
+    assert find_weights("openai") == find_weights("openrouter:openai/gpt-5")
 
 
 def test_a_kept_picture_counts_by_its_size_too():
@@ -245,7 +249,7 @@ def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts()
     """A prompt that a server puts before ours does not matter here, unless it changes."""
     unread = ("reasoning", "stub", "own tool", "thinking", "form of answer", "prompt of its own")
     off = [
-        (after.name, calibrated(_guess(after), _guess(before), before.tokens), after.tokens)
+        (after.name, calibrate_estimate(_guess(after), _guess(before), before.tokens), after.tokens)
         for before, after in steps()
         if not any(word in after.left_out for word in unread)
     ]
@@ -268,12 +272,12 @@ def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts()
 )
 @pytest.mark.req("R-ADP-19")
 def test_a_count_is_the_measure_of_what_follows_within_reason(guess, before, counted, right):
-    assert calibrated(guess, before, counted) == right
+    assert calibrate_estimate(guess, before, counted) == right
 
 
 def test_no_two_makers_share_a_name():
     models = [*COUNTED_BY.values(), *OTHERS]
-    makers = {maker_of(model) for model in models}
+    makers = {find_weights(model) for model in models}
     assert len({maker.name for maker in makers}) == len(makers) == len(models)
 
 
@@ -305,8 +309,8 @@ def _fitted(maker, told):
     one = [_around(maker, costs) for costs in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
     rows = []
     for prompt in told:
-        words = counted_by(bare, prompt.messages, prompt.tools)
-        times = [counted_by(each, prompt.messages, prompt.tools) - words for each in one]
+        words = estimate_with(bare, prompt.messages, prompt.tools)
+        times = [estimate_with(each, prompt.messages, prompt.tools) - words for each in one]
         rows.append((words, times, prompt.tokens))
 
     def off(costs):

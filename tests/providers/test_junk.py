@@ -25,7 +25,7 @@ from yourtool.invariants import validate_message
 from yourtool.messages import Role, StopReason, TextBlock
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.requests.hygiene import build_request_view
-from yourtool.providers.retry import Retrying
+from yourtool.providers.retry import RetryingAdapter
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 QUICK = StreamTimeouts(linger=0.001)
@@ -66,7 +66,7 @@ class Faulty(OpenAIChat):
 
 def speaker(where, fault, body):
     transport = Playback([body])
-    return transport, WireAdapter(Faulty(where, fault), transport, "acme", patience=QUICK)
+    return transport, WireAdapter(Faulty(where, fault), transport, "acme", timeouts=QUICK)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
@@ -101,7 +101,7 @@ async def test_a_request_that_a_dialect_cannot_write_is_an_invalid_request(fault
 
 async def test_a_bug_in_a_dialect_is_not_retried():
     transport, adapter = speaker("is_complete", TypeError("x"), FIRST + REST)
-    await events_of(Retrying(adapter), request(model("acme")))
+    await events_of(RetryingAdapter(adapter), request(model("acme")))
     assert len(transport.posted) == 1
 
 
@@ -148,7 +148,7 @@ async def problems_of(place: Place, faults: list[BaseException]) -> list[str]:
     asked = request(model(recording.provider))
     for junk, body in place.bodies():
         adapter = WireAdapter(
-            dialect, Playback([body], recording.status), recording.provider, patience=QUICK
+            dialect, Playback([body], recording.status), recording.provider, timeouts=QUICK
         )
         events, _ = await events_of(adapter, asked)
         await asyncio.sleep(0)  # so that the watchdog of the event loop sees each reply by itself

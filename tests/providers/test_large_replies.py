@@ -10,7 +10,7 @@ from tests.providers.fakes import events_of, request
 from yourtool.deltas import MessageComplete, TextDelta
 from yourtool.errors import OtherAdapterError
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.json_access import MOST_VALUES, decode
+from yourtool.providers.json_access import MAX_VALUES, decode
 from yourtool.providers.wire import WireAdapter
 
 PIECE = 2**17
@@ -85,4 +85,4 @@ async def test_what_a_large_event_holds_before_a_fault_in_it_is_passed_on():
 
 def test_json_of_more_values_than_any_server_sends_is_refused():
     with pytest.raises(ValueError, match="more than 262,144 values"):
-        decode(b"[" + b"1," * (MOST_VALUES + 1) + b"1]")
+        decode(b"[" + b"1," * (MAX_VALUES + 1) + b"1]")

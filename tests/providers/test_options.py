@@ -10,7 +10,7 @@ from tests.providers.exchanges import READ, model, problems, request
 from tests.providers.histories import full
 from tests.providers.journeys import STATIONS
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import ForcedTool
 from yourtool.providers.requests.output_schema import is_strict
 
 OTHER = replace(READ, name="list_files")
@@ -71,7 +71,7 @@ CHOICES = {
 def test_the_choice_of_tools_is_put_in_the_dialects_words(dialect):
     station, (field, *words) = STATIONS[dialect], CHOICES[dialect]
     assert field not in wire(station)
-    for choice, word in zip(("any", "none", OneTool("read_file")), words, strict=True):
+    for choice, word in zip(("any", "none", ForcedTool("read_file")), words, strict=True):
         body = wire(station, tool_choice=choice)
         assert body[field] == word
         assert len(body["tools"]) == len(wire(station)["tools"])
@@ -79,7 +79,7 @@ def test_the_choice_of_tools_is_put_in_the_dialects_words(dialect):
 
 @pytest.mark.parametrize(
     ("choice", "names"),
-    [("any", ["read_file", "list_files"]), ("none", []), (OneTool("read_file"), ["read_file"])],
+    [("any", ["read_file", "list_files"]), ("none", []), (ForcedTool("read_file"), ["read_file"])],
 )
 @pytest.mark.req("D18")
 def test_ollama_is_offered_only_what_may_be_called(choice, names):
@@ -115,7 +115,7 @@ def test_a_model_does_not_think_while_a_call_is_forced(form, levels, thinking):
 def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged(caplog):
     target = model("anthropic", "x", thinking="adaptive", thinking_levels=("low", "high"))
     with caplog.at_level(logging.WARNING):
-        body = wire(STATIONS["anthropic"], model=target, tool_choice=OneTool("read_file"))
+        body = wire(STATIONS["anthropic"], model=target, tool_choice=ForcedTool("read_file"))
     assert "tool_choice" not in body
     assert "`anthropic:x` always thinks" in caplog.text
 

@@ -1,7 +1,7 @@
 import pytest
 
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.quirks import HOSTS, quirks_of
+from yourtool.providers.quirks import HOSTS, find_quirks
 
 WELL_KNOWN = (
     "https://api.deepseek.com/v1",
@@ -38,8 +38,8 @@ def test_no_two_hosts_have_an_address_in_common():
     for host in HOSTS:
         for address in host.addresses:
             name = f"x{address}" if address.startswith(".") else address
-            assert [each.label for each in HOSTS if each.is_at(name)] == [host.label]
-            assert quirks_of(f"https://{name}/v1") is host.quirks
+            assert [each.label for each in HOSTS if each.matches(name)] == [host.label]
+            assert find_quirks(f"https://{name}/v1") is host.quirks
 
 
 @pytest.mark.parametrize("url", WELL_KNOWN)
@@ -54,4 +54,4 @@ def test_every_well_known_host_has_a_row(url):
 
 @pytest.mark.parametrize("url", ["", "nonsense", "http://[::1]:8080/v1", "http://[", "https://x.y"])
 def test_an_unknown_address_has_no_quirks(url):
-    assert quirks_of(url) == {}
+    assert find_quirks(url) == {}

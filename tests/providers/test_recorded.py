@@ -129,7 +129,7 @@ async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_
     open_calls = [{**one, "input": None} for one in right["unfinished_tool_calls"]]
     wanted = [*right["tool_calls"], *open_calls]
     calls = blocks(events, ToolUseBlock)
-    names = [asked.tool_ids.known_wire(asked.model.provider, call.id) for call in calls]
+    names = [asked.tool_ids.issued_id(asked.model.provider, call.id) for call in calls]
     assert names == [one["id"] for one in wanted]
     assert [(call.name, call.input) for call in calls] == [
         (one["name"], one["input"] or {}) for one in wanted

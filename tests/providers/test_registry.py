@@ -14,7 +14,7 @@ from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events import LlmCallFailed
 from yourtool.messages import TextBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.catalogue.model_listing import own_models
+from yourtool.providers.catalogue.model_listing import fetch_models
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 
@@ -63,13 +63,13 @@ def test_without_a_key_the_reason_names_the_variable_the_command_and_the_file(
     open_registry, tmp_path
 ):
     registry = open_registry()
-    assert registry.why_not("anthropic") == (
+    assert registry.configuration_problem("anthropic") == (
         "`anthropic` has no key: set `ANTHROPIC_API_KEY`, enter one with `/key anthropic`, or put"
         f" it into `{tmp_path / 'credentials.toml'}`."
     )
-    assert "`OPENAI_API_KEY`" in (registry.why_not("openai") or "")
-    assert "`OPENROUTER_API_KEY`" in (registry.why_not("openrouter") or "")
-    assert registry.why_not("demo") is None
+    assert "`OPENAI_API_KEY`" in (registry.configuration_problem("openai") or "")
+    assert "`OPENROUTER_API_KEY`" in (registry.configuration_problem("openrouter") or "")
+    assert registry.configuration_problem("demo") is None
     assert registry.default_model() == "demo:tour"
 
 
@@ -77,7 +77,7 @@ def test_a_refused_file_of_keys_is_part_of_the_reason(open_registry, tmp_path):
     path = tmp_path / "credentials.toml"
     path.write_text("schema_version = 1\n")
     path.chmod(0o644)
-    assert f"run `chmod 600 {path}`" in (open_registry().why_not("anthropic") or "")
+    assert f"run `chmod 600 {path}`" in (open_registry().configuration_problem("anthropic") or "")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_one_variable_configures_its_provider_and_brings_its_default_model(
     open_registry, variable, provider, default
 ):
     registry = open_registry({variable: CANARY})
-    assert registry.why_not(provider) is None
+    assert registry.configuration_problem(provider) is None
     assert registry.default_model().startswith(default)
 
 
@@ -104,21 +104,21 @@ def test_with_several_keys_the_first_row_gives_the_default_model(open_registry):
 
 
 def test_a_provider_nobody_described_is_refused_with_what_to_write(open_registry, tmp_path):
-    why = open_registry().why_not("nobody") or ""
+    why = open_registry().configuration_problem("nobody") or ""
     assert "There is no provider `nobody`" in why
     assert f"`[providers.nobody]` with a `base_url` to `{tmp_path / 'config.toml'}`" in why
 
 
 def test_a_provider_of_the_users_needs_a_base_url_and_off_this_machine_a_key(open_registry):
     nowhere = open_registry(providers={"x": ProviderConfig()})
-    assert "needs a `base_url`" in (nowhere.why_not("x") or "")
+    assert "needs a `base_url`" in (nowhere.configuration_problem("x") or "")
     away = {"x": ProviderConfig(base_url="https://x.example/v1", key_env="X_KEY")}
     assert "set `X_KEY`, enter one with `/key x`" in (
-        open_registry(providers=away).why_not("x") or ""
+        open_registry(providers=away).configuration_problem("x") or ""
     )
-    assert open_registry({"X_KEY": "k"}, providers=away).why_not("x") is None
+    assert open_registry({"X_KEY": "k"}, providers=away).configuration_problem("x") is None
     here = {"x": ProviderConfig(base_url="http://localhost:8080/v1")}
-    assert open_registry(providers=here).why_not("x") is None
+    assert open_registry(providers=here).configuration_problem("x") is None
 
 
 def test_base_urls_come_from_the_environment_then_the_settings_then_the_row(open_registry):
@@ -136,9 +136,11 @@ def test_base_urls_come_from_the_environment_then_the_settings_then_the_row(open
 async def test_a_saved_key_is_bound_to_where_the_provider_was(open_registry):
     registry = open_registry()
     registry.save_key("anthropic", CANARY)
-    assert registry.why_not("anthropic") is None
+    assert registry.configuration_problem("anthropic") is None
     moved = open_registry({"ANTHROPIC_BASE_URL": "https://evil.example"})
-    assert "entered for `https://api.anthropic.com`" in (moved.why_not("anthropic") or "")
+    assert "entered for `https://api.anthropic.com`" in (
+        moved.configuration_problem("anthropic") or ""
+    )
     with LocalServer(lambda *_: [head(200, 2), b"{}"]) as server:
         here = open_registry({"ANTHROPIC_BASE_URL": server.url}, limits=Limits(max_retries=0))
         await events_of(here.adapter(model("anthropic:m")), request(model=model("anthropic:m")))
@@ -199,9 +201,9 @@ async def test_openai_speaks_chat_completions_by_configuration(open_registry):
 
 
 async def test_ollama_needs_no_key_and_is_where_its_variable_says(open_registry):
-    assert open_registry().why_not("ollama") is None
+    assert open_registry().configuration_problem("ollama") is None
     assert open_registry().default_model() == "demo:tour"
-    assert open_registry({"OLLAMA_HOST": "gpu.example"}).why_not("ollama") is None
+    assert open_registry({"OLLAMA_HOST": "gpu.example"}).configuration_problem("ollama") is None
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
         line, headers, body = await sent_by(registry, "ollama:qwen3:8b", server)
@@ -227,13 +229,13 @@ async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
     listed = b'{"data":[{"id":"claude-x"}]}'
     with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
         registry = open_registry({"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.url})
-        [found] = await own_models(registry, "anthropic")
+        [found] = await fetch_models(registry, "anthropic")
         [(_, headers, _)] = server.requests
     assert (found.id, found.known, found.price) == ("anthropic:claude-x", False, None)
     assert (headers["x-api-key"], headers["anthropic-version"]) == (CANARY, "2023-06-01")
-    assert await own_models(registry, "demo") == ()
+    assert await fetch_models(registry, "demo") == ()
     with pytest.raises(AuthError, match="has no key"):
-        await own_models(registry, "openai")
+        await fetch_models(registry, "openai")
 
 
 def test_a_server_found_later_is_attached_and_never_replaces_another(open_registry):
@@ -245,8 +247,8 @@ def test_a_server_found_later_is_attached_and_never_replaces_another(open_regist
     )
     urls = {row.name: row.base_url for row in registry.providers()}
     assert (urls["vllm"], urls["local"]) == ("http://127.0.0.1:2/v1", "http://127.0.0.1:1/v1")
-    assert registry.why_not("vllm") is None
-    assert (registry.row("vllm"), registry.row("lm-studio")) == (found, None)
+    assert registry.configuration_problem("vllm") is None
+    assert (registry.spec("vllm"), registry.spec("lm-studio")) == (found, None)
 
 
 async def test_a_token_goes_through_the_official_client_as_a_bearer_token(open_registry):
@@ -343,7 +345,11 @@ async def test_a_canary_key_is_in_no_reason_no_error_and_no_log(open_registry, c
         environ = {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": f"{server.url}/?k={CANARY}"}
         registry = open_registry(environ, {"openai": CANARY}, limits=Limits(max_retries=0))
         for name in ("anthropic:a", "openai:a"):
-            texts += [repr(registry.adapter(model(name))), repr(registry), registry.why_not("x")]
+            texts += [
+                repr(registry.adapter(model(name))),
+                repr(registry),
+                registry.configuration_problem("x"),
+            ]
         asked = request(model=model("anthropic:a"))
         texts.append(await events_of(registry.adapter(asked.model), asked))
     gone = open_registry(environ, limits=Limits(max_retries=0))

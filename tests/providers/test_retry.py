@@ -31,7 +31,7 @@ from yourtool.errors import (
 from yourtool.interrupt import Interrupt
 from yourtool.messages import StopReason
 from yourtool.providers.replies.error_mapping import error_from_response
-from yourtool.providers.retry import Retrying, RetryPolicy
+from yourtool.providers.retry import RetryingAdapter, RetryPolicy
 from yourtool.providers.scripted import Scripted, fails, says
 
 
@@ -58,7 +58,7 @@ def asked_to_wait(seconds: float, kind: type[RateLimitError | ServerError] = Rat
 
 def retrying(script, clock, jitter=0.0, **policy):
     adapter = Scripted(script)
-    wrapped = Retrying(
+    wrapped = RetryingAdapter(
         adapter, RetryPolicy(**policy), sleep=clock.sleep, jitter=lambda: jitter, clock=clock
     )
     return adapter, wrapped
@@ -182,7 +182,7 @@ async def test_a_long_wait_that_the_user_agrees_to_is_whole_and_beside_the_other
     clock, user = Clock(), Asked(True, True, True, True)
     script = [*(fails(asked_to_wait(3_600)) for _ in range(4)), says("fine")]
     _, wrapped = retrying(script, clock)
-    events, error = await events_of(wrapped, replace(request(), may_wait=user))
+    events, error = await events_of(wrapped, replace(request(), confirm_wait=user))
     assert error is None
     assert clock.naps == user.waits == [3_600] * 4
     waits = [event for event in events if isinstance(event, RetryScheduled)]
@@ -193,7 +193,7 @@ async def test_a_long_wait_that_the_user_declines_is_the_end():
     clock, user = Clock(), Asked(True, False)
     script = [fails(asked_to_wait(90)), fails(asked_to_wait(80)), says("never")]
     _, wrapped = retrying(script, clock)
-    _, error = await events_of(wrapped, replace(request(), may_wait=user))
+    _, error = await events_of(wrapped, replace(request(), confirm_wait=user))
     assert error.retry_after == 80
     assert (clock.naps, user.waits) == ([90], [90, 80])
 
@@ -208,7 +208,7 @@ async def test_a_stop_while_the_question_about_a_wait_is_open_ends_the_request()
         return True
 
     async with asyncio.timeout(1):
-        _, error = await events_of(wrapped, replace(asked, may_wait=stop))
+        _, error = await events_of(wrapped, replace(asked, confirm_wait=stop))
     assert error.retry_after == 90
     assert clock.naps == []
 
@@ -315,7 +315,7 @@ class StartsThenFails:
 async def test_a_reply_that_began_without_content_is_repeated_and_begins_once():
     clock = Clock()
     adapter = StartsThenFails()
-    wrapped = Retrying(adapter, sleep=clock.sleep, clock=clock)  # pyright: ignore[reportArgumentType] - only streams
+    wrapped = RetryingAdapter(adapter, sleep=clock.sleep, clock=clock)  # pyright: ignore[reportArgumentType] - only streams
     events, error = await events_of(wrapped, request())
     assert error is None
     assert [type(event) for event in events] == [
@@ -333,7 +333,7 @@ async def test_stopping_the_turn_ends_the_wait_at_once_with_an_empty_cancelled_r
         interrupt.request()
         await asyncio.Event().wait()
 
-    wrapped = Retrying(Scripted([fails(ServerError("x")), says("never")]), sleep=forever)
+    wrapped = RetryingAdapter(Scripted([fails(ServerError("x")), says("never")]), sleep=forever)
     events, error = await events_of(wrapped, request(interrupt=interrupt))
     assert error is None
     assert isinstance(events[-2], MessageStart)
@@ -352,7 +352,7 @@ async def test_each_failed_attempt_has_its_own_latency():
             async for event in super().stream(request):
                 yield event
 
-    wrapped = Retrying(
+    wrapped = RetryingAdapter(
         Slow([fails(ServerError("x"))] * 2 + [says("fine")]), sleep=clock.sleep, clock=clock
     )
     events, _ = await events_of(wrapped, request())

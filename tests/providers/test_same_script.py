@@ -20,7 +20,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.paths import Paths
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import ForcedTool
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import Registry
@@ -58,7 +58,7 @@ async def conversation(model_id, root, server, **own):
     adapter, ids, writer = registry.adapter(model), ToolIdMap(), Writer()
     history = [writer.message(Role.USER, [TextBlock("Compare them."), image()])]
     for number in range(len(SCRIPT)):
-        choice = "auto" if number else OneTool("read_file")
+        choice = "auto" if number else ForcedTool("read_file")
         asked = request(
             model, build_request_view(history, model), (READ,), tool_ids=ids, tool_choice=choice
         )

@@ -36,7 +36,7 @@ from yourtool.events import LlmCallCompleted
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import ForcedTool
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
@@ -58,7 +58,7 @@ OWN_ONLY = {
 OPTIONS = (
     {},
     {"effort": "high", "temperature": 0.3},
-    {"effort": "max", "tool_choice": OneTool("read_file")},
+    {"effort": "max", "tool_choice": ForcedTool("read_file")},
     {"effort": "off", "tool_choice": "any", "stop_sequences": ("a", " ", "", "b", "c", "d", "e")},
     {"tool_choice": "none", "output_schema": SCHEMA},
     {"effort": "minimal", "output_schema": SCHEMA, "max_output_tokens": 1},
@@ -114,7 +114,7 @@ async def test_every_recorded_reply_can_be_followed_in_every_dialect(author, nam
             speaker.dialect(),
             playback,
             speaker.model.provider,
-            patience=StreamTimeouts(linger=0.001),
+            timeouts=StreamTimeouts(linger=0.001),
         )
         asked = request(speaker.model)
         events, error = await events_of(adapter, asked)
@@ -206,7 +206,7 @@ async def test_a_fork_is_asked_as_its_original_was_by_whoever_goes_on(forked, st
 
 def _copied(session):
     """The history and the ids of providers as a fork of the session has them."""
-    known = session.ids.known_wire
+    known = session.ids.issued_id
     facts = [
         LlmCallCompleted(
             model=each.metadata.model or "",

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from yourtool.providers.tool_ids import ToolIdMap, tool_name
+from yourtool.providers.tool_ids import ToolIdMap, sanitize_tool_name
 
 
 @pytest.mark.req("R-CAN-07")
@@ -33,14 +33,14 @@ def test_a_map_is_rebuilt_from_what_was_stored():
     ids = ToolIdMap()
     first, second = ids.canonical("x", "call_0"), ids.canonical("x", "call_1")
     again = ToolIdMap([(first, "x", "call_0"), (second, "x", "call_1")])
-    assert [again.known_wire("x", use) for use in (first, second)] == ["call_0", "call_1"]
+    assert [again.issued_id("x", use) for use in (first, second)] == ["call_0", "call_1"]
 
 
 @pytest.mark.parametrize(
     ("name", "sent"), [("read_file", "read_file"), ("a.b c", "a_b_c"), ("", "unknown")]
 )
 def test_names_are_sent_as_every_provider_takes_them(name, sent):
-    assert tool_name(name) == sent
+    assert sanitize_tool_name(name) == sent
 
 
 NINE = re.compile("[A-Za-z0-9]{9}")

@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.providers.urls import host_of, is_loopback, ollama_url, origin_of
+from yourtool.providers.urls import host_of, is_loopback, origin_of, parse_ollama_host
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_host_origin_and_loopback_are_read_from_a_base_url(url, host, origin, lo
     ],
 )
 def test_every_form_of_ollama_host_becomes_a_base_url(value, url):
-    assert ollama_url(value) == url
+    assert parse_ollama_host(value) == url

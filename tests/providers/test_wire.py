@@ -186,7 +186,7 @@ async def test_open_calls_of_a_stopped_reply_end_once_and_are_never_run():
 
 
 async def test_silence_before_the_first_event_is_a_network_error():
-    speaker = adapter(CHAT_TEXT, Playback([], pause=forever), patience=IMPATIENT)
+    speaker = adapter(CHAT_TEXT, Playback([], pause=forever), timeouts=IMPATIENT)
     events, error = await events_of(speaker, asking(CHAT_TEXT))
     assert events == []
     assert isinstance(error, NetworkError)
@@ -208,7 +208,7 @@ async def test_pings_do_not_count_as_content(ping):
                 await asyncio.sleep(0.002)
                 yield ping
 
-    speaker = adapter(THINKING_AND_CALL, Pinging([]), patience=IMPATIENT)
+    speaker = adapter(THINKING_AND_CALL, Pinging([]), timeouts=IMPATIENT)
     async with asyncio.timeout(1):
         events, error = await events_of(speaker, asking(THINKING_AND_CALL))
     assert isinstance(error, NetworkError)
@@ -247,7 +247,7 @@ async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect(name):
                 await asyncio.sleep(0.002)
                 yield ping
 
-    speaker = adapter(name, Stalling([]), patience=IMPATIENT)
+    speaker = adapter(name, Stalling([]), timeouts=IMPATIENT)
     async with asyncio.timeout(1):
         events, error = await events_of(speaker, asking(name))
     assert isinstance(error, NetworkError)
@@ -257,7 +257,7 @@ async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect(name):
 
 async def test_a_slow_reader_is_not_taken_for_a_silent_provider():
     transport = Playback(pieces(body_of(CHAT_TEXT), 200))
-    speaker = adapter(CHAT_TEXT, transport, patience=IMPATIENT)
+    speaker = adapter(CHAT_TEXT, transport, timeouts=IMPATIENT)
     events = []
     async for event in speaker.stream(asking(CHAT_TEXT)):
         events.append(event)

@@ -13,10 +13,10 @@ from yourtool.routing.router import (
     RejectionCode,
     Slot,
     decide,
-    explain,
+    find_rejection,
+    format_chain,
+    format_swap_refusal,
     mode_of,
-    obstacle,
-    swap_refusal,
 )
 
 FIELDS = {
@@ -131,7 +131,7 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
 @pytest.mark.req("R-RTE-02")
 def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told(number, failure):
     candidate, configured, unavailable = failing_from(number)
-    rejection = obstacle(candidate, NEEDS_ALL, configured, unavailable)
+    rejection = find_rejection(candidate, NEEDS_ALL, configured, unavailable)
     assert rejection is not None
     assert rejection.code == failure
 
@@ -139,19 +139,19 @@ def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told(number, fai
 @pytest.mark.req("R-RTE-02")
 def test_only_what_the_turn_uses_is_asked_of_a_model():
     candidate, _, _ = failing_from(2)
-    assert obstacle(candidate, Needs(input_tokens=9_999), None, None) is None
-    assert obstacle(model(), NEEDS_ALL, None, None) is None
+    assert find_rejection(candidate, Needs(input_tokens=9_999), None, None) is None
+    assert find_rejection(model(), NEEDS_ALL, None, None) is None
 
 
 @pytest.mark.req("R-RTE-04")
 def test_images_in_the_history_refuse_a_blind_model_word_for_word():
-    rejection = obstacle(model(supports_images=False), Needs(images=True), None, None)
+    rejection = find_rejection(model(supports_images=False), Needs(images=True), None, None)
     assert rejection is not None
-    assert swap_refusal(model(), rejection, name="Haiku-text-only") == (
+    assert format_swap_refusal(model(), rejection, name="Haiku-text-only") == (
         "Cannot swap to Haiku-text-only: session contains images that this model can't process."
         " Active model unchanged."
     )
-    assert swap_refusal(model(), rejection, where="The first is in message 3.") == (
+    assert format_swap_refusal(model(), rejection, where="The first is in message 3.") == (
         "Cannot swap to a:m: session contains images that this model can't process."
         " Active model unchanged. The first is in message 3."
     )
@@ -163,9 +163,9 @@ def test_images_in_the_history_refuse_a_blind_model_word_for_word():
 )
 @pytest.mark.req("D14")
 def test_recordings_and_documents_refuse_a_model_in_the_same_words(lack, need, what):
-    rejection = obstacle(model(**{lack: False}), Needs(**{need: True}), None, None)
+    rejection = find_rejection(model(**{lack: False}), Needs(**{need: True}), None, None)
     assert rejection is not None
-    assert swap_refusal(model(), rejection) == (
+    assert format_swap_refusal(model(), rejection) == (
         f"Cannot swap to a:m: session contains {what} that this model can't process."
         " Active model unchanged."
     )
@@ -174,9 +174,9 @@ def test_recordings_and_documents_refuse_a_model_in_the_same_words(lack, need, w
 @pytest.mark.req("R-RTE-04")
 def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes():
     small = model(max_context_tokens=32_768)
-    rejection = obstacle(small, Needs(input_tokens=250_000), None, None)
+    rejection = find_rejection(small, Needs(input_tokens=250_000), None, None)
     assert rejection is not None
-    assert swap_refusal(small, rejection) == (
+    assert format_swap_refusal(small, rejection) == (
         "Cannot swap to a:m: session needs about 250,000 tokens, and `a:m` takes 32,768."
         " Active model unchanged."
     )
@@ -184,7 +184,7 @@ def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes():
 
 def test_a_swap_to_a_provider_without_a_key_says_how_to_get_one():
     rejection = Rejection(RejectionCode.NOT_CONFIGURED, "`a` has no key: set `A_KEY`.")
-    assert swap_refusal(model(), rejection) == (
+    assert format_swap_refusal(model(), rejection) == (
         "Cannot swap to a:m: `a` has no key: set `A_KEY`. Active model unchanged."
     )
 
@@ -222,7 +222,7 @@ def test_the_same_state_always_gives_the_same_decision(wishes, needs, broken):
 
     decided = decide(wishes, needs, check)
     assert decided == decide(wishes, needs, check)
-    assert len(explain(decided.chain)) == len(Slot)
+    assert len(format_chain(decided.chain)) == len(Slot)
     if decided.chosen is None:
         assert decided.winner_index == -1
         assert all(step.verdict != "chose" for step in decided.chain)
@@ -235,13 +235,13 @@ def test_the_same_state_always_gives_the_same_decision(wishes, needs, broken):
 @pytest.mark.req("R-RTE-11")
 def test_the_explanation_has_a_line_for_each_slot_and_fits_twelve():
     wishes = Preferences(workspace_default="a:here", global_default="a:global")
-    lines = explain(decide(wishes, Needs(), nothing_goes).chain)
+    lines = format_chain(decide(wishes, Needs(), nothing_goes).chain)
     assert len(lines) == 7 <= 12
     assert lines[0] == ("1 per message override  not applicable  the message names no model")
     assert lines[5] == (
         "6 workspace default     rejected        a:here: no key for a:here (not_configured)"
     )
-    chosen = explain(decide(Preferences(sticky="a:mine"), Needs(), anything_goes).chain)
+    chosen = format_chain(decide(Preferences(sticky="a:mine"), Needs(), anything_goes).chain)
     assert chosen[1] == (
         "2 manual sticky         chose           a:mine: chosen by the user for the session"
     )

@@ -21,7 +21,7 @@ from yourtool.errors import SessionBusyError, StoreError
 from yourtool.events import AnyFact
 from yourtool.invariants import validate_session
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
-from yourtool.providers.catalogue.discovery_cache import recall
+from yourtool.providers.catalogue.discovery_cache import load_discoveries
 from yourtool.store.database import Database
 from yourtool.store.exports import to_jsonl
 from yourtool.store.forks import fork
@@ -283,7 +283,7 @@ def test_dying_at_any_line_that_writes_a_file_leaves_the_old_or_the_new(tmp_path
                 assert stat.S_IMODE((place / "credentials.toml").stat().st_mode) == 0o600
                 found.add(secret.reveal().replace(place.name, "new"))
             case _:
-                [answer] = recall(place / "models.json")
+                [answer] = load_discoveries(place / "models.json")
                 found.add(answer.origin.removeprefix("http://").replace(place.name, "new"))
         FILES[name][1](place)
     assert found == {"first", "new"}

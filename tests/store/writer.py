@@ -186,7 +186,9 @@ def save_key(place: Path) -> None:
 
 def remember_models(place: Path) -> None:
     row = ProviderSpec(name="p", api="chat", base_url=f"http://{place.name}/v1", label="P")
-    discovery_cache.remember(place / "models.json", [discovery_cache.answer_of(row, ())])
+    discovery_cache.save_discoveries(
+        place / "models.json", [discovery_cache.new_discovery(row, ())]
+    )
 
 
 FILES: dict[str, tuple[ModuleType, Callable[[Path], None]]] = {

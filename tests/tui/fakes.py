@@ -309,7 +309,7 @@ class FakeRegistry:
     def __init__(self, credentials: "FakeCredentials") -> None:
         self._credentials = credentials
 
-    def why_not(self, provider: str) -> str | None:
+    def configuration_problem(self, provider: str) -> str | None:
         if provider in ("anthropic", "demo") or provider in self._credentials.saved:
             return None
         return f"no key: set `{provider.upper()}_API_KEY` or use /key {provider}"
@@ -365,7 +365,7 @@ class FakeRuntime:
         self.config = Config()
         known = Catalogue([GPT, SONNET, TOUR], "2026-01-01")
         self.catalogue = SimpleNamespace(
-            all=lambda: (GPT, SONNET), resolve=known.resolve, told_at=known.told_at
+            all=lambda: (GPT, SONNET), resolve=known.resolve, discovered_at=known.discovered_at
         )
         self.credentials = FakeCredentials()
         self.registry = FakeRegistry(self.credentials)

@@ -20,7 +20,7 @@ class StartedLater(FakeRuntime):
 
     async def find_servers(self, *, elsewhere: bool) -> tuple[()]:
         self.catalogue.all = lambda: (GPT, SONNET, LOCAL)
-        self.registry.why_not = lambda provider: None
+        self.registry.configuration_problem = lambda provider: None
         return ()
 
 
@@ -76,7 +76,7 @@ async def test_a_late_answer_is_added_to_the_list_and_the_cursor_stays(tmp_path,
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
     runtime = Slow(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
-    runtime.registry.why_not = lambda provider: None
+    runtime.registry.configuration_problem = lambda provider: None
 
     async def opens():
         return runtime

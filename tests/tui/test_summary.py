@@ -5,7 +5,7 @@ from tests.tui.events import Session
 from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
 from yourtool.messages import StopReason, TextBlock
-from yourtool.routing.availability import STRIKES, Availability
+from yourtool.routing.availability import MAX_FAILURES, Availability
 from yourtool.tui.widgets.summary import TurnSummary, headline, outage, recovery
 
 
@@ -17,7 +17,7 @@ class Clock:
 
 
 def failed(availability: Availability, error: ErrorClass, times: int) -> list[str]:
-    found = [availability.failed("acme:m", error) for _ in range(times)]
+    found = [availability.record_failure("acme:m", error) for _ in range(times)]
     return [outage(event) for events in found for event in events]
 
 
@@ -26,7 +26,7 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
     [
         (
             ErrorClass.SERVER_ERROR,
-            STRIKES,
+            MAX_FAILURES,
             "`acme:m` is left out of automatic choices for now: it failed 5 times in a row",
         ),
         (
@@ -52,8 +52,10 @@ def test_an_outage_of_a_model_reads_otherwise_than_one_of_its_provider(error, ti
 def test_three_models_take_their_provider_out_in_words():
     availability, said = Availability(Clock()), list[str]()
     for model in ("a", "b", "c"):
-        for _ in range(STRIKES):
-            said += map(outage, availability.failed(f"acme:{model}", ErrorClass.SERVER_ERROR))
+        for _ in range(MAX_FAILURES):
+            said += map(
+                outage, availability.record_failure(f"acme:{model}", ErrorClass.SERVER_ERROR)
+            )
     left_out = "All models of `acme` are left out of automatic choices for now"
     assert said[-1] == f"{left_out}: it failed with 3 of its models"
 
@@ -61,8 +63,8 @@ def test_three_models_take_their_provider_out_in_words():
 @pytest.mark.req("R-RTE-05")
 def test_a_recovery_names_what_is_back():
     availability = Availability(Clock())
-    failed(availability, ErrorClass.AUTH, STRIKES)
-    said = [recovery(event) for event in availability.succeeded("acme:m")]
+    failed(availability, ErrorClass.AUTH, MAX_FAILURES)
+    said = [recovery(event) for event in availability.record_success("acme:m")]
     assert said == ["`acme:m` is back in use", "All models of `acme` are back in use"]
 
 

@@ -16,7 +16,7 @@ from yourtool.effects import Confirm
 from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
 from yourtool.providers.base import ToolChoice
-from yourtool.providers.dropped_blocks import Losses
+from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.base import Toolbox, Workspace
@@ -90,7 +90,7 @@ class SessionEnvironment:
     thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
-    losses: Losses = field(default_factory=Losses)
+    losses: DropLog = field(default_factory=DropLog)
     notices_shown: set[str] = field(default_factory=lambda: set[str]())
     """The remarks that the session has heard."""
 

@@ -232,7 +232,7 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
             provider_tool_ids={
                 call.id: wire
                 for call in calls
-                if (wire := turn.around.tool_ids.known_wire(turn.model.provider, call.id))
+                if (wire := turn.around.tool_ids.issued_id(turn.model.provider, call.id))
             },
             message=_message(turn, reply, content, metadata),
         ),

@@ -12,7 +12,7 @@ from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
 from yourtool.ids import new_id
 from yourtool.messages import RequestOptions
-from yourtool.providers.base import OneTool, Places, Request
+from yourtool.providers.base import FileRoots, ForcedTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import hygiene
 from yourtool.providers.requests.attachment_limits import fit_attachments
@@ -46,7 +46,7 @@ def prepare(turn: Turn) -> Prepared:
         turn.rejected_through or turn.state.rejected_through.get(model.id),
         turn.around.losses,
     )
-    places = Places(turn.around.blobs, turn.around.workspace.root)
+    places = FileRoots(turn.around.blobs, turn.around.workspace.root)
     messages, remark = fit_attachments(
         (*turn.system, *conversation), model, places, turn.around.losses
     )
@@ -62,11 +62,11 @@ def prepare(turn: Turn) -> Prepared:
         tool_choice=wishes.tool_choice,
         output_schema=wishes.output_schema,
         cache=plan_cache(messages, tools, model, wishes.cache_retention),
-        losses=turn.around.losses,
+        drop_log=turn.around.losses,
         tool_ids=turn.around.tool_ids,
-        places=places,
+        file_roots=places,
         interrupt=turn.interrupt,
-        may_wait=partial(may_wait, turn.around.confirm) if turn.around.interactive else None,
+        confirm_wait=partial(may_wait, turn.around.confirm) if turn.around.interactive else None,
     )
     return Prepared(request, remark, turn.estimate())
 
@@ -101,7 +101,7 @@ def request_options(turn: Turn) -> RequestOptions:
     """Return how the requests of the turn ask for a reply, to be kept beside it."""
     model, wishes = turn.model, turn.wishes
     choice, has_tools = wishes.tool_choice, model.capabilities.supports_tools
-    named = f"tool:{choice.name}" if isinstance(choice, OneTool) else choice
+    named = f"tool:{choice.name}" if isinstance(choice, ForcedTool) else choice
     return RequestOptions(
         thinking_level=effective_effort(model, wishes.effort),
         max_tokens=model.capabilities.max_output_tokens,
@@ -112,5 +112,5 @@ def request_options(turn: Turn) -> RequestOptions:
 
 
 def _api_of(turn: Turn) -> str | None:
-    row = turn.around.registry.row(turn.model.provider)
+    row = turn.around.registry.spec(turn.model.provider)
     return row.api if row else None

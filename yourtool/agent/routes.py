@@ -23,9 +23,9 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import Model
-from yourtool.providers.catalogue.model_listing import own_models
+from yourtool.providers.catalogue.model_listing import fetch_models
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.estimate import calibrated, estimate_tokens
+from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.attachment_limits import find_attachment_problem
@@ -37,10 +37,10 @@ from yourtool.routing.router import (
     Rejection,
     RejectionCode,
     decide,
-    explain,
+    find_rejection,
+    format_chain,
+    format_swap_refusal,
     mode_of,
-    obstacle,
-    swap_refusal,
 )
 
 
@@ -86,7 +86,7 @@ class Routes:
         if (counted := state.counted.get(model_id)) is None:
             return guess
         sent = [message for message in conversation if message.id < counted.message.id]
-        return calibrated(guess, self._guess(sent, model_id), counted.prompt_tokens)
+        return calibrate_estimate(guess, self._guess(sent, model_id), counted.prompt_tokens)
 
     def parts(self, state: State) -> list[tuple[str, int]]:
         """Return of what the next request consists; together they are its estimated tokens."""
@@ -132,9 +132,9 @@ class Routes:
         decided = decide(
             self._preferences(override, state.model),
             self.needs(state.conversation),
-            partial(self._check, state, explicit, self._availability.reason),
+            partial(self._check, state, explicit, self._availability.outage_reason),
             partial(self._check, state, explicit, _no_outage),
-            asked_for={*explicit, retried},
+            requested={*explicit, retried},
         )
         return RouteDecided(
             chosen_model=decided.chosen,
@@ -155,13 +155,13 @@ class Routes:
         A server that did not describe it is asked for it no more, unless `again`. One that does not
         answer changes nothing here: the request to it will say so.
         """
-        row = self._registry.row(model.provider)
+        row = self._registry.spec(model.provider)
         if model.known or row is None or row.needs_key:
             return
         if model.id in self._in_vain and not again:
             return
         with suppress(AdapterError):
-            self.catalogue.learn(row.name, await own_models(self._registry, row.name))
+            self.catalogue.add_discovered(row.name, await fetch_models(self._registry, row.name))
             self._in_vain.add(model.id)
 
     def swap_target(self, name: str, state: State, *, in_words: bool = False) -> Model:
@@ -187,7 +187,7 @@ class Routes:
             audio=any(isinstance(block, AudioBlock) for block in content),
             documents=any(isinstance(block, DocumentBlock) for block in content),
         )
-        rejection = obstacle(model, needs, configured=None, unavailable=None)
+        rejection = find_rejection(model, needs, configured=None, unavailable=None)
         return find_attachment_problem(content, model) if rejection is None else rejection.reason
 
     def demand_room(
@@ -217,12 +217,12 @@ class Routes:
         """Say which model is active and what every slot said on the last turn."""
         active = self.expected(state).id
         pending = f"; pending: {state.pending_model}" if state.pending_model else ""
-        outage = self._availability.reason(active)
+        outage = self._availability.outage_reason(active)
         lines = [f"Active model: {active}{pending}{f'; {outage}' if outage else ''}"]
         lines += [f"Refused: {state.refusal.reason}"] if state.refusal else []
         if state.last_route is None:
             return [*lines, "No turn has been routed yet."]
-        return [*lines, *explain(state.last_route.chain)]
+        return [*lines, *format_chain(state.last_route.chain)]
 
     def why_none(self, route: RouteDecided) -> list[str]:
         """Say what was tried for a turn that no model could take, and what to do."""
@@ -248,15 +248,15 @@ class Routes:
     ) -> Sequence[ProviderUnavailable | ProviderRecovered]:
         """Take the end of a request into account; return what changed for routing, if anything."""
         if error_class is None:
-            return self._availability.succeeded(model.id)
-        return self._availability.failed(model.id, ErrorClass(error_class))
+            return self._availability.record_success(model.id)
+        return self._availability.record_failure(model.id, ErrorClass(error_class))
 
     def sweep(self) -> Sequence[ProviderRecovered]:
         """Return what became usable again because nobody tried it for a while."""
-        return self._availability.sweep()
+        return self._availability.expire()
 
     def _usable(self, row: ProviderSpec) -> bool:
-        return row.needs_key and self._registry.why_not(row.name) is None
+        return row.needs_key and self._registry.configuration_problem(row.name) is None
 
     def _preferences(self, override: Model | None, sticky: str | None) -> Preferences:
         return Preferences(
@@ -283,14 +283,14 @@ class Routes:
         model = self.catalogue.get(model_id)
         if model.id == state.model and state.in_words_to:
             needs = self.needs([m for m in state.conversation if m.id > state.in_words_to])
-        return obstacle(
+        return find_rejection(
             model,
             replace(
                 needs,
                 input_tokens=self.estimate(state, model.id),
                 tools=needs.tools and model.id not in explicit,
             ),
-            configured=self._registry.why_not(model.provider),
+            configured=self._registry.configuration_problem(model.provider),
             unavailable=outage(model.id),
         )
 
@@ -333,7 +333,7 @@ def _holds(kind: type[MediaBlock], message: Message) -> bool:
 
 def _refused(model: Model, rejection: Rejection, state: State) -> SwapRefusedError:
     """Return the refusal of a swap, with what the ways out of it need."""
-    text = swap_refusal(model, rejection, where=_first(rejection.code, state.conversation))
+    text = format_swap_refusal(model, rejection, where=_first(rejection.code, state.conversation))
     if (in_the_way := _IN_THE_WAY.get(rejection.code)) is None:
         return SwapRefusedError(text, model=model.id, code=rejection.code)
     what, kind = in_the_way

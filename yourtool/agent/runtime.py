@@ -81,8 +81,8 @@ class Runtime:
         )
         self._warnings: list[str] = []
         try:
-            discovery_cache.learn(
-                discovery_cache.recall(self._probed), self.registry, self.catalogue
+            discovery_cache.apply_discoveries(
+                discovery_cache.load_discoveries(self._probed), self.registry, self.catalogue
             )
         except ValueError as error:
             self._warnings.append(str(error))
@@ -271,14 +271,14 @@ class Runtime:
     async def find_servers(self, *, elsewhere: bool) -> tuple[LocalServer, ...]:
         """Make the models of servers known: here, and `elsewhere` where the settings say."""
         found = list[LocalServer]()
-        async with aclosing(find_servers(self.registry, elsewhere=elsewhere)) as servers:
+        async with aclosing(find_servers(self.registry, include_remote=elsewhere)) as servers:
             async for server in servers:
-                self.registry.add_provider(server.row)
-                self.catalogue.learn(server.row.name, server.models)
+                self.registry.add_provider(server.spec)
+                self.catalogue.add_discovered(server.spec.name, server.models)
                 found.append(server)
-        answers = [discovery_cache.answer_of(server.row, server.models) for server in found]
+        answers = [discovery_cache.new_discovery(server.spec, server.models) for server in found]
         with suppress(OSError):  # only a cache
-            await asyncio.to_thread(discovery_cache.remember, self._probed, answers)
+            await asyncio.to_thread(discovery_cache.save_discoveries, self._probed, answers)
         return tuple(found)
 
     async def spent_today(self) -> Spending:
@@ -310,7 +310,7 @@ class Runtime:
         if (name := name or self.options.model) is None:
             return None
         model = self.catalogue.resolve(name)
-        if (why := self.registry.why_not(model.provider)) is not None:
+        if (why := self.registry.configuration_problem(model.provider)) is not None:
             raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model
 

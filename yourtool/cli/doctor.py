@@ -21,7 +21,7 @@ from yourtool.config import Config, examine
 from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
 from yourtool.paths import Paths
-from yourtool.providers.catalogue.local_servers import LocalServer, discover
+from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
@@ -86,14 +86,17 @@ def _providers(paths: Paths, config: Config) -> Iterator[Check]:
         yield _private("keys", credentials.path)
     registry = Registry(config, credentials, interactive=False)
     rows = {row.name: row for row in registry.providers()}
-    found = {server.row.name: server for server in asyncio.run(discover(rows["ollama"].base_url))}
+    found = {
+        server.spec.name: server
+        for server in asyncio.run(discover_servers(rows["ollama"].base_url))
+    }
     for row in rows.values():
-        if (why := registry.why_not(row.name)) is not None:
+        if (why := registry.configuration_problem(row.name)) is not None:
             yield Check("provider", row.name, "note", why)
         elif (key := credentials.find(row.name, row.key_env)) is not None:
             yield Check("provider", row.name, "ok", f"key {key.secret} from {key.source}")
-        elif row.start and row.is_local and row.name not in found:
-            detail = f"needs no key, and does not answer; `{row.start}` starts it"
+        elif row.start_command and row.is_local and row.name not in found:
+            detail = f"needs no key, and does not answer; `{row.start_command}` starts it"
             yield Check("provider", row.name, "note", detail)
         else:
             yield Check("provider", row.name, "ok", "needs no key")
@@ -103,7 +106,7 @@ def _providers(paths: Paths, config: Config) -> Iterator[Check]:
 def _local_servers(found: Collection[LocalServer]) -> Iterator[Check]:
     for server in found:
         count = f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}"
-        yield Check("local server", server.row.label, "ok", f"{count} at {server.row.base_url}")
+        yield Check("local server", server.spec.label, "ok", f"{count} at {server.spec.base_url}")
     if not found:
         yield Check("local server", "usual ports", "note", "no model server answers")
 

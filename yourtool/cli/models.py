@@ -18,8 +18,8 @@ from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
-from yourtool.providers.catalogue.local_servers import discover
-from yourtool.providers.catalogue.model_listing import own_models
+from yourtool.providers.catalogue.local_servers import discover_servers
+from yourtool.providers.catalogue.model_listing import fetch_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
@@ -34,13 +34,15 @@ def run(paths: Paths, arguments: Arguments) -> int:
     notes = _recall(file, registry, catalogue)
     if arguments.probe:
         notes = asyncio.run(_probe(file, registry, catalogue))
-    why_not = {model.provider: registry.why_not(model.provider) for model in catalogue.all()}
+    why_not = {
+        model.provider: registry.configuration_problem(model.provider) for model in catalogue.all()
+    }
     if arguments.json:
         version = catalogue.pricing_version
         print_json(
             [
                 _as_json(model, why_not[model.provider], version)
-                | {"described_at": catalogue.told_at(model.id)}
+                | {"described_at": catalogue.discovered_at(model.id)}
                 for model in catalogue.all()
             ]
         )
@@ -51,7 +53,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         + [
             (
                 *_row(model, usable=why_not[model.provider] is None),
-                _age(catalogue.told_at(model.id), datetime.now(UTC)),
+                _age(catalogue.discovered_at(model.id), datetime.now(UTC)),
             )
             for model in models
         ]
@@ -64,7 +66,9 @@ def run(paths: Paths, arguments: Arguments) -> int:
 def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
     """Let the catalogue know what servers said earlier; return what to tell about it."""
     try:
-        discovery_cache.learn(discovery_cache.recall(file), registry, catalogue)
+        discovery_cache.apply_discoveries(
+            discovery_cache.load_discoveries(file), registry, catalogue
+        )
     except ValueError as error:
         return [str(error)]
     return []
@@ -73,28 +77,29 @@ def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
 async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
     """Let the catalogue learn what servers say now, and keep it; return what to tell about it."""
     rows = {row.name: row for row in registry.providers()}
-    found = await discover(rows["ollama"].base_url)
+    found = await discover_servers(rows["ollama"].base_url)
     heard: list[discovery_cache.DiscoveredModels] = []
     for server in found:
-        registry.add_provider(server.row)
-        catalogue.learn(server.row.name, server.models)
-        heard.append(discovery_cache.answer_of(server.row, server.models))
-    names = ", ".join(server.row.label for server in found) or "no model server"
+        registry.add_provider(server.spec)
+        catalogue.add_discovered(server.spec.name, server.models)
+        heard.append(discovery_cache.new_discovery(server.spec, server.models))
+    names = ", ".join(server.spec.label for server in found) or "no model server"
     notes = [f"Found on the usual ports of this machine: {names}."]
     asked = [
         row.name
         for row in rows.values()
-        if registry.why_not(row.name) is None and not (row.name == "ollama" and row.is_local)
+        if registry.configuration_problem(row.name) is None
+        and not (row.name == "ollama" and row.is_local)
     ]
     answers = await asyncio.gather(*(_own_models(registry, name) for name in asked))
     for name, answer in zip(asked, answers, strict=True):
         if isinstance(answer, str):
             notes.append(answer)
         else:
-            catalogue.learn(name, answer)
-            heard.append(discovery_cache.answer_of(rows[name], answer))
+            catalogue.add_discovered(name, answer)
+            heard.append(discovery_cache.new_discovery(rows[name], answer))
     try:
-        discovery_cache.remember(file, heard)
+        discovery_cache.save_discoveries(file, heard)
     except OSError as error:
         why = error.strerror or "it is not known why"
         notes.append(f"This is not kept for the next time: `{file}` cannot be written: {why}.")
@@ -110,7 +115,7 @@ def _age(told: datetime | None, now: datetime) -> str:
 
 async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:
     try:
-        return await own_models(registry, provider)
+        return await fetch_models(registry, provider)
     except AdapterError as error:
         return f"The models of `{provider}` are not known: {error}."
 

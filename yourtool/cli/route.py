@@ -14,7 +14,7 @@ from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
 from yourtool.events import Fact, RouteDecided
 from yourtool.paths import Paths
-from yourtool.routing.router import explain
+from yourtool.routing.router import format_chain
 from yourtool.run_result import ExitCode
 
 
@@ -41,7 +41,7 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
     if arguments.json:
         print_json(_payload(decided))
     else:
-        print_lines(f"Model: {decided.chosen_model or 'none'}", *explain(decided.chain))
+        print_lines(f"Model: {decided.chosen_model or 'none'}", *format_chain(decided.chain))
     return ExitCode.ANSWERED if decided.chosen_model else ExitCode.NO_MODEL
 
 

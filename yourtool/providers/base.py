@@ -28,21 +28,21 @@ from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, Role, TextBlock
 from yourtool.models import Effort, Model
 from yourtool.providers.cache_plan import CachePlan
-from yourtool.providers.dropped_blocks import Losses
+from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.tool_ids import ToolIdMap
 
 
-class OneTool(Struct, frozen=True):
+class ForcedTool(Struct, frozen=True):
     """The model must call this tool."""
 
     name: str
 
 
-ToolChoice: TypeAlias = Literal["auto", "any", "none"] | OneTool
+ToolChoice: TypeAlias = Literal["auto", "any", "none"] | ForcedTool
 """Whether the model calls tools: as it likes, at least one, or none."""
 
 
-class Places(NamedTuple):
+class FileRoots(NamedTuple):
     """Where the bytes are that a `file_ref` of a message refers to."""
 
     blobs: Path
@@ -73,24 +73,24 @@ class Request(Struct, frozen=True, kw_only=True):
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final text, in the subset of `tools.schema`."""
     cache: CachePlan = CachePlan()
-    losses: Losses = field(default_factory=Losses)
+    drop_log: DropLog = field(default_factory=DropLog)
     """What the requests of the session left out."""
     tool_ids: ToolIdMap
-    places: Places | None = None
+    file_roots: FileRoots | None = None
     """None: the messages refer to no files."""
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
-    may_wait: Callable[[AdapterError], Awaitable[bool]] | None = None
+    confirm_wait: Callable[[AdapterError], Awaitable[bool]] | None = None
     """Asks the user whether to wait longer than the limit; None: nobody can answer."""
 
     @property
-    def streams(self) -> bool:
+    def is_streaming(self) -> bool:
         """Whether the reply is asked for piece by piece; else it comes as one document."""
         can = self.model.capabilities
         return can.supports_streaming and (can.supports_streaming_tool_calls or not self.tools)
 
     @property
-    def one_call_at_a_time(self) -> bool:
+    def disables_parallel_calls(self) -> bool:
         """Whether there are tools, and no reply may hold more than one call of them."""
         return bool(self.tools) and not self.model.capabilities.supports_parallel_tool_calls
 
@@ -132,7 +132,7 @@ class Adapter(Protocol):
         ...
 
 
-class WireReply(Protocol):
+class WireResponse(Protocol):
     """The response to one post: its head, then its body as it arrives."""
 
     status: int
@@ -155,7 +155,7 @@ class WireReply(Protocol):
 class Transport(Protocol):
     """Posts a body and yields bytes; knows keys and hosts, and nothing of dialects."""
 
-    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireResponse]:
         """Post JSON to `path` under the provider's base URL; never retries.
 
         Raises:

@@ -24,7 +24,7 @@ from yourtool.models import CacheRetention, Model
 from yourtool.providers.estimate import estimate_tokens
 
 
-class CacheMark(Struct, frozen=True):
+class CacheBreakpoint(Struct, frozen=True):
     """The prefix up to and with this block is worth keeping."""
 
     message_id: str | None
@@ -37,11 +37,11 @@ class CachePlan(Struct, frozen=True):
     """The marks of one request, in the order of its parts."""
 
     retention: CacheRetention = "none"
-    marks: tuple[CacheMark, ...] = ()
+    breakpoints: tuple[CacheBreakpoint, ...] = ()
 
     def has(self, message_id: str | None, block_index: int = 0) -> bool:
         """Whether the prefix is to be kept up to this block."""
-        return CacheMark(message_id, block_index) in self.marks
+        return CacheBreakpoint(message_id, block_index) in self.breakpoints
 
 
 def plan_cache(
@@ -57,21 +57,21 @@ def plan_cache(
     if retention == "none" or not model.capabilities.supports_prompt_caching:
         return CachePlan()
     ids = [message.id for message in messages]
-    size, seen, marks = estimate_tokens((), tools, model.id), 0, list[CacheMark]()
+    size, seen, marks = estimate_tokens((), tools, model.id), 0, list[CacheBreakpoint]()
     if tools and size >= model.least_cached_tokens:
-        marks.append(CacheMark(None))
-    for end in _ends(messages):
+        marks.append(CacheBreakpoint(None))
+    for end in _prefix_ends(messages):
         while seen <= end and size < model.least_cached_tokens:
             size += estimate_tokens(messages[seen : seen + 1], (), model.id)
             seen += 1
-        index = _last_block(messages[end])
+        index = _last_cacheable_block(messages[end])
         is_named = ids.count(ids[end]) == 1  # in a damaged history two may share an id
         if is_named and index is not None and size >= model.least_cached_tokens:
-            marks.append(CacheMark(messages[end].id, index))
+            marks.append(CacheBreakpoint(messages[end].id, index))
     return CachePlan(retention, tuple(marks))
 
 
-def _ends(messages: Sequence[Message]) -> Iterator[int]:
+def _prefix_ends(messages: Sequence[Message]) -> Iterator[int]:
     """Yield the places of the messages that end a prefix, in their order."""
     if messages and messages[0].role is Role.SYSTEM:
         yield 0
@@ -84,7 +84,7 @@ def _ends(messages: Sequence[Message]) -> Iterator[int]:
         yield last
 
 
-def _last_block(message: Message) -> int | None:
+def _last_cacheable_block(message: Message) -> int | None:
     """Return the last block that can be marked: reasoning cannot, and blank text is not sent."""
     for index in range(len(message.content) - 1, -1, -1):
         block = message.content[index]

@@ -10,13 +10,13 @@ from yourtool.models import Model
 
 _log = logging.getLogger(__name__)
 
-Drop: TypeAlias = Callable[[ContentBlock, Message, str], None]
+DropCallback: TypeAlias = Callable[[ContentBlock, Message, str], None]
 """Takes a block that is left out, its message, and the reason."""
 
-_NOTHING = ThinkingBlock("")
+_EMPTY_THINKING = ThinkingBlock("")
 
 
-class Losses:
+class DropLog:
     """The blocks that the requests of one session left out.
 
     Each is logged once per model, although every later request leaves it out again.
@@ -25,7 +25,7 @@ class Losses:
     def __init__(self) -> None:
         self._logged: set[tuple[str, str, int]] = set()
 
-    def for_model(self, model: Model) -> Drop:
+    def for_model(self, model: Model) -> DropCallback:
         """Return `drop` for one model."""
         return lambda block, message, reason: self.drop(block, message, model, reason)
 
@@ -37,7 +37,7 @@ class Losses:
         Raises:
             InvalidRequestError: the block or its message is marked critical.
         """
-        if block == _NOTHING:
+        if block == _EMPTY_THINKING:
             return
         kind = str(type(block).__struct_config__.tag)
         if block.critical is True or message.metadata.critical:

@@ -11,13 +11,13 @@ from yourtool.text import DEEPEST, storable_json
 DONE = b"[DONE]"
 """The last event of Chat Completions, which proxies put at the end of other streams too."""
 
-MOST_VALUES = 2**18
+MAX_VALUES = 2**18
 """In one document; no other thread runs while it is decoded."""
 
 _decoder = msgspec.json.Decoder()
 
 
-def decode(data: bytes, *, halves: bool = False) -> Any:
+def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
     """Decode JSON; bytes that are not UTF-8 are replaced, and so are escapes of half a character.
 
     `halves`: the latter stay, for their other halves may follow.
@@ -28,30 +28,32 @@ def decode(data: bytes, *, halves: bool = False) -> Any:
     Raises:
         ValueError: it is not JSON, nested deeper than `DEEPEST`, or holds too many values.
     """
-    if data.count(b",") > MOST_VALUES:
-        raise ValueError(f"more than {MOST_VALUES:,} values")
+    if data.count(b",") > MAX_VALUES:
+        raise ValueError(f"more than {MAX_VALUES:,} values")
     try:
         value = _decoder.decode(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError:  # msgspec's errors are
-        return _tolerated(data.decode("utf-8", "replace").removeprefix("\ufeff"), halves)
+        return _decode_leniently(
+            data.decode("utf-8", "replace").removeprefix("\ufeff"), allow_lone_surrogates
+        )
     if data.count(b"[") + data.count(b"{") > DEEPEST:
         storable_json(value)  # only to see how deep it is
     return value
 
 
-def _tolerated(text: str, halves: bool) -> Any:
+def _decode_leniently(text: str, allow_lone_surrogates: bool) -> Any:
     """Decode what servers get away with."""
     try:
-        value = json.loads(text, parse_int=_figure)
+        value = json.loads(text, parse_int=_parse_int)
         whole = storable_json(value)
-        return value if halves else whole
+        return value if allow_lone_surrogates else whole
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
-def _figure(digits: str) -> int | float:
+def _parse_int(digits: str) -> int | float:
     """Read a whole number; Python reads 4,300 digits."""
     try:
         return int(digits)
@@ -70,7 +72,7 @@ def decode_frame(data: bytes) -> dict[str, Any]:
     if data.strip() == DONE:
         return {}
     try:
-        return mapping(decode(data, halves=True))
+        return mapping(decode(data, allow_lone_surrogates=True))
     except ValueError as error:
         raise NetworkError(f"the stream holds an event that is not JSON: {error}") from error
 

@@ -62,14 +62,14 @@ def orientation(content: bytes) -> int:
     while sniff(content) == "image/jpeg" and content[at : at + 1] == b"\xff":
         marker, size = content[at + 1 : at + 2], int.from_bytes(content[at + 2 : at + 4], "big")
         if marker == b"\xe1" and content[at + 4 : at + 10] == b"Exif\0\0":
-            return _turned(content[at + 10 : at + 2 + size])
+            return _parse_orientation(content[at + 10 : at + 2 + size])
         if marker in (b"", b"\xda"):
             break
         at += 2 + max(size, 2)
     return 1
 
 
-def _turned(exif: bytes) -> int:
+def _parse_orientation(exif: bytes) -> int:
     """Return the orientation of an Exif block, which is a little TIFF."""
     form: Literal["little", "big"] = "little" if exif[:2] == b"II" else "big"
 

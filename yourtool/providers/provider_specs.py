@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.config import Config, ProviderConfig
-from yourtool.providers.quirks import quirks_of
-from yourtool.providers.urls import is_loopback, ollama_url
+from yourtool.providers.quirks import find_quirks
+from yourtool.providers.urls import is_loopback, parse_ollama_host
 
 AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -28,7 +28,7 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
     """Canonical id; empty: none is better than another."""
     needs_key: bool = True
     """Whether it lets nobody in without a key, unless it runs on this machine."""
-    start: str = ""
+    start_command: str = ""
     """What starts it where it runs on this machine."""
     sdk: bool = False
     """Go through the vendor's own client."""
@@ -68,7 +68,7 @@ BUILT_IN = (
         label="OpenRouter",
         key_url="https://openrouter.ai/keys",
         default_model="openrouter:anthropic/claude-sonnet-4.6",
-        quirks=quirks_of("https://openrouter.ai/api/v1"),
+        quirks=find_quirks("https://openrouter.ai/api/v1"),
     ),
     ProviderSpec(
         name="google",
@@ -85,7 +85,7 @@ BUILT_IN = (
         base_url="http://127.0.0.1:11434",
         label="Ollama",
         needs_key=False,
-        start="ollama serve",
+        start_command="ollama serve",
     ),
     ProviderSpec(
         name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
@@ -105,20 +105,30 @@ def provider_specs(config: Config, environ: Mapping[str, str]) -> list[ProviderS
     rows: list[ProviderSpec] = []
     for row in BUILT_IN:
         settings = config.providers.get(row.name, ProviderConfig())
-        rows.append(_located(_with(row, settings, environ.get(_BASE_URL_ENV.get(row.name, "")))))
+        rows.append(
+            _with_parsed_url(
+                _with_settings(row, settings, environ.get(_BASE_URL_ENV.get(row.name, "")))
+            )
+        )
     names = {row.name for row in BUILT_IN}
     for name, settings in config.providers.items():
         if name not in names:
-            rows.append(_located(_with(ProviderSpec(name=name, api="chat", label=name), settings)))
+            rows.append(
+                _with_parsed_url(
+                    _with_settings(ProviderSpec(name=name, api="chat", label=name), settings)
+                )
+            )
     return rows
 
 
-def _located(row: ProviderSpec) -> ProviderSpec:
+def _with_parsed_url(row: ProviderSpec) -> ProviderSpec:
     """Return the row with a base URL made of what Ollama's users write."""
-    return replace(row, base_url=ollama_url(row.base_url)) if row.api == "ollama" else row
+    return replace(row, base_url=parse_ollama_host(row.base_url)) if row.api == "ollama" else row
 
 
-def _with(row: ProviderSpec, settings: ProviderConfig, url: str | None = None) -> ProviderSpec:
+def _with_settings(
+    row: ProviderSpec, settings: ProviderConfig, url: str | None = None
+) -> ProviderSpec:
     """Lay a user's settings over a row; what is not set stays.
 
     The address tells the quirks of a well-known host; those that the user sets go before them.
@@ -132,5 +142,5 @@ def _with(row: ProviderSpec, settings: ProviderConfig, url: str | None = None) -
         key_env=(settings.key_env,) if settings.key_env else row.key_env,
         sdk=settings.sdk or row.sdk,
         headers={**row.headers, **settings.headers},
-        quirks={**row.quirks, **quirks_of(base_url), **settings.quirks},
+        quirks={**row.quirks, **find_quirks(base_url), **settings.quirks},
     )

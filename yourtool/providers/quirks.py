@@ -80,7 +80,7 @@ class Host(Struct, frozen=True):
     quirks: Mapping[str, bool | str] = {}
     """Fields of `Quirks` that differ from their defaults."""
 
-    def is_at(self, name: str) -> bool:
+    def matches(self, name: str) -> bool:
         """Return whether a name, in small letters, is one of its addresses."""
         return any(
             name.endswith(address) if address.startswith(".") else name == address
@@ -88,7 +88,7 @@ class Host(Struct, frozen=True):
         )
 
 
-_NONE: Mapping[str, bool | str] = {}
+_NO_QUIRKS: Mapping[str, bool | str] = {}
 _GATEWAY = {"effort": "reasoning"}
 HOSTS = (
     Host("Alibaba DashScope (Qwen)", (".aliyuncs.com",)),
@@ -143,7 +143,7 @@ HOSTS = (
 )
 
 
-def quirks_of(base_url: str) -> Mapping[str, bool | str]:
+def find_quirks(base_url: str) -> Mapping[str, bool | str]:
     """Return the quirks of the host that an address leads to; none if it is not known."""
     name = host_of(base_url).lower()
-    return next((host.quirks for host in HOSTS if host.is_at(name)), _NONE)
+    return next((host.quirks for host in HOSTS if host.matches(name)), _NO_QUIRKS)

@@ -26,9 +26,9 @@ from yourtool.providers.provider_specs import AUTH_TOKEN, BUILT_IN, ProviderSpec
 from yourtool.providers.urls import origin_of
 
 _PROFILE = "ANTHROPIC_PROFILE"
-_STANDING_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}
+_FIXED_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}
 _KEY_HEADERS = {"messages": ("x-api-key", "{}"), "generate-content": ("x-goog-api-key", "{}")}
-_WITH_LIBRARY = ("messages", "chat", "responses")
+_SDK_APIS = ("messages", "chat", "responses")
 
 
 class Registry:
@@ -47,23 +47,23 @@ class Registry:
         self._config = config
         self._credentials = credentials
         self._environ = environ
-        self._rows = {row.name: row for row in provider_specs(config, environ)}
+        self._specs = {row.name: row for row in provider_specs(config, environ)}
         self._adapters: dict[str, tuple[Secret | None, Adapter]] = {}
         self._retired: list[Adapter] = []
 
     def providers(self) -> tuple[ProviderSpec, ...]:
         """Return the rows, built-in ones first."""
-        return tuple(self._rows.values())
+        return tuple(self._specs.values())
 
-    def row(self, provider: str) -> ProviderSpec | None:
+    def spec(self, provider: str) -> ProviderSpec | None:
         """Return the row of a provider; None: there is no such one."""
-        return self._rows.get(provider)
+        return self._specs.get(provider)
 
-    def why_not(self, provider: str) -> str | None:
+    def configuration_problem(self, provider: str) -> str | None:
         """Return why a provider cannot be used and what to do; None: it is configured."""
-        row = self._rows.get(provider)
+        row = self._specs.get(provider)
         if row is None:
-            known = ", ".join(f"`{name}`" for name in self._rows)
+            known = ", ".join(f"`{name}`" for name in self._specs)
             return (
                 f"There is no provider `{provider}`; there are {known}. Add"
                 f" `[providers.{provider}]` with a `base_url` to `{self._config_file}`."
@@ -74,7 +74,7 @@ class Registry:
             return f"`[providers.{provider}]` in `{self._config_file}` needs a `base_url`."
         if row.is_local or not row.needs_key:
             return None
-        if self._key(row) is not None or self._logs_in_by_itself(row):
+        if self._key(row) is not None or self._uses_sdk_login(row):
             return None
         problem = self._credentials.problem(provider, row.key_env, origin=origin_of(row.base_url))
         reason = f" ({problem})" if problem else ""
@@ -88,9 +88,9 @@ class Registry:
 
         If there can be none, every request to what is returned fails with the reason.
         """
-        if (why := self.why_not(model.provider)) is not None:
-            return _refusing(AuthError(why))
-        row = self._rows[model.provider]
+        if (why := self.configuration_problem(model.provider)) is not None:
+            return _failing_adapter(AuthError(why))
+        row = self._specs[model.provider]
         place = model.id if row.api == "scripted" else row.name
         key = self._key(row)
         if (known := self._adapters.get(place)) is not None:
@@ -98,35 +98,41 @@ class Registry:
                 return known[1]
             self._retired.append(known[1])
         try:
-            adapter = self._scripted(model, row) if row.api == "scripted" else self._wire(row)
+            adapter = (
+                self._demo_adapter(model, row) if row.api == "scripted" else self._wire_adapter(row)
+            )
         except ConfigError as error:
             place = f"`[providers.{row.name}]` in `{self._config_file}`"
-            return _refusing(InvalidRequestError(f"{place}: {error}"))
-        adapter = self._retrying(adapter)
+            return _failing_adapter(InvalidRequestError(f"{place}: {error}"))
+        adapter = self._with_retries(adapter)
         self._adapters[place] = key, adapter
         return adapter
 
     def prepare(self, model: Model) -> None:
         """Import what a request to a model needs, ahead of it; for a thread, nothing is sent."""
-        row = self._rows.get(model.provider)
-        if row is None or row.api == "scripted" or self.why_not(row.name) is not None:
+        row = self._specs.get(model.provider)
+        if row is None or row.api == "scripted" or self.configuration_problem(row.name) is not None:
             return
         with suppress(ConfigError):  # told when a request is made
-            dialect_of(row)
+            load_dialect(row)
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
-        import_module("yourtool.providers.transports.http").trusted(row.base_url)
+        import_module("yourtool.providers.transports.http").ssl_context(row.base_url)
 
     def default_model(self) -> str:
         """Return the default model of the first configured provider, else the tour."""
-        for row in self._rows.values():
-            if row.default_model and row.api != "scripted" and self.why_not(row.name) is None:
+        for row in self._specs.values():
+            if (
+                row.default_model
+                and row.api != "scripted"
+                and self.configuration_problem(row.name) is None
+            ):
                 return row.default_model
         return "demo:tour"
 
     def add_provider(self, row: ProviderSpec) -> None:
         """Add a provider that was found while the program runs; one that is known stays."""
-        self._rows.setdefault(row.name, row)
+        self._specs.setdefault(row.name, row)
 
     @asynccontextmanager
     async def connection(
@@ -137,9 +143,9 @@ class Registry:
         Raises:
             AuthError: it cannot be used.
         """
-        if (why := self.why_not(provider)) is not None:
+        if (why := self.configuration_problem(provider)) is not None:
             raise AuthError(why)
-        row = self._rows[provider]
+        row = self._specs[provider]
         transport = self._transport(row)
         try:
             yield row, transport
@@ -153,9 +159,9 @@ class Registry:
             UsageError: there is no such provider, or this cannot be a key.
             ConfigError: the file of keys cannot be used or written.
         """
-        row = self._rows.get(provider)
+        row = self._specs.get(provider)
         if row is None or row.api == "scripted":
-            raise UsageError(self.why_not(provider) or f"`{provider}` takes no key.")
+            raise UsageError(self.configuration_problem(provider) or f"`{provider}` takes no key.")
         self._credentials.save(provider, key, origin=origin_of(row.base_url))
 
     async def close(self) -> None:
@@ -174,38 +180,40 @@ class Registry:
         origin = origin_of(row.base_url)
         return self._credentials.get(row.name, row.key_env, origin=origin)
 
-    def _logs_in_by_itself(self, row: ProviderSpec) -> bool:
+    def _uses_sdk_login(self, row: ProviderSpec) -> bool:
         return row.sdk or (row.name == "anthropic" and bool(self._environ.get(_PROFILE)))
 
-    def _retrying(self, adapter: Adapter) -> Adapter:
+    def _with_retries(self, adapter: Adapter) -> Adapter:
         retry = import_module("yourtool.providers.retry")
         policy = retry.RetryPolicy(max_retries=self._config.limits.max_retries)
-        return retry.Retrying(adapter, policy)
+        return retry.RetryingAdapter(adapter, policy)
 
-    def _wire(self, row: ProviderSpec) -> Adapter:
+    def _wire_adapter(self, row: ProviderSpec) -> Adapter:
         wire = import_module("yourtool.providers.wire")
         limits = self._config.limits
-        patience = wire.StreamTimeouts(
+        timeouts = wire.StreamTimeouts(
             first_event=limits.first_event_seconds, content=limits.content_seconds
         )
-        return wire.WireAdapter(dialect_of(row), self._transport(row), row.name, patience=patience)
+        return wire.WireAdapter(
+            load_dialect(row), self._transport(row), row.name, timeouts=timeouts
+        )
 
     def _transport(self, row: ProviderSpec) -> Transport:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
         key, source = found or (None, "")
-        headers = {"user-agent": "yourtool", **_STANDING_HEADERS.get(row.api, {}), **row.headers}
-        if source == AUTH_TOKEN or self._logs_in_by_itself(row):
+        headers = {"user-agent": "yourtool", **_FIXED_HEADERS.get(row.api, {}), **row.headers}
+        if source == AUTH_TOKEN or self._uses_sdk_login(row):
             return self._sdk_transport(row, key, headers, is_token=source == AUTH_TOKEN)
         if key is not None:
             name, form = _KEY_HEADERS.get(row.api, ("authorization", "Bearer {}"))
             headers[name] = form.format(key.reveal())
         transport = import_module("yourtool.providers.transports.http")
-        return transport.HttpxTransport(row.base_url, headers, hint=row.start)
+        return transport.HttpxTransport(row.base_url, headers, start_command=row.start_command)
 
     def _sdk_transport(
         self, row: ProviderSpec, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
     ) -> Transport:
-        if row.api not in _WITH_LIBRARY:
+        if row.api not in _SDK_APIS:
             raise ConfigError(f"there is no library for `{row.api}`; take `sdk` away")
         module = import_module("yourtool.providers.transports.sdk")
         usual = next((each.base_url for each in BUILT_IN if each.name == row.name), "")
@@ -218,7 +226,7 @@ class Registry:
         )
         return module.SdkTransport(import_module, login)
 
-    def _scripted(self, model: Model, row: ProviderSpec) -> Adapter:
+    def _demo_adapter(self, model: Model, row: ProviderSpec) -> Adapter:
         return import_module("yourtool.providers.tour").demo(
             ModelId.parse(model.id).name,
             home=self._credentials.path.parent,
@@ -227,7 +235,7 @@ class Registry:
         )
 
 
-def dialect_of(row: ProviderSpec) -> Any:
+def load_dialect(row: ProviderSpec) -> Any:
     """Return the wire format that a provider speaks; nothing is sent by it.
 
     Raises:
@@ -235,13 +243,13 @@ def dialect_of(row: ProviderSpec) -> Any:
     """
     match row.api:
         case "messages":
-            is_own = _is_makers_own(row)
+            is_own = _is_official_host(row)
             return import_module("yourtool.providers.dialects.anthropic").Anthropic(
                 supports_long_cache=is_own, requires_signatures=is_own
             )
         case "responses":
             return import_module("yourtool.providers.dialects.openai_responses").OpenAIResponses(
-                supports_long_cache=_is_makers_own(row)
+                supports_long_cache=_is_official_host(row)
             )
         case "generate-content":
             return import_module("yourtool.providers.dialects.google").Google()
@@ -251,7 +259,7 @@ def dialect_of(row: ProviderSpec) -> Any:
             return import_module("yourtool.providers.dialects.openai_chat").OpenAIChat(row.quirks)
 
 
-def _is_makers_own(row: ProviderSpec) -> bool:
+def _is_official_host(row: ProviderSpec) -> bool:
     """Whether requests go to the host of whoever made the interface, not to one like it."""
     return any(
         own.api == row.api and origin_of(own.base_url) == origin_of(row.base_url)
@@ -260,6 +268,6 @@ def _is_makers_own(row: ProviderSpec) -> bool:
     )
 
 
-def _refusing(error: AdapterError) -> Adapter:
+def _failing_adapter(error: AdapterError) -> Adapter:
     scripted = import_module("yourtool.providers.scripted")
     return scripted.Scripted(lambda request: scripted.fails(error))  # pyright: ignore[reportUnknownLambdaType] - the module is loaded by name

@@ -45,22 +45,22 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 
     max_retries: int = 2
     first_delay: float = 1
-    longest_delay: float = 30
+    max_delay: float = 30
     jitter: float = 0.25
     """Share of the delay, either way."""
-    longest_retry_after: float = 60
+    max_retry_after: float = 60
     """A provider's demand for a longer wait needs the user's consent."""
-    longest_waits: float = 120
+    max_total_delay: float = 120
     """All waits together that nobody consented to; one that would go beyond is not begun."""
 
     def delay(self, failures: int, error: AdapterError, jitter: Callable[[], float]) -> float:
         """Return how long to wait after so many failures; `jitter` gives -1 to 1."""
-        backoff = min(self.first_delay * 2 ** (failures - 1), self.longest_delay)
-        backoff = min(backoff * (1 + self.jitter * jitter()), self.longest_delay)
+        backoff = min(self.first_delay * 2 ** (failures - 1), self.max_delay)
+        backoff = min(backoff * (1 + self.jitter * jitter()), self.max_delay)
         return max(backoff, error.retry_after or 0)
 
 
-class Retrying:
+class RetryingAdapter:
     """Hides failures that another attempt mends, and says so while it waits.
 
     Each attempt that is followed by another gives an `AttemptFailed`, numbered from 0, and a
@@ -121,7 +121,7 @@ class Retrying:
             else:
                 return
             failures += 1
-            waited += delay if delay <= self._policy.longest_retry_after else 0
+            waited += delay if delay <= self._policy.max_retry_after else 0
             yield _attempt_failed(failures - 1, failed, latency)
             yield RetryScheduled(
                 attempt=failures + 1,
@@ -134,7 +134,7 @@ class Retrying:
                 await request.interrupt.guard(self._sleep(delay))
             except Interrupted:
                 yield MessageStart(message_id=request.message_id, model=request.model.id)
-                yield _cancelled(request, latency)
+                yield _cancelled_completion(request, latency)
                 return
 
     async def _delay(
@@ -144,9 +144,9 @@ class Retrying:
         if not error.retryable:
             return None
         delay = self._policy.delay(failures + 1, error, self._jitter)
-        if delay > self._policy.longest_retry_after:
-            return delay if await _is_agreed(request, error) else None
-        is_over = waited + delay > self._policy.longest_waits
+        if delay > self._policy.max_retry_after:
+            return delay if await _is_wait_confirmed(request, error) else None
+        is_over = waited + delay > self._policy.max_total_delay
         return None if is_over or failures >= self._policy.max_retries else delay
 
     def estimate_input_tokens(
@@ -160,12 +160,12 @@ class Retrying:
         await self._adapter.close()
 
 
-async def _is_agreed(request: Request, error: AdapterError) -> bool:
+async def _is_wait_confirmed(request: Request, error: AdapterError) -> bool:
     """Return whether the user agrees to a long wait; no, where the turn is stopped meanwhile."""
-    if request.may_wait is None:
+    if request.confirm_wait is None:
         return False
     try:
-        return await request.interrupt.guard(request.may_wait(error))
+        return await request.interrupt.guard(request.confirm_wait(error))
     except Interrupted:
         return False
 
@@ -183,7 +183,7 @@ def _attempt_failed(attempt: int, error: AdapterError, latency_ms: int) -> Attem
     )
 
 
-def _cancelled(request: Request, latency_ms: int) -> MessageComplete:
+def _cancelled_completion(request: Request, latency_ms: int) -> MessageComplete:
     return MessageComplete(
         message_id=request.message_id,
         stop_reason=StopReason.CANCELLED,

@@ -80,7 +80,7 @@ class Pause(Struct, frozen=True):
     seconds: float
 
 
-class ScriptedCount(Struct, frozen=True):
+class ScriptedUsage(Struct, frozen=True):
     """The counters of the reply."""
 
     usage: TokenUsage
@@ -98,7 +98,7 @@ class Fail(Struct, frozen=True):
     error: AdapterError
 
 
-ScriptStep: TypeAlias = Say | Think | ScriptedCall | Pause | ScriptedCount | Stop | Fail
+ScriptStep: TypeAlias = Say | Think | ScriptedCall | Pause | ScriptedUsage | Stop | Fail
 
 
 class ScriptLine(Struct, frozen=True):
@@ -130,7 +130,7 @@ def calls(tool: str, /, **arguments: Any) -> ScriptLine:
 
 def counts(usage: TokenUsage) -> ScriptLine:
     """Report what the request took."""
-    return ScriptLine((ScriptedCount(usage),))
+    return ScriptLine((ScriptedUsage(usage),))
 
 
 def stops(reason: StopReason) -> ScriptLine:
@@ -177,7 +177,7 @@ class Scripted:
         except AdapterError as error:
             for event in reply.fail(error):
                 yield event
-            if not any(isinstance(step, ScriptedCount) for step in line.steps):
+            if not any(isinstance(step, ScriptedUsage) for step in line.steps):
                 error.usage = None  # only what the script counts was counted
             raise
         else:
@@ -236,7 +236,7 @@ class Scripted:
                 await request.interrupt.guard(self._sleep(seconds))
             case Fail(error):
                 raise error
-            case ScriptedCount() | Stop():
+            case ScriptedUsage() | Stop():
                 pass
 
     async def _wait(self, request: Request) -> None:
@@ -289,7 +289,7 @@ def _step(path: Path, reply: int, step: _FileStep) -> ScriptStep:
         case _FileStep(pause=float(seconds)):
             return Pause(seconds)
         case _FileStep(usage=TokenUsage() as usage):
-            return ScriptedCount(usage)
+            return ScriptedUsage(usage)
         case _FileStep(fail=str(kind)) if kind in _ERRORS:
             return Fail(_ERRORS[kind](step.message))
         case _FileStep(fail=str(kind)):
@@ -316,7 +316,7 @@ def _stop_reason(line: ScriptLine) -> StopReason:
 
 def _usage(request: Request, line: ScriptLine) -> TokenUsage:
     for step in line.steps:
-        if isinstance(step, ScriptedCount):
+        if isinstance(step, ScriptedUsage):
             return step.usage
     said = sum(estimate_text(step.text) for step in line.steps if isinstance(step, Say | Think))
     return TokenUsage(

@@ -18,7 +18,7 @@ from yourtool.messages import canonical_json
 from yourtool.providers.json_access import mapping, objects, text
 
 
-class Maker(NamedTuple):
+class TokenWeights(NamedTuple):
     """How a maker's models count; in tokens."""
 
     name: str
@@ -59,73 +59,73 @@ class Maker(NamedTuple):
     """Width and height in pixels, to tokens."""
 
 
-def maker_of(model: str) -> Maker:
+def find_weights(model: str) -> TokenWeights:
     """Return who counts the tokens of a model; its id is enough, or only its provider."""
-    return next((maker for name, maker in _MAKERS if name.search(model)), _ANYBODY)
+    return next((maker for name, maker in _WEIGHTS if name.search(model)), _DEFAULT)
 
 
-def _json(schema: Mapping[str, Any]) -> str:
+def _format_json(schema: Mapping[str, Any]) -> str:
     return canonical_json(schema).decode()
 
 
-def _json_if_any(schema: Mapping[str, Any]) -> str:
+def _format_json_unless_empty(schema: Mapping[str, Any]) -> str:
     """Write a schema as JSON, unless it has no properties: Google leaves such a one out."""
-    return _json(schema) if schema.get("properties") else ""
+    return _format_json(schema) if schema.get("properties") else ""
 
 
-def _outline(schema: Mapping[str, Any]) -> str:
+def _format_outline(schema: Mapping[str, Any]) -> str:
     """Write a schema as the type that OpenAI's models are shown."""
-    return "".join(_fields(schema))
+    return "".join(_format_fields(schema))
 
 
-def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
+def _format_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     needed = schema.get("required") or ()
     for name, field in mapping(schema.get("properties")).items():
         if told := text(mapping(field).get("description")):
             yield f"// {told}\n"
         yield f"{name}{'' if name in needed else '?'}: "
-        yield from _type(mapping(field))
+        yield from _format_type(mapping(field))
         yield ",\n"
 
 
-def _type(field: Mapping[str, Any]) -> Iterator[str]:
+def _format_type(field: Mapping[str, Any]) -> Iterator[str]:
     if words := field.get("enum"):
         yield " | ".join(f'"{word}"' for word in words)
     elif choices := objects(field.get("anyOf")):
         for choice in choices:
-            yield from _type(choice)
+            yield from _format_type(choice)
             yield " | "
     elif "properties" in field:
         yield "{\n"
-        yield from _fields(field)
+        yield from _format_fields(field)
         yield "}"
     elif "items" in field:
-        yield from _type(mapping(field["items"]))
+        yield from _format_type(mapping(field["items"]))
         yield "[]"
     else:
         yield text(field.get("type"))
 
 
-def _area(width: int, height: int) -> float:
+def _tokens_by_area(width: int, height: int) -> float:
     """Count 750 pixels as a token; a larger picture is made smaller first."""
     return max(1, min(1_600, width * height // 750))
 
 
-def _tiles(width: int, height: int) -> float:
+def _tokens_by_tiles(width: int, height: int) -> float:
     """Count tiles of 512 pixels, after the picture was made to fit 2,048 and then 768 pixels."""
     scale = min(1, 2_048 / max(width, height, 1))
     scale *= min(1, 768 / max(min(width, height) * scale, 1))
     return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
-def _crops(width: int, height: int) -> float:
+def _tokens_by_crops(width: int, height: int) -> float:
     """Count crops of 768 pixels; a small picture is one."""
     if max(width, height) <= 384:
         return 258
     return 258 * ceil(width / 768) * ceil(height / 768)
 
 
-_CLAUDE = Maker(
+_CLAUDE = TokenWeights(
     name="claude",
     words=1.06,
     signs=1.18,
@@ -145,11 +145,11 @@ _CLAUDE = Maker(
     call=14,
     tools=480,
     tool=30,
-    schema=_json,
-    picture=_area,
+    schema=_format_json,
+    picture=_tokens_by_area,
 )
 _NEWER_CLAUDE = _CLAUDE._replace(name="newer claude", words=1.35, signs=1.55, lines=0.7)
-_GPT = Maker(
+_GPT = TokenWeights(
     name="gpt",
     words=1,
     signs=1,
@@ -169,11 +169,11 @@ _GPT = Maker(
     call=6,
     tools=20,
     tool=4,
-    schema=_outline,
-    picture=_tiles,
+    schema=_format_outline,
+    picture=_tokens_by_tiles,
 )
 _GPT_OSS = _GPT._replace(name="gpt-oss", request=60)
-_GEMINI = Maker(
+_GEMINI = TokenWeights(
     name="gemini",
     words=1,
     signs=1.15,
@@ -193,13 +193,19 @@ _GEMINI = Maker(
     call=12,
     tools=0,
     tool=1,
-    schema=_json_if_any,
-    picture=_crops,
+    schema=_format_json_unless_empty,
+    picture=_tokens_by_crops,
 )
-_ANYBODY = _GPT._replace(
-    name="anybody", message=4, tools=60, tool=20, call=12, schema=_json, picture=_area
+_DEFAULT = _GPT._replace(
+    name="anybody",
+    message=4,
+    tools=60,
+    tool=20,
+    call=12,
+    schema=_format_json,
+    picture=_tokens_by_area,
 )
-_LLAMA = _ANYBODY._replace(
+_LLAMA = _DEFAULT._replace(
     name="llama",
     request=20,
     message=5,
@@ -213,7 +219,7 @@ _LLAMA = _ANYBODY._replace(
     cyrillic=0.32,
     foreign=0.435,
 )
-_QWEN = _ANYBODY._replace(
+_QWEN = _DEFAULT._replace(
     name="qwen",
     request=3,
     message=5,
@@ -228,7 +234,7 @@ _QWEN = _ANYBODY._replace(
     cyrillic=0.34,
     foreign=0.42,
 )
-_DEEPSEEK = _ANYBODY._replace(
+_DEEPSEEK = _DEFAULT._replace(
     name="deepseek",
     request=2,
     message=1,
@@ -241,7 +247,7 @@ _DEEPSEEK = _ANYBODY._replace(
     cyrillic=0.31,
     foreign=0.43,
 )
-_MISTRAL = _ANYBODY._replace(
+_MISTRAL = _DEFAULT._replace(
     name="mistral",
     request=1,
     message=2,
@@ -256,9 +262,9 @@ _MISTRAL = _ANYBODY._replace(
     cyrillic=0.305,
     foreign=0.315,
 )
-_GLM = _ANYBODY._replace(name="glm", tools=110)
+_GLM = _DEFAULT._replace(name="glm", tools=110)
 _GEMMA = _GEMINI._replace(name="gemma", request=4, message=5)
-_MAKERS = (
+_WEIGHTS = (
     (re.compile(r"claude-(?:opus-4[.-][7-9]|[a-z]+-[5-9])"), _NEWER_CLAUDE),
     (re.compile(r"claude|^anthropic(?::|$)"), _CLAUDE),
     (re.compile(r"gemma"), _GEMMA),

@@ -7,11 +7,11 @@ from itertools import count
 
 from yourtool.ids import new_tool_use_id
 
-_OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 64
+_INVALID_NAME_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
+_MAX_NAME_LENGTH = 64
 
 ANY_ID = re.compile(r".+", re.DOTALL)
-_SHORT = 9
+_SHORT_ID_LENGTH = 9
 
 
 class ToolIdMap:
@@ -48,12 +48,12 @@ class ToolIdMap:
             return known
         return next(
             minted
-            for minted in _candidates(canonical)
+            for minted in _candidate_ids(canonical)
             if accepted.fullmatch(minted)
             and self._owner.setdefault((provider, minted), canonical) == canonical
         )
 
-    def known_wire(self, provider: str, canonical: str) -> str | None:
+    def issued_id(self, provider: str, canonical: str) -> str | None:
         """Return the id the provider itself issued for our call, if it was the one who called."""
         return self._wire.get((provider, canonical))
 
@@ -62,15 +62,15 @@ class ToolIdMap:
             self._wire[provider, canonical] = wire
 
 
-def _candidates(canonical: str) -> Iterator[str]:
+def _candidate_ids(canonical: str) -> Iterator[str]:
     """Yield ids made of ours: the first that a server accepts and no other call has is taken."""
     unique = canonical.removeprefix("tu_")
     yield f"call_{unique}"
-    yield unique[-_SHORT:]
+    yield unique[-_SHORT_ID_LENGTH:]
     for number in count():
-        yield hashlib.sha256(f"{number} {canonical}".encode()).hexdigest()[:_SHORT]
+        yield hashlib.sha256(f"{number} {canonical}".encode()).hexdigest()[:_SHORT_ID_LENGTH]
 
 
-def tool_name(name: str) -> str:
+def sanitize_tool_name(name: str) -> str:
     """Return `name` as every provider takes it back, also where a model invented it."""
-    return _OUTSIDE_NAMES.sub("_", name)[:_LONGEST_NAME] or "unknown"
+    return _INVALID_NAME_CHARS.sub("_", name)[:_MAX_NAME_LENGTH] or "unknown"

@@ -53,7 +53,7 @@ def demo(name: str, *, home: Path, script: str = "", pace: str = "") -> Adapter:
     Raises:
         ConfigError: the script cannot be used.
     """
-    words_per_second = _number(pace)
+    words_per_second = _parse_pace(pace)
     if name == FILE and script:
         return Scripted(read_script(home / script), words_per_second=words_per_second)
     answers: dict[str, ScriptedAnswer] = {
@@ -77,12 +77,12 @@ def tour(request: Request, config_file: Path) -> ScriptLine:
             return says(
                 "Still me, the script. `/model demo:guide` would show you a swap in the middle"
                 " of a conversation: the other one reads everything said so far. If you would"
-                " rather have the real thing:\n\n" + _three_ways(config_file)
+                " rather have the real thing:\n\n" + _real_model_help(config_file)
             )
         case _:
             return says(
                 "The tour is over, and being a script I have nothing clever to add. `/help` lists"
-                " what you can type, `/new` begins again.\n\n" + _three_ways(config_file)
+                " what you can type, `/new` begins again.\n\n" + _real_model_help(config_file)
             )
 
 
@@ -90,10 +90,10 @@ def guide(request: Request, config_file: Path) -> ScriptLine:
     """Answer as `demo:guide`: take over what the tour has done, then point to real models."""
     scene = _scene(request)
     if any(_is_by(message, f"demo:{GUIDE}") for message in scene.before):
-        return says("There is no more to the demo than this.\n\n" + _three_ways(config_file))
+        return says("There is no more to the demo than this.\n\n" + _real_model_help(config_file))
     if not scene.steps:
         return _take_over(scene, config_file)
-    ending = "That was the whole tour.\n\n" + _three_ways(config_file)
+    ending = "That was the whole tour.\n\n" + _real_model_help(config_file)
     if (edited := scene.step("edit_file")) is None:
         return says(ending)
     if edited.failed:
@@ -166,11 +166,11 @@ def _look(scene: _Scene) -> ScriptLine:
             + calls("list_dir", path=".")
         )
     if read is None:
-        if (name := None if listed.failed else _pick(listed.text)) is None:
-            return says("There is no file here that I could read to you. " + _GO_ON)
+        if (name := None if listed.failed else _pick_file(listed.text)) is None:
+            return says("There is no file here that I could read to you. " + _CONTINUE)
         return says(f"I pick `{name}`.") + calls("read_file", path=name, limit=60)
     if read.failed:
-        return says(f"`{read.path}` could not be read, and the program told me why. " + _GO_ON)
+        return says(f"`{read.path}` could not be read, and the program told me why. " + _CONTINUE)
     lines = [line.partition("\t")[2] for line in read.text.splitlines() if "\t" in line]
     title = next(
         (bare for line in lines if (bare := re.sub(r"[#=`*_<>\[\]]", "", line).strip())), ""
@@ -178,13 +178,13 @@ def _look(scene: _Scene) -> ScriptLine:
     about = f" and begins with “{title[:60]}”" if title else ""
     return says(
         f"The part of `{read.path}` that I read has {len(lines)} lines{about}. A model would"
-        " understand it; I only counted. " + _GO_ON
+        " understand it; I only counted. " + _CONTINUE
     )
 
 
 def _write(scene: _Scene) -> ScriptLine:
     if "write_file" not in scene.tools:
-        return says("I was not given `write_file`, so this chapter stays empty. " + _GO_ON)
+        return says("I was not given `write_file`, so this chapter stays empty. " + _CONTINUE)
     wrote = scene.step("write_file")
     if wrote is None:
         return (
@@ -198,11 +198,11 @@ def _write(scene: _Scene) -> ScriptLine:
     if wrote.failed:
         return says(
             f"Nothing was written, and there is no `{SOUVENIR}`. A model would get your no as an"
-            " answer, with your reason if you give one, and try something else. " + _GO_ON
+            " answer, with your reason if you give one, and try something else. " + _CONTINUE
         )
     return says(
         f"`{SOUVENIR}` is there. In the demo you are in a scratch copy, so your own files are as"
-        " they were. " + _GO_ON
+        " they were. " + _CONTINUE
     )
 
 
@@ -233,7 +233,7 @@ def _take_over(scene: _Scene, config_file: Path) -> ScriptLine:
     first = next((said.text for said in scene.before if said.is_prompt), "")
     if scene.past:
         hello += (
-            f"The whole conversation came with you: you began with “{_short(first)}”, and"
+            f"The whole conversation came with you: you began with “{_shorten(first)}”, and"
             f" {len(scene.past)} tool calls followed. "
         )
     line = says(hello) + _plan(scene, 4)
@@ -241,7 +241,7 @@ def _take_over(scene: _Scene, config_file: Path) -> ScriptLine:
     if written and "edit_file" in scene.tools:
         tick = [{"old": _UNTICKED, "new": _UNTICKED.replace("[ ]", "[x]")}]
         return line + calls("edit_file", path=SOUVENIR, edits=tick)
-    return line if "update_plan" in scene.tools else line + says(_three_ways(config_file))
+    return line if "update_plan" in scene.tools else line + says(_real_model_help(config_file))
 
 
 def _plan(scene: _Scene, current: int) -> ScriptLine:
@@ -253,7 +253,7 @@ def _plan(scene: _Scene, current: int) -> ScriptLine:
     return calls("update_plan", steps=steps)
 
 
-def _pick(listing: str) -> str | None:
+def _pick_file(listing: str) -> str | None:
     """Choose a file worth reading from what `list_dir` said."""
     files = [
         name
@@ -276,7 +276,7 @@ def _souvenir(scene: _Scene) -> str:
     )
 
 
-def _three_ways(config_file: Path) -> str:
+def _real_model_help(config_file: Path) -> str:
     return f"""\
 Three ways to a real model:
 
@@ -299,7 +299,7 @@ _WELCOME = (
     " every prompt takes us one chapter further. The tools, the questions and the session are"
     " real.\n\n"
 )
-_GO_ON = "Type anything to go on."
+_CONTINUE = "Type anything to go on."
 _SWAP = (
     "One thing is left: swapping models in mid-conversation. Type `/model demo:guide`, then say"
     " something."
@@ -319,12 +319,12 @@ def _is_by(message: Message, model: str) -> bool:
     return message.role is Role.ASSISTANT and message.metadata.model == model
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 40 else f"{line[:39]}…"
 
 
-def _number(pace: str) -> float | None:
+def _parse_pace(pace: str) -> float | None:
     try:
         return float(pace) or None
     except ValueError:

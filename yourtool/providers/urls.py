@@ -3,9 +3,9 @@
 import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
-_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _OLLAMA_PORT = 11434
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told, not listened on
+_WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told, not listened on
 """What a server listens on that a client cannot connect to, and what to connect to instead."""
 
 
@@ -16,7 +16,7 @@ def host_of(url: str) -> str:
         return "the provider"
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     port = parts.port
-    return host if port in (None, _PORTS.get(parts.scheme)) else f"{host}:{port}"
+    return host if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
 def origin_of(url: str) -> str:
@@ -39,7 +39,7 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def is_web_address(url: str) -> bool:
+def is_http_url(url: str) -> bool:
     """Tell whether this is an http address with a host, of nothing but visible characters."""
     if not url.startswith(("https://", "http://")) or " " in url or not url.isprintable():
         return False
@@ -47,7 +47,7 @@ def is_web_address(url: str) -> bool:
     return parts is not None and bool(parts.hostname)
 
 
-def ollama_url(host: str) -> str:
+def parse_ollama_host(host: str) -> str:
     """Return the base URL that a value of `OLLAMA_HOST` means: a host, host and port, or a URL.
 
     As in Ollama itself, a URL with a scheme has the port of that scheme unless it names one, and
@@ -63,7 +63,7 @@ def ollama_url(host: str) -> str:
     if parts is None:
         return host
     name = parts.hostname or "127.0.0.1"
-    name = _EVERYWHERE.get(name, name)
+    name = _WILDCARD_HOSTS.get(name, name)
     port = parts.port if has_scheme or parts.port else _OLLAMA_PORT
     where = f"[{name}]" if ":" in name else name
     return f"{scheme}://{where}{f':{port}' if port else ''}{parts.path}"

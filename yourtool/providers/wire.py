@@ -50,9 +50,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_LARGE = 2**16
+_THREAD_THRESHOLD = 2**16
 """An event with more bytes is read in a thread, and so are those of calls with larger arguments."""
-_BROKEN = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
+_CONNECTION_ERRORS = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
 """What a transport may raise by mistake instead of a `NetworkError`."""
 
 
@@ -101,11 +101,11 @@ class StreamTimeouts(Struct, frozen=True):
 
     first_event: float = 60
     """From sending the request to the first event."""
-    whole: float = 600
+    document: float = 600
     """The same for a reply that is asked for as one document, which takes as long as it is."""
     content: float = 90
     """Between two pieces of content; pings and comments are none."""
-    last_word: float = 15
+    trailer: float = 15
     """After the reason for the end, for what should still follow it, such as the counters."""
     linger: float = 0.25
     """After the reply's end, for the end of the body, so that the connection can be used again."""
@@ -120,13 +120,13 @@ class WireAdapter:
         transport: Transport,
         provider: str,
         *,
-        patience: StreamTimeouts | None = None,
+        timeouts: StreamTimeouts | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._dialect = dialect
         self._transport = transport
         self._provider = provider
-        self._patience = patience or StreamTimeouts()
+        self._timeouts = timeouts or StreamTimeouts()
         self._clock = clock
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
@@ -140,22 +140,22 @@ class WireAdapter:
             f"the reply of `{self._provider}` could not be read; the log has the details"
         )
         try:
-            with _faults_as(unreadable):
-                async with aclosing(self._pieces(request, reply)) as pieces:
+            with _faults_raise(unreadable):
+                async with aclosing(self._event_batches(request, reply)) as pieces:
                     async for events in pieces:
                         for event in events:
                             yield event
                 if reply.error is not None:
                     raise reply.error
                 request.interrupt.check()
-                for event in await _read(reply.finish()):
+                for event in await _collect(reply.finish()):
                     yield event
         except Interrupted:
-            for event in await _read(reply.cancel()):
+            for event in await _collect(reply.cancel()):
                 yield event
         except AdapterError as error:
-            with _faults_as(unreadable):
-                for event in await _read(reply.fail(error)):
+            with _faults_raise(unreadable):
+                for event in await _collect(reply.fail(error)):
                     yield event
             raise
 
@@ -169,7 +169,7 @@ class WireAdapter:
         """Let go of connections; idempotent."""
         await self._transport.close()
 
-    async def _pieces(
+    async def _event_batches(
         self, request: Request, reply: Reply
     ) -> AsyncGenerator[Iterable[StreamEvent], None]:
         """Yield the events of each frame, to be read to their end: no frame is left half read.
@@ -177,40 +177,40 @@ class WireAdapter:
         They are read as they are passed on, so that a bug in the middle of a frame loses none.
         """
         wire_request = await request.interrupt.guard(asyncio.to_thread(self._to_wire, request))
-        patience = self._patience
-        if not request.streams:
-            patience = replace(patience, first_event=max(patience.first_event, patience.whole))
-        wait = _Wait(request.interrupt, self._provider, patience)
+        timeouts = self._timeouts
+        if not request.is_streaming:
+            timeouts = replace(timeouts, first_event=max(timeouts.first_event, timeouts.document))
+        wait = _IdleTimer(request.interrupt, self._provider, timeouts)
         async with AsyncExitStack() as stack:
             post = self._transport.post(wire_request.path, wire_request.body)
-            wire = await wait.for_(stack.enter_async_context(post))
+            wire = await wait.run(stack.enter_async_context(post))
             if not HTTPStatus.OK <= wire.status < HTTPStatus.MULTIPLE_CHOICES:
-                body = await wait.for_(wire.read())
+                body = await wait.run(wire.read())
                 raise error_from_response(self._provider, wire.status, body, wire.headers)
             reply.headers = wire.headers
             chunks = aiter(wire.chunks())
-            stack.push_async_callback(_let_go, chunks)
+            stack.push_async_callback(_close_generator, chunks)
             framing = wire_request.framing()
-            while (chunk := await self._chunk(chunks, reply, wait)) is not None:
+            while (chunk := await self._next_chunk(chunks, reply, wait)) is not None:
                 for frame in framing.feed(chunk):
-                    yield await self._frame(frame, reply, wait)
+                    yield await self._frame_events(frame, reply, wait)
                     request.interrupt.check()
                 if framing.is_document and chunk.strip():
-                    wait.heard(is_content=True)
+                    wait.reset(is_content=True)
             for frame in framing.end():
-                yield await self._frame(frame, reply, wait)
+                yield await self._frame_events(frame, reply, wait)
                 request.interrupt.check()
             if framing.is_document:
-                yield await _read(self._dialect.translate_document(framing.document, reply))
+                yield await _collect(self._dialect.translate_document(framing.document, reply))
             if framing.page:
-                raise self._no_reply(framing.page)
+                raise self._web_page_error(framing.page)
             if not (reply.is_done or reply.error or self._dialect.is_complete(reply)):
                 raise NetworkError(
                     f"`{self._provider}` closed the stream before the reply was complete"
                 )
 
     def _to_wire(self, request: Request) -> WireRequest:
-        with _faults_as(
+        with _faults_raise(
             InvalidRequestError(
                 f"the conversation holds something that cannot be sent to `{self._provider}`;"
                 " the log has the details"
@@ -218,35 +218,35 @@ class WireAdapter:
         ):
             return self._dialect.to_wire(request)
 
-    def _no_reply(self, page: bytes) -> AdapterError:
+    def _web_page_error(self, page: bytes) -> AdapterError:
         told = error_from_response(self._provider, HTTPStatus.OK, page).message
         return OtherAdapterError(
             f"{told}; that is a web page, so look at its `base_url`", status=200
         )
 
-    async def _frame(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> Iterable[StreamEvent]:
+    async def _frame_events(
+        self, frame: SseEvent, reply: Reply, wait: "_IdleTimer"
+    ) -> Iterable[StreamEvent]:
         events = self._events(frame, reply, wait)
-        is_large = len(frame.data) > _LARGE or reply.argument_size > _LARGE
-        return await _read(events) if is_large else events
+        is_large = len(frame.data) > _THREAD_THRESHOLD or reply.argument_size > _THREAD_THRESHOLD
+        return await _collect(events) if is_large else events
 
-    def _events(self, frame: SseEvent, reply: Reply, wait: "_Wait") -> Iterator[StreamEvent]:
+    def _events(self, frame: SseEvent, reply: Reply, wait: "_IdleTimer") -> Iterator[StreamEvent]:
         if reply.is_done:
             return
         before = reply.activity
         yield from self._dialect.translate(frame, reply)
-        wait.heard(is_content=reply.activity != before)
+        wait.reset(is_content=reply.activity != before)
 
-    async def _chunk(
-        self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_Wait"
+    async def _next_chunk(
+        self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_IdleTimer"
     ) -> bytes | None:
         """Return the next bytes; None at the end, or when nothing that matters can follow."""
         is_over = reply.is_done or reply.error is not None
         if self._dialect.is_complete(reply):
-            wait.at_most(self._patience.last_word)
+            wait.cap(self._timeouts.trailer)
         try:
-            return await wait.for_(
-                _next(chunks), at_most=self._patience.linger if is_over else None
-            )
+            return await wait.run(_next(chunks), limit=self._timeouts.linger if is_over else None)
         except NetworkError:
             if is_over or self._dialect.is_complete(reply):
                 return None
@@ -254,7 +254,7 @@ class WireAdapter:
 
 
 @contextmanager
-def _faults_as(typed: AdapterError) -> Generator[None, None, None]:
+def _faults_raise(typed: AdapterError) -> Generator[None, None, None]:
     """Raise `typed` in place of an unexpected exception, and log its traceback.
 
     The same bytes would fail again, so `typed` is no error that is retried.
@@ -268,7 +268,7 @@ def _faults_as(typed: AdapterError) -> Generator[None, None, None]:
         raise typed from fault
 
 
-async def _read(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
+async def _collect(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
     """Read events in a thread, up to a fault among them, which is raised behind them.
 
     Nobody else touches the reply meanwhile, so this is not cut short when the turn is stopped.
@@ -277,16 +277,16 @@ async def _read(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
     try:
         await asyncio.to_thread(read.extend, events)
     except Exception as fault:  # noqa: BLE001 - raised again where it happened among the events
-        return _followed(read, fault)
+        return _then_raise(read, fault)
     return read
 
 
-def _followed(events: Iterable[StreamEvent], fault: Exception) -> Iterator[StreamEvent]:
+def _then_raise(events: Iterable[StreamEvent], fault: Exception) -> Iterator[StreamEvent]:
     yield from events
     raise fault
 
 
-async def _let_go(chunks: object) -> None:
+async def _close_generator(chunks: object) -> None:
     if isinstance(chunks, AsyncGenerator):
         await chunks.aclose()
 
@@ -295,27 +295,27 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
 
 
-class _Wait:
+class _IdleTimer:
     """Waits for the network as long as silence may still last."""
 
-    def __init__(self, interrupt: Interrupt, provider: str, patience: StreamTimeouts) -> None:
+    def __init__(self, interrupt: Interrupt, provider: str, timeouts: StreamTimeouts) -> None:
         self._interrupt = interrupt
         self._provider = provider
-        self._patience = patience
-        self._limit = self._left = patience.first_event
-        self._began = False
+        self._timeouts = timeouts
+        self._limit = self._remaining = timeouts.first_event
+        self._has_started = False
 
-    def heard(self, *, is_content: bool) -> None:
+    def reset(self, *, is_content: bool) -> None:
         """Note an event; one without content ends only the wait for the first one."""
-        if is_content or not self._began:
-            self._began = True
-            self._limit = self._left = self._patience.content
+        if is_content or not self._has_started:
+            self._has_started = True
+            self._limit = self._remaining = self._timeouts.content
 
-    def at_most(self, seconds: float) -> None:
+    def cap(self, seconds: float) -> None:
         """Bear no more silence than this before the next content."""
-        self._left = min(self._left, seconds)
+        self._remaining = min(self._remaining, seconds)
 
-    async def for_(self, awaitable: Awaitable[T], at_most: float | None = None) -> T:
+    async def run(self, awaitable: Awaitable[T], limit: float | None = None) -> T:
         """Await, unless the turn is stopped or patience runs out.
 
         Raises:
@@ -324,11 +324,11 @@ class _Wait:
         """
         loop = asyncio.get_running_loop()
         began_at = loop.time()
-        timer = asyncio.timeout(self._left if at_most is None else at_most)
+        timer = asyncio.timeout(self._remaining if limit is None else limit)
         try:
             async with timer:
                 return await self._interrupt.guard(awaitable)
-        except _BROKEN as error:  # the timer's TimeoutError is an OSError
+        except _CONNECTION_ERRORS as error:  # the timer's TimeoutError is an OSError
             self._interrupt.check()
             if timer.expired():
                 silence = f"`{self._provider}` sent nothing of a reply for {self._limit:g} seconds"
@@ -336,4 +336,4 @@ class _Wait:
             reason = str(error) or type(error).__name__
             raise NetworkError(f"the connection to `{self._provider}` broke: {reason}") from error
         finally:
-            self._left -= loop.time() - began_at
+            self._remaining -= loop.time() - began_at

@@ -17,32 +17,32 @@ from yourtool.errors import ErrorClass
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.models import ModelId
 
-STRIKES = 5
+MAX_FAILURES = 5
 """Failures in a row that take a model out."""
-STRIKE_WINDOW = 120.0
-MODELS_DOWN = 3
+FAILURE_WINDOW = 120.0
+MAX_MODELS_DOWN = 3
 """Models out at the same time that take their provider out."""
-NETWORK_ERRORS = 2
+MAX_NETWORK_ERRORS = 2
 """Network errors that take a provider out."""
 NETWORK_WINDOW = 30.0
-QUIET_AFTER = 300.0
+OUTAGE_EXPIRY = 300.0
 """Seconds without an attempt after which an outage is forgotten."""
 
-UNCOUNTED = frozenset(
+IGNORED_ERRORS = frozenset(
     {ErrorClass.CANCELLED, ErrorClass.INVALID_REQUEST, ErrorClass.CONTEXT_OVERFLOW}
 )
 
 Trigger = Literal["5_consecutive_failures", "auth_error", "dns_error", "multi_model_failures"]
 
-TRIGGERS: Mapping[Trigger, str] = {
-    "5_consecutive_failures": f"failed {STRIKES} times in a row",
+TRIGGER_TEXTS: Mapping[Trigger, str] = {
+    "5_consecutive_failures": f"failed {MAX_FAILURES} times in a row",
     "auth_error": "refused the key (it needs another one)",
-    "dns_error": f"could not be reached, or broke off, {NETWORK_ERRORS} times"
+    "dns_error": f"could not be reached, or broke off, {MAX_NETWORK_ERRORS} times"
     f" within {duration(NETWORK_WINDOW)}",
-    "multi_model_failures": f"failed with {MODELS_DOWN} of its models",
+    "multi_model_failures": f"failed with {MAX_MODELS_DOWN} of its models",
 }
 """What a model or provider did to be left out; each continues a sentence that names it."""
-_LEFT_OUT = "marked unavailable for automatic choices for"
+_UNAVAILABLE_FOR = "marked unavailable for automatic choices for"
 
 
 class _State(Struct):
@@ -66,35 +66,37 @@ class Availability:
         self._models: dict[str, _State] = {}
         self._providers: dict[str, _State] = {}
 
-    def failed(self, model_id: str, error_class: ErrorClass) -> tuple[ProviderUnavailable, ...]:
+    def record_failure(
+        self, model_id: str, error_class: ErrorClass
+    ) -> tuple[ProviderUnavailable, ...]:
         """Count a request that failed; returns what went out because of it."""
-        if error_class in UNCOUNTED:
+        if error_class in IGNORED_ERRORS:
             return ()
         at, provider = self._clock(), ModelId.parse(model_id).provider
-        self._forget_quiet(at)
+        self._expire(at)
         state = self._models.setdefault(model_id, _State())
         whole = self._providers.setdefault(provider, _State())
         whole.last_attempt = at
-        strikes = state.fail(at, within=STRIKE_WINDOW)
+        strikes = state.fail(at, within=FAILURE_WINDOW)
         broken = error_class is ErrorClass.NETWORK
         network_errors = whole.fail(at, within=NETWORK_WINDOW) if broken else 0
         outages: list[ProviderUnavailable] = []
-        if strikes >= STRIKES and state.down_since is None:
+        if strikes >= MAX_FAILURES and state.down_since is None:
             state.down_since = at
             outages.append(_outage(provider, (model_id,), state.trigger))
         trigger: Trigger | None = None
         if error_class is ErrorClass.AUTH:
             trigger = "auth_error"
-        elif network_errors >= NETWORK_ERRORS:
+        elif network_errors >= MAX_NETWORK_ERRORS:
             trigger = "dns_error"
-        elif len(self._down(provider, since=at - STRIKE_WINDOW)) >= MODELS_DOWN:
+        elif len(self._models_down(provider, since=at - FAILURE_WINDOW)) >= MAX_MODELS_DOWN:
             trigger = "multi_model_failures"
         if trigger is not None and whole.down_since is None:
             whole.down_since, whole.trigger = at, trigger
-            outages.append(_outage(provider, self._seen(provider), trigger, whole=True))
+            outages.append(_outage(provider, self._tracked_models(provider), trigger, whole=True))
         return tuple(outages)
 
-    def succeeded(self, model_id: str) -> tuple[ProviderRecovered, ...]:
+    def record_success(self, model_id: str) -> tuple[ProviderRecovered, ...]:
         """Note a request that was answered: clears its model, its provider, and nothing else."""
         at, provider = self._clock(), ModelId.parse(model_id).provider
         recoveries: list[ProviderRecovered] = []
@@ -103,54 +105,54 @@ class Availability:
             recoveries.append(_recovered(provider, (model_id,), at - state.down_since))
         whole = self._providers.pop(provider, None)
         if whole and whole.down_since is not None:
-            models = tuple(sorted({model_id, *self._seen(provider)}))
+            models = tuple(sorted({model_id, *self._tracked_models(provider)}))
             recoveries.append(_recovered(provider, models, at - whole.down_since, whole=True))
         return tuple(recoveries)
 
     def reset(self, provider: str) -> None:
         """Forget everything about a provider: its key or address has changed."""
         self._providers.pop(provider, None)
-        for model_id in self._seen(provider):
+        for model_id in self._tracked_models(provider):
             del self._models[model_id]
 
-    def sweep(self) -> tuple[ProviderRecovered, ...]:
+    def expire(self) -> tuple[ProviderRecovered, ...]:
         """Forget what nobody has tried for five minutes; returns what is to be tried again."""
-        return self._forget_quiet(self._clock())
+        return self._expire(self._clock())
 
-    def reason(self, model_id: str) -> str | None:
+    def outage_reason(self, model_id: str) -> str | None:
         """Return why automatic choices leave a model out at the moment."""
         at, provider = self._clock(), ModelId.parse(model_id).provider
         whole, state = self._providers.get(provider), self._models.get(model_id)
-        if whole and whole.down_since is not None and at - whole.last_attempt < QUIET_AFTER:
-            wait = duration(round(QUIET_AFTER - (at - whole.last_attempt)))
-            return f"`{provider}` {TRIGGERS[whole.trigger]} ({_LEFT_OUT} {wait})"
-        if state and state.down_since is not None and at - state.last_attempt < QUIET_AFTER:
-            wait = duration(round(QUIET_AFTER - (at - state.last_attempt)))
-            return f"`{model_id}` {TRIGGERS[state.trigger]} ({_LEFT_OUT} {wait})"
+        if whole and whole.down_since is not None and at - whole.last_attempt < OUTAGE_EXPIRY:
+            wait = duration(round(OUTAGE_EXPIRY - (at - whole.last_attempt)))
+            return f"`{provider}` {TRIGGER_TEXTS[whole.trigger]} ({_UNAVAILABLE_FOR} {wait})"
+        if state and state.down_since is not None and at - state.last_attempt < OUTAGE_EXPIRY:
+            wait = duration(round(OUTAGE_EXPIRY - (at - state.last_attempt)))
+            return f"`{model_id}` {TRIGGER_TEXTS[state.trigger]} ({_UNAVAILABLE_FOR} {wait})"
         return None
 
-    def _seen(self, provider: str) -> tuple[str, ...]:
+    def _tracked_models(self, provider: str) -> tuple[str, ...]:
         return tuple(sorted(name for name in self._models if name.startswith(f"{provider}:")))
 
-    def _down(self, provider: str, *, since: float) -> list[str]:
+    def _models_down(self, provider: str, *, since: float) -> list[str]:
         return [
             name
-            for name in self._seen(provider)
+            for name in self._tracked_models(provider)
             if (when := self._models[name].down_since) is not None and when >= since
         ]
 
-    def _forget_quiet(self, at: float) -> tuple[ProviderRecovered, ...]:
+    def _expire(self, at: float) -> tuple[ProviderRecovered, ...]:
         recoveries: list[ProviderRecovered] = []
         for provider, state in list(self._providers.items()):
-            if at - state.last_attempt >= QUIET_AFTER:
+            if at - state.last_attempt >= OUTAGE_EXPIRY:
                 del self._providers[provider]
                 if state.down_since is not None:
-                    models = self._seen(provider)
+                    models = self._tracked_models(provider)
                     recoveries.append(
                         _recovered(provider, models, at - state.down_since, whole=True)
                     )
         for model_id, state in list(self._models.items()):
-            if at - state.last_attempt >= QUIET_AFTER:
+            if at - state.last_attempt >= OUTAGE_EXPIRY:
                 del self._models[model_id]
                 if state.down_since is not None:
                     provider = ModelId.parse(model_id).provider

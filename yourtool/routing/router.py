@@ -31,7 +31,7 @@ class Slot(StrEnum):
     GLOBAL_DEFAULT = "global_default"
 
     @property
-    def explicit(self) -> bool:
+    def is_explicit(self) -> bool:
         """Whether the user named the model for this very turn or session."""
         return self in (Slot.PER_MESSAGE_OVERRIDE, Slot.MANUAL_STICKY)
 
@@ -81,7 +81,7 @@ class Needs(Struct, frozen=True, kw_only=True):
     structured_output: bool = False
 
 
-class Decided(Struct, frozen=True, kw_only=True):
+class RouteDecision(Struct, frozen=True, kw_only=True):
     """The outcome of one decision."""
 
     chosen: str | None
@@ -93,10 +93,10 @@ class Decided(Struct, frozen=True, kw_only=True):
     """The user named the model, chosen or refused."""
 
 
-SlotCheck: TypeAlias = Callable[[str, Needs], Rejection | None]
+ModelCheck: TypeAlias = Callable[[str, Needs], Rejection | None]
 """Says why a model cannot serve, if so."""
 
-_SILENT = {
+_NOT_APPLICABLE = {
     Slot.PER_MESSAGE_OVERRIDE: "the message names no model",
     Slot.MANUAL_STICKY: "no model was chosen for the session",
     Slot.RULE: "there are no rules",
@@ -105,7 +105,7 @@ _SILENT = {
     Slot.WORKSPACE_DEFAULT: "this directory has no default",
     Slot.GLOBAL_DEFAULT: "there is no default",
 }
-_CHOSE = {
+_CHOICE_REASONS = {
     Slot.PER_MESSAGE_OVERRIDE: "named in the message",
     Slot.MANUAL_STICKY: "chosen by the user for the session",
     Slot.RULE: "a rule matched",
@@ -114,8 +114,8 @@ _CHOSE = {
     Slot.WORKSPACE_DEFAULT: "workspace default",
     Slot.GLOBAL_DEFAULT: "global default",
 }
-_ASKED_FOR = "tried because you asked"
-_NO_OTHER = "tried because no other model can take this turn"
+_TRIED_AS_REQUESTED = "tried because you asked"
+_TRIED_AS_LAST_RESORT = "tried because no other model can take this turn"
 _MODES = {
     Slot.PER_MESSAGE_OVERRIDE: RoutingMode.OVERRIDE,
     Slot.MANUAL_STICKY: RoutingMode.MANUAL,
@@ -130,10 +130,10 @@ _MODES = {
 def decide(
     preferences: Preferences,
     needs: Needs,
-    check: SlotCheck,
-    check_despite_outage: SlotCheck | None = None,
-    asked_for: Container[str] = (),
-) -> Decided:
+    check: ModelCheck,
+    check_despite_outage: ModelCheck | None = None,
+    requested: Container[str] = (),
+) -> RouteDecision:
     """Return the model of a turn; the same arguments always give the same answer.
 
     `check_despite_outage` is `check` without the outages, and decides about the models in
@@ -142,11 +142,11 @@ def decide(
     if check_despite_outage is None:
         return _first_usable(preferences, needs, check, check, {})
     candidates = [candidate for _, candidate in _candidates(preferences) if candidate is not None]
-    asked = {each: _ASKED_FOR for each in candidates if each in asked_for}
+    asked = {each: _TRIED_AS_REQUESTED for each in candidates if each in requested}
     decided = _first_usable(preferences, needs, check, check_despite_outage, asked)
     if decided.chosen is not None:
         return decided
-    anyway = {each: asked.get(each, _NO_OTHER) for each in candidates}
+    anyway = {each: asked.get(each, _TRIED_AS_LAST_RESORT) for each in candidates}
     last_resort = _first_usable(preferences, needs, check, check_despite_outage, anyway)
     return decided if last_resort.chosen is None else last_resort
 
@@ -154,19 +154,21 @@ def decide(
 def _first_usable(
     preferences: Preferences,
     needs: Needs,
-    check: SlotCheck,
-    check_despite_outage: SlotCheck,
+    check: ModelCheck,
+    check_despite_outage: ModelCheck,
     tried_anyway: Mapping[str, str],
-) -> Decided:
+) -> RouteDecision:
     """`tried_anyway`: why a model is tried despite an outage."""
     chain: list[PolicyEvaluation] = []
     for index, (slot, candidate) in enumerate(_candidates(preferences)):
         if candidate is None:
             chain.append(
-                PolicyEvaluation(policy=slot, verdict="not_applicable", reason=_SILENT[slot])
+                PolicyEvaluation(
+                    policy=slot, verdict="not_applicable", reason=_NOT_APPLICABLE[slot]
+                )
             )
             continue
-        rejection, reason = check(candidate, needs), _CHOSE[slot]
+        rejection, reason = check(candidate, needs), _CHOICE_REASONS[slot]
         is_out = rejection is not None and rejection.code is RejectionCode.PROVIDER_UNAVAILABLE
         if rejection is not None and is_out and candidate in tried_anyway:
             reason = f"{reason}; {rejection.reason}; {tried_anyway[candidate]}"
@@ -177,8 +179,8 @@ def _first_usable(
                     policy=slot, verdict="chose", candidate_model=candidate, reason=reason
                 )
             )
-            return Decided(
-                chosen=candidate, winner_index=index, chain=tuple(chain), explicit=slot.explicit
+            return RouteDecision(
+                chosen=candidate, winner_index=index, chain=tuple(chain), explicit=slot.is_explicit
             )
         chain.append(
             PolicyEvaluation(
@@ -189,12 +191,12 @@ def _first_usable(
                 validation_failure=rejection.code,
             )
         )
-        if slot.explicit:
-            return Decided(chosen=None, winner_index=-1, chain=tuple(chain), explicit=True)
-    return Decided(chosen=None, winner_index=-1, chain=tuple(chain), explicit=False)
+        if slot.is_explicit:
+            return RouteDecision(chosen=None, winner_index=-1, chain=tuple(chain), explicit=True)
+    return RouteDecision(chosen=None, winner_index=-1, chain=tuple(chain), explicit=False)
 
 
-def obstacle(
+def find_rejection(
     model: Model, needs: Needs, configured: str | None, unavailable: str | None
 ) -> Rejection | None:
     """Return the first reason why a model cannot serve a turn.
@@ -230,7 +232,7 @@ def obstacle(
     return None
 
 
-def swap_refusal(
+def format_swap_refusal(
     model: Model, rejection: Rejection, *, name: str | None = None, where: str | None = None
 ) -> str:
     """Return the words that refuse `/model NAME` in a session the model cannot take.
@@ -257,10 +259,12 @@ def mode_of(policy: str) -> RoutingMode:
     return _MODES[Slot(policy)]
 
 
-def explain(chain: Sequence[PolicyEvaluation]) -> list[str]:
+def format_chain(chain: Sequence[PolicyEvaluation]) -> list[str]:
     """Return one line per slot: number, slot, verdict, model and reason."""
     asked = {step.policy: step for step in chain}
-    return [_line(number, slot, asked.get(slot)) for number, slot in enumerate(Slot, start=1)]
+    return [
+        _format_slot(number, slot, asked.get(slot)) for number, slot in enumerate(Slot, start=1)
+    ]
 
 
 def _candidates(preferences: Preferences) -> Sequence[tuple[Slot, str | None]]:
@@ -275,7 +279,7 @@ def _candidates(preferences: Preferences) -> Sequence[tuple[Slot, str | None]]:
     )
 
 
-def _line(number: int, slot: Slot, step: PolicyEvaluation | None) -> str:
+def _format_slot(number: int, slot: Slot, step: PolicyEvaluation | None) -> str:
     name = slot.replace("_", " ")
     if step is None:
         return f"{number} {name:<20}  not asked"

@@ -37,12 +37,12 @@ def registry(**environ: str) -> Registry:
 @pytest.mark.req("R-EASE-03")
 def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run(tmp_path):
     file, catalogue, known = tmp_path / "cache" / "models.json", catalogue_of(), registry()
-    discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, (QWEN,))])
+    discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, (QWEN,))])
     assert b"hunter2" not in file.read_bytes()
-    discovery_cache.learn(discovery_cache.recall(file), known, catalogue)
+    discovery_cache.apply_discoveries(discovery_cache.load_discoveries(file), known, catalogue)
     assert catalogue.get("llama-cpp:qwen").capabilities == QWEN.capabilities
-    assert known.why_not("llama-cpp") is None
-    told = catalogue.told_at("llama-cpp:qwen")
+    assert known.configuration_problem("llama-cpp") is None
+    told = catalogue.discovered_at("llama-cpp:qwen")
     assert told is not None
     assert told_words(told, told + timedelta(days=3)) == "  as told 3 d ago"
     assert told_words(None, told) == ""
@@ -52,7 +52,9 @@ def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run(tmp_p
 def test_what_the_user_wrote_wins_over_what_was_kept():
     rows: dict[str, Any] = {"llama-cpp:qwen": {"max_context_tokens": 9_000}}
     catalogue = type(catalogue_of())([QWEN], "2026-01-01", rows=rows)
-    discovery_cache.learn([discovery_cache.answer_of(SERVER, (QWEN,))], registry(), catalogue)
+    discovery_cache.apply_discoveries(
+        [discovery_cache.new_discovery(SERVER, (QWEN,))], registry(), catalogue
+    )
     capabilities = catalogue.get("llama-cpp:qwen").capabilities
     assert (capabilities.max_context_tokens, capabilities.supports_images) == (9_000, True)
 
@@ -61,10 +63,12 @@ def test_at_another_address_an_answer_means_nothing():
     catalogue = catalogue_of()
     model = replace(QWEN, id="ollama:qwen")
     row = ProviderSpec(name="ollama", api="ollama", base_url="http://127.0.0.1:11434", label="")
-    answers = [discovery_cache.answer_of(row, (model,))]
-    discovery_cache.learn(answers, registry(OLLAMA_HOST="http://gpu.example:11434"), catalogue)
+    answers = [discovery_cache.new_discovery(row, (model,))]
+    discovery_cache.apply_discoveries(
+        answers, registry(OLLAMA_HOST="http://gpu.example:11434"), catalogue
+    )
     assert not catalogue.get("ollama:qwen").known
-    discovery_cache.learn(answers, registry(), catalogue)
+    discovery_cache.apply_discoveries(answers, registry(), catalogue)
     assert catalogue.get("ollama:qwen").known
 
 
@@ -74,14 +78,18 @@ def test_at_another_address_an_answer_means_nothing():
 def test_a_kept_answer_makes_no_other_provider_known(name, url):
     known = registry()
     row = replace(SERVER, name=name, base_url=url)
-    discovery_cache.learn([discovery_cache.answer_of(row, (QWEN,))], known, catalogue_of())
+    discovery_cache.apply_discoveries(
+        [discovery_cache.new_discovery(row, (QWEN,))], known, catalogue_of()
+    )
     assert name not in {row.name for row in known.providers()}
 
 
 def test_a_kept_answer_tells_nothing_of_another_provider_s_models():
     catalogue, known = catalogue_of(), registry()
     theirs = replace(QWEN, id="anthropic:qwen")
-    discovery_cache.learn([discovery_cache.answer_of(SERVER, (theirs, QWEN))], known, catalogue)
+    discovery_cache.apply_discoveries(
+        [discovery_cache.new_discovery(SERVER, (theirs, QWEN))], known, catalogue
+    )
     assert catalogue.get(QWEN.id).known
     assert not catalogue.get(theirs.id).known
 
@@ -89,11 +97,12 @@ def test_a_kept_answer_tells_nothing_of_another_provider_s_models():
 def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
     file = tmp_path / "models.json"
     other = replace(SERVER, name="vllm")
-    discovery_cache.remember(
-        file, [discovery_cache.answer_of(SERVER, (QWEN,)), discovery_cache.answer_of(other, ())]
+    discovery_cache.save_discoveries(
+        file,
+        [discovery_cache.new_discovery(SERVER, (QWEN,)), discovery_cache.new_discovery(other, ())],
     )
-    discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, ())])
-    assert [(each.provider, each.models) for each in discovery_cache.recall(file)] == [
+    discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, ())])
+    assert [(each.provider, each.models) for each in discovery_cache.load_discoveries(file)] == [
         ("llama-cpp", ()),
         ("vllm", ()),
     ]
@@ -110,10 +119,10 @@ def test_a_damaged_file_is_told_and_written_anew(tmp_path, content):
     file = tmp_path / "models.json"
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"is not used: .* writes it anew") as told:
-        discovery_cache.recall(file)
+        discovery_cache.load_discoveries(file)
     assert "\x1b" not in str(told.value)
-    discovery_cache.remember(file, [discovery_cache.answer_of(SERVER, (QWEN,))])
-    [kept] = discovery_cache.recall(file)
+    discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, (QWEN,))])
+    [kept] = discovery_cache.load_discoveries(file)
     assert kept.models == (QWEN,)
     assert kept.at <= datetime.now(UTC)
 
@@ -123,4 +132,4 @@ def test_a_file_beyond_all_measure_is_not_read(tmp_path):
     with file.open("wb") as whole:
         whole.truncate(9 * 2**20)
     with pytest.raises(ValueError, match="too large"):
-        discovery_cache.recall(file)
+        discovery_cache.load_discoveries(file)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.catalogue.listings import MOST_MODELS, hosted
+from yourtool.providers.catalogue.listings import MAX_MODELS, parse_model_list
 from yourtool.providers.media_types import IMAGE_TYPES
 
 YES, NO = {"supported": True}, {"supported": False}
@@ -43,12 +43,12 @@ LLAMA = {
 
 def claude(**changes):
     able = {**CLAUDE["capabilities"], **changes}
-    [model] = hosted("anthropic", {"data": [{**CLAUDE, "capabilities": able}]})
+    [model] = parse_model_list("anthropic", {"data": [{**CLAUDE, "capabilities": able}]})
     return model
 
 
 def llama(**changes):
-    [model] = hosted("openrouter", {"data": [{**LLAMA, **changes}]})
+    [model] = parse_model_list("openrouter", {"data": [{**LLAMA, **changes}]})
     return model
 
 
@@ -67,7 +67,7 @@ def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes():
         max_images=600,
         accepted_image_media_types=IMAGE_TYPES,
     )
-    [short] = hosted("anthropic", {"data": [{**CLAUDE, "max_input_tokens": 200_000}]})
+    [short] = parse_model_list("anthropic", {"data": [{**CLAUDE, "max_input_tokens": 200_000}]})
     assert short.capabilities.max_images == 100
 
 
@@ -120,7 +120,9 @@ def test_a_request_that_costs_nothing_besides_is_priced_by_its_tokens():
 
 
 def test_a_reply_is_never_longer_than_the_context_that_is_told():
-    [model] = hosted("p", {"data": [{"id": "a", "context_length": 5, "outputTokenLimit": 999}]})
+    [model] = parse_model_list(
+        "p", {"data": [{"id": "a", "context_length": 5, "outputTokenLimit": 999}]}
+    )
     assert (model.capabilities.max_context_tokens, model.capabilities.max_output_tokens) == (5, 5)
 
 
@@ -167,7 +169,7 @@ def test_google_s_list_tells_both_limits_and_nothing_of_what_a_model_sees():
             }
         ]
     }
-    [model] = hosted("google", answer)
+    [model] = parse_model_list("google", answer)
     can = model.capabilities
     assert (can.max_context_tokens, can.max_output_tokens) == (1_048_576, 65_536)
     assert (can.supports_images, model.known) == (False, False)
@@ -185,20 +187,20 @@ def test_google_s_list_tells_both_limits_and_nothing_of_what_a_model_sees():
     ],
 )
 def test_what_nobody_can_talk_to_is_no_model(entry):
-    assert hosted("p", {"data": [entry]}) == ()
+    assert parse_model_list("p", {"data": [entry]}) == ()
 
 
 def test_several_hundred_models_are_all_listed_and_an_endless_list_is_cut():
     def answer(length):
         return {"data": [{"id": f"m{number}"} for number in range(length)]}
 
-    assert len(hosted("openrouter", answer(600))) == 600
-    assert len(hosted("openrouter", answer(10_000))) == MOST_MODELS
+    assert len(parse_model_list("openrouter", answer(600))) == 600
+    assert len(parse_model_list("openrouter", answer(10_000))) == MAX_MODELS
 
 
 @pytest.mark.parametrize("junk", [None, [], 7, "x", {"a": {}}, True, [[]]])
 @pytest.mark.parametrize("key", [*LLAMA, *CLAUDE, "inputTokenLimit", "supportedGenerationMethods"])
 def test_a_value_of_any_shape_costs_no_other_model_anything(key, junk):
     whole = {**LLAMA, **CLAUDE} if key in CLAUDE else dict(LLAMA)
-    models = hosted("p", {"data": [{**whole, key: junk}, LLAMA]})
+    models = parse_model_list("p", {"data": [{**whole, key: junk}, LLAMA]})
     assert models[-1] == replace(llama(), id="p:meta/llama-5")

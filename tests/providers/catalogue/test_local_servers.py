@@ -6,13 +6,13 @@ import pytest
 from tests.providers.local_server import RESET, LocalServer, chunk, head, serve
 from yourtool.errors import NetworkError, OtherAdapterError
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.catalogue.listings import MOST_MODELS
+from yourtool.providers.catalogue.listings import MAX_MODELS
 from yourtool.providers.catalogue.local_servers import (
-    discover,
-    usual_places,
+    discover_servers,
+    well_known_servers,
 )
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.providers.transports.http import ANSWER_LIMIT, HttpxTransport, Timeouts
+from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
 SHOWN = {
@@ -37,7 +37,7 @@ SHOWN = {
 
 
 def row(kind, server):
-    [found] = [each for each in usual_places("http://127.0.0.1:11434") if each.name == kind]
+    [found] = [each for each in well_known_servers("http://127.0.0.1:11434") if each.name == kind]
     suffix = "" if kind == "ollama" else "/v1"
     return msgspec.structs.replace(found, base_url=f"{server.url}{suffix}")
 
@@ -57,8 +57,8 @@ OLLAMA = {
 @pytest.mark.req("R-EASE-02", "R-OLL-02")
 async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model():
     with serve(OLLAMA) as server:
-        [found] = await discover(places=[row("ollama", server)])
-    assert found.row.api == "ollama"
+        [found] = await discover_servers(specs=[row("ollama", server)])
+    assert found.spec.api == "ollama"
     assert [summary(model) for model in found.models] == [
         ("ollama:qwen3:8b", 32_768, True, False, True, True),
         ("ollama:tuned", 8192, False, True, False, True),
@@ -80,8 +80,8 @@ async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_too
         "/v1/models": {"data": [{"id": "models/scripted.gguf", "meta": {"n_ctx_train": 99}}]},
     }
     with serve(pages) as server:
-        [found] = await discover(places=[row("llama-cpp", server)])
-    assert found.row.base_url.endswith("/v1")
+        [found] = await discover_servers(specs=[row("llama-cpp", server)])
+    assert found.spec.base_url.endswith("/v1")
     assert [summary(model) for model in found.models] == [
         ("llama-cpp:models/scripted.gguf", 16384, True, True, False, True)
     ]
@@ -100,7 +100,7 @@ async def test_lm_studio_tells_the_loaded_context_new_and_old():
     idle = {"key": "idle", "type": "llm", "max_context_length": 8192, "loaded_instances": []}
     pages = {"/api/v1/models": {"models": [new, idle, {"key": "e", "type": "embedding"}]}}
     with serve(pages) as server:
-        [found] = await discover(places=[row("lm-studio", server)])
+        [found] = await discover_servers(specs=[row("lm-studio", server)])
     assert [summary(model) for model in found.models] == [
         ("lm-studio:qwen", 4096, True, False, False, True),
         ("lm-studio:idle", 8192, False, False, False, True),
@@ -111,7 +111,7 @@ async def test_lm_studio_tells_the_loaded_context_new_and_old():
         {"id": "e", "type": "embeddings", "max_context_length": 4096},
     ]
     with serve({"/api/v0/models": {"data": old}}) as server:
-        [found] = await discover(places=[row("lm-studio", server)])
+        [found] = await discover_servers(specs=[row("lm-studio", server)])
     assert [summary(model) for model in found.models] == [
         ("lm-studio:see", 4096, True, True, False, True),
         ("lm-studio:in", 2048, False, False, False, True),
@@ -122,7 +122,7 @@ async def test_lm_studio_tells_the_loaded_context_new_and_old():
 async def test_vllm_tells_its_context_and_nothing_of_tools():
     listed = {"data": [{"id": "org/model", "owned_by": "vllm", "max_model_len": 4096}]}
     with serve({"/v1/models": listed}) as server:
-        [found] = await discover(places=[row("vllm", server)])
+        [found] = await discover_servers(specs=[row("vllm", server)])
     assert [summary(model) for model in found.models] == [
         ("vllm:org/model", 4096, False, False, False, True)
     ]
@@ -141,26 +141,26 @@ async def test_vllm_tells_its_context_and_nothing_of_tools():
 )
 async def test_what_only_listens_on_a_port_is_no_model_server(kind, pages):
     with serve(pages) as server:
-        assert await discover(places=[row(kind, server)]) == ()
+        assert await discover_servers(specs=[row(kind, server)]) == ()
 
 
 async def test_nothing_is_found_where_nothing_listens_or_the_connection_breaks():
     with LocalServer(lambda *_: [RESET]) as server:
         rows = [row(kind, server) for kind in ("ollama", "llama-cpp", "lm-studio", "vllm")]
-        assert await discover(places=rows) == ()
-    assert await discover(places=rows) == ()
+        assert await discover_servers(specs=rows) == ()
+    assert await discover_servers(specs=rows) == ()
 
 
 async def test_only_this_machine_is_asked():
     away = ProviderSpec(name="ollama", api="ollama", base_url="http://192.0.2.1:11434", label="x")
-    assert await discover(places=[away]) == ()
-    assert all(place.is_local for place in usual_places("http://127.0.0.1:11434"))
+    assert await discover_servers(specs=[away]) == ()
+    assert all(place.is_local for place in well_known_servers("http://127.0.0.1:11434"))
 
 
 async def test_a_wrong_context_is_not_believed_blindly():
     absurd = {"data": [{"id": "m", "owned_by": "vllm", "max_model_len": -5}]}
     with serve({"/v1/models": absurd}) as server:
-        [found] = await discover(places=[row("vllm", server)])
+        [found] = await discover_servers(specs=[row("vllm", server)])
     [model] = found.models
     assert model.capabilities.max_context_tokens == AdapterCapabilities().max_context_tokens
 
@@ -168,20 +168,20 @@ async def test_a_wrong_context_is_not_believed_blindly():
 async def test_a_server_that_answers_drop_by_drop_is_given_up_on():
     drops = [chunk(b" "), 0.02] * 40
     with LocalServer(lambda *_: [head(), *drops]) as server:
-        transport = HttpxTransport(server.url, {}, Timeouts(listing=0.1))
+        transport = HttpxTransport(server.url, {}, Timeouts(get=0.1))
         with pytest.raises(NetworkError, match=r"did not answer whole within 0\.1 s"):
             await transport.get("/v1/models")
         await transport.close()
 
 
 async def test_of_an_endless_answer_the_beginning_is_read():
-    flood = [chunk(b"[" * 2**20)] * (ANSWER_LIMIT // 2**20 + 4)
+    flood = [chunk(b"[" * 2**20)] * (MAX_RESPONSE_BYTES // 2**20 + 4)
     with LocalServer(lambda *_: [head(), *flood]) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="did not answer with JSON"):
             await transport.get("/v1/models")
         async with transport.post("/api/show", b"{}") as reply:
-            assert len(await reply.read()) == ANSWER_LIMIT
+            assert len(await reply.read()) == MAX_RESPONSE_BYTES
         await transport.close()
 
 
@@ -190,7 +190,7 @@ async def test_strange_numbers_and_names_cost_the_other_models_nothing():
     names = [*(f"m{n}" for n in range(10_000)), "x" * 5_000, "\x1b[2J"]
     entries = [{"id": name, **wide} for name in reversed(names)]
     with serve({"/v1/models": {"data": entries}}) as server:
-        [found] = await discover(places=[row("vllm", server)])
-    assert len(found.models) == MOST_MODELS
+        [found] = await discover_servers(specs=[row("vllm", server)])
+    assert len(found.models) == MAX_MODELS
     assert all(model.wire_name.startswith("m") for model in found.models)
     assert {model.capabilities.max_context_tokens for model in found.models} == {32_768}

@@ -4,7 +4,7 @@ import pytest
 
 from tests.providers.local_server import serve
 from yourtool.errors import AdapterError, OtherAdapterError
-from yourtool.providers.catalogue.model_listing import listed
+from yourtool.providers.catalogue.model_listing import fetch_models_over
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.transports.http import HttpxTransport
 
@@ -30,7 +30,7 @@ def asked(api, server):
 async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, names):
     with serve({path: answer}) as server:
         transport = HttpxTransport(server.url, {})
-        models = await listed(asked(api, server), transport)
+        models = await fetch_models_over(asked(api, server), transport)
         await transport.close()
     assert [model.wire_name for model in models] == names
     assert not any(model.known or model.price for model in models)
@@ -41,7 +41,7 @@ async def test_a_list_that_cannot_be_had_is_an_error():
     with serve({}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(AdapterError, match="status 404"):
-            await listed(asked("chat", server), transport)
+            await fetch_models_over(asked("chat", server), transport)
         await transport.close()
 
 
@@ -49,5 +49,5 @@ async def test_what_does_not_answer_as_ollama_does_is_no_ollama_without_models()
     with serve({"/api/tags": {"models": "none"}}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="does not answer as Ollama does"):
-            await listed(asked("ollama", server), transport)
+            await fetch_models_over(asked("ollama", server), transport)
         await transport.close()

@@ -143,7 +143,7 @@ def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win(load):
         supports_tools=False, supports_thinking=True, max_context_tokens=9, max_output_tokens=9
     )
     names = ("qwen3:8b", "other")
-    catalogue.learn(
+    catalogue.add_discovered(
         "ollama",
         (Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names),
     )
@@ -164,7 +164,7 @@ def test_a_provider_s_own_list_changes_nothing_that_the_tables_say(load):
     told = AdapterCapabilities(max_context_tokens=9)
     for model in (before, mine):
         again = Model(id=model.id, wire_name=model.wire_name, capabilities=told)
-        catalogue.learn(model.provider, [again])
+        catalogue.add_discovered(model.provider, [again])
     assert catalogue.get("openai:gpt-5") == before
     assert catalogue.resolve("new") == mine
 
@@ -176,8 +176,8 @@ def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_no
     def learn(window, day, *, known):
         told = AdapterCapabilities(max_context_tokens=window)
         model = Model(id="mine:x", wire_name="x", capabilities=told, known=known)
-        catalogue.learn("mine", [model], datetime(2026, 11, day, tzinfo=UTC))
-        at = catalogue.told_at("mine:x")
+        catalogue.add_discovered("mine", [model], datetime(2026, 11, day, tzinfo=UTC))
+        at = catalogue.discovered_at("mine:x")
         return catalogue.get("mine:x").capabilities.max_context_tokens, at and at.day
 
     assert learn(1_000, 1, known=False) == (1_000, 1)
@@ -201,7 +201,7 @@ def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated(loa
         )
         for name in names
     ]
-    catalogue.learn("openrouter", models, datetime(2026, 11, 20, tzinfo=UTC))
+    catalogue.add_discovered("openrouter", models, datetime(2026, 11, 20, tzinfo=UTC))
     mine, theirs = (catalogue.get(f"openrouter:{name}") for name in names)
     assert mine.price is not None
     assert (mine.price.input_per_mtok_usd, mine.price_as_of) == (Decimal(1), "")
@@ -316,7 +316,7 @@ def test_a_reply_is_never_longer_than_a_context_that_is_told_elsewhere(load):
     assert sizes("mine:x") == (32_768, 32_768)
     for window, output in ((20_000, 20_000), (90_000, 50_000)):
         told = AdapterCapabilities(max_context_tokens=window)
-        catalogue.learn("mine", [Model(id="mine:x", wire_name="x", capabilities=told)])
+        catalogue.add_discovered("mine", [Model(id="mine:x", wire_name="x", capabilities=told)])
         assert sizes("mine:x") == (window, output)
 
 
@@ -448,7 +448,7 @@ def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_i
     catalogue = load("[models.'vllm:mine']\n")
 
     def hear(provider, *names):
-        catalogue.learn(
+        catalogue.add_discovered(
             provider,
             (
                 Model(id=f"{provider}:{name}", wire_name=name, capabilities=AdapterCapabilities())
@@ -463,7 +463,7 @@ def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_i
     hear("lm", "c")
     hear("vllm", "b")
     assert named() == {"vllm:mine", "vllm:b", "lm:c"}
-    assert catalogue.told_at("vllm:a") is None
+    assert catalogue.discovered_at("vllm:a") is None
     assert not catalogue.get("vllm:a").known
     hear("vllm")
     assert named() == {"vllm:mine", "lm:c"}
@@ -483,7 +483,7 @@ def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it(load, p
     assert limits(catalogue.get(named)) == limits(row)
     assert not catalogue.get(named).known
     assert not catalogue.get(named).capabilities.supports_images
-    catalogue.learn(provider, [Model(id=named, wire_name="new", capabilities=told)])
+    catalogue.add_discovered(provider, [Model(id=named, wire_name="new", capabilities=told)])
     learned = catalogue.get(named)
     assert limits(learned) == limits(row)
     assert (learned.known, learned.capabilities.supports_images) == (True, True)
@@ -493,7 +493,7 @@ def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it(load, p
 def test_openai_s_newer_name_of_the_limit_is_used_for_every_model_of_it(load):
     catalogue = load()
     plain = Model(id="openai:told", wire_name="told", capabilities=AdapterCapabilities())
-    catalogue.learn("openai", [plain])
+    catalogue.add_discovered("openai", [plain])
     assert catalogue.get("openai:told").uses_max_completion_tokens
     assert catalogue.get("openai:unheard-of").uses_max_completion_tokens
     assert not catalogue.get("vllm:unheard-of").uses_max_completion_tokens

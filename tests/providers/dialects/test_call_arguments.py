@@ -109,7 +109,7 @@ every_way = pytest.mark.parametrize("way", WAYS)
 async def called(dialect, body):
     """Return the call in a reply, and why it must not run."""
     speaker = WireAdapter(
-        dialect(), Playback([body.encode()]), "acme", patience=StreamTimeouts(linger=0.001)
+        dialect(), Playback([body.encode()]), "acme", timeouts=StreamTimeouts(linger=0.001)
     )
     heard, error = await events_of(speaker, request(model("acme")))
     assert error is None

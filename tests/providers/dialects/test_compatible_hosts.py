@@ -21,7 +21,7 @@ from yourtool.messages import (
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.provider_specs import provider_specs
-from yourtool.providers.registry import dialect_of
+from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
@@ -37,7 +37,7 @@ async def replies(body, dialect=None, target=None, ids=None):
     target = target or model("acme")
     asked = request(target, **({"tool_ids": ids} if ids else {}))
     speaker = WireAdapter(
-        dialect or OpenAIChat(), Playback([body]), target.provider, patience=QUICK
+        dialect or OpenAIChat(), Playback([body]), target.provider, timeouts=QUICK
     )
     events, error = await events_of(speaker, asked)
     assert error is None
@@ -186,7 +186,7 @@ async def test_parts_of_a_message_are_read_once_however_the_host_numbers_them(nu
 def dialect_at(address, api="chat", **quirks):
     providers = {"mine": ProviderConfig(api=api, base_url=address, quirks=quirks)}
     [row] = [row for row in provider_specs(Config(providers=providers), {}) if row.name == "mine"]
-    return dialect_of(row)
+    return load_dialect(row)
 
 
 def foreign(count=3):
@@ -251,4 +251,4 @@ def test_an_address_in_the_environment_has_the_quirks_of_its_host():
     config = Config(providers={"openai": ProviderConfig(api="chat")})
     rows = provider_specs(config, {"OPENAI_BASE_URL": "https://api.mistral.ai/v1"})
     [row] = [row for row in rows if row.name == "openai"]
-    assert "stream_options" not in sent_to(dialect_of(row))
+    assert "stream_options" not in sent_to(load_dialect(row))

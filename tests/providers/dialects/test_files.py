@@ -18,7 +18,7 @@ from yourtool.messages import (
     TextBlock,
 )
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.base import Places
+from yourtool.providers.base import FileRoots
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.google import Google
 from yourtool.providers.dialects.ollama import Ollama
@@ -175,7 +175,7 @@ def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept(dialect, tmp_path):
     speaks, provider, _ = DIALECTS[dialect]
     target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
     said = Writer().message(Role.USER, [block])
-    body = speaks.to_wire(request(target, [said], places=Places(tmp_path, tmp_path))).body
+    body = speaks.to_wire(request(target, [said], file_roots=FileRoots(tmp_path, tmp_path))).body
     assert base64.b64encode(PICTURE) in body
 
 
@@ -189,7 +189,7 @@ def test_what_is_not_as_it_was_kept_is_told_in_words(dialect, harm, tmp_path, ca
         kept.unlink()
     else:
         kept.write_bytes(b"\x89PNG\r\n\x1a\n a dog")
-    body = sent(dialect, block, places=Places(tmp_path, tmp_path))
+    body = sent(dialect, block, file_roots=FileRoots(tmp_path, tmp_path))
     assert "an image that could not be shown" in str(body)
     [record] = caplog.records
     assert "stored attachment" in record.reason

@@ -35,7 +35,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import ForcedTool
 from yourtool.providers.dialects.google import Google
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
@@ -531,7 +531,7 @@ def test_a_tool_whose_name_begins_with_no_letter_has_one_name_everywhere(name, s
         writer.message(Role.TOOL, [ToolResultBlock(use, (TextBlock("ok"),))]),
     ]
     own = replace(READ, name=name)
-    body = wire(request(FLASH, history, (own,), tool_choice=OneTool(name)))
+    body = wire(request(FLASH, history, (own,), tool_choice=ForcedTool(name)))
     [declared] = body["tools"][0]["functionDeclarations"]
     calling = body["toolConfig"]["functionCallingConfig"]
     called, answered = (content["parts"][0] for content in body["contents"][1:])

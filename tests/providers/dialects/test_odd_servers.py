@@ -40,18 +40,18 @@ from yourtool.providers.dialects.ollama import Ollama
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.providers.registry import dialect_of
+from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import DEEPEST
 
-QUICK = StreamTimeouts(first_event=0.5, content=0.5, last_word=0.01, linger=0.001)
+QUICK = StreamTimeouts(first_event=0.5, content=0.5, trailer=0.01, linger=0.001)
 
 
-async def heard(dialect, *lines, pause=None, patience=QUICK):
+async def heard(dialect, *lines, pause=None, timeouts=QUICK):
     """Return the events that a body of these lines gives, and the error that ended it."""
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()], pause=pause)
-    speaker = WireAdapter(dialect, transport, "acme", patience=patience)
+    speaker = WireAdapter(dialect, transport, "acme", timeouts=timeouts)
     events, error = await events_of(speaker, request(model("acme")))
     assert broken_rules(events) == []
     return events, error
@@ -160,9 +160,9 @@ async def test_a_message_without_a_reason_for_its_end_is_not_whole():
 )
 async def test_silence_after_the_reason_for_the_end_is_borne_for_a_short_while_only(dialect, lines):
     """Proxies that hold the connection open, with pings or without."""
-    patient = StreamTimeouts(content=600, last_word=0.01)
+    patient = StreamTimeouts(content=600, trailer=0.01)
     async with asyncio.timeout(30):  # hangs if it is broken
-        events, error = await heard(dialect(), *lines, pause=asyncio.Event().wait, patience=patient)
+        events, error = await heard(dialect(), *lines, pause=asyncio.Event().wait, timeouts=patient)
     assert error is None
     assert complete(events).final_content == (TextBlock("a"),)
 
@@ -371,7 +371,7 @@ async def turn(target, dialect, *lines):
     """Return a whole turn as it is stored, and the ids that belong to it."""
     begun = asked(target, user())
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()])
-    speaker = WireAdapter(dialect, transport, target.provider, patience=QUICK)
+    speaker = WireAdapter(dialect, transport, target.provider, timeouts=QUICK)
     events, error = await events_of(speaker, begun)
     assert error is None
     reply = as_message(complete(events), target, Writer())
@@ -505,7 +505,7 @@ async def test_only_the_makers_own_host_is_known_to_sign(home):
     row = ProviderSpec(name="acme", api="messages", base_url=home, label="acme")
     target = model("acme", "kimi-k2.6")
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
-    sent = body(dialect_of(row), target, *history, tool_ids=ids)
+    sent = body(load_dialect(row), target, *history, tool_ids=ids)
     assert ("hm" in json.dumps(sent)) is not home.endswith("anthropic.com")
 
 

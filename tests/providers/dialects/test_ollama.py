@@ -69,7 +69,7 @@ def call(name, arguments=None, **rest):
 
 async def played(*lines, asked=None):
     speaker = WireAdapter(
-        Ollama(), Playback(lines), "ollama", patience=StreamTimeouts(linger=0.001)
+        Ollama(), Playback(lines), "ollama", timeouts=StreamTimeouts(linger=0.001)
     )
     return await events_of(speaker, asked or request(QWEN))
 
@@ -195,7 +195,7 @@ async def test_parallel_calls_over_several_lines_are_whole_one_by_one():
     assert whole.stop_detail == "stop"
     kinds = (ToolUseStart, ToolUseInputDelta, ToolUseEnd)
     assert [type(event) for event in events if isinstance(event, kinds)] == [*kinds] * 3
-    known = [ids.known_wire("ollama", use.id) for use in whole.final_content]
+    known = [ids.issued_id("ollama", use.id) for use in whole.final_content]
     assert known == [None, None, "call_x"]
 
 

@@ -33,12 +33,12 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import OneTool
+from yourtool.providers.base import ForcedTool
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.providers.registry import dialect_of
+from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
@@ -216,7 +216,7 @@ def uncommon(value, place=""):
             yield from uncommon(inner, name)
 
 
-@pytest.mark.parametrize("choice", ["auto", "any", "none", OneTool("read_file")])
+@pytest.mark.parametrize("choice", ["auto", "any", "none", ForcedTool("read_file")])
 @pytest.mark.req("R-ADP-20")
 def test_an_unknown_server_gets_no_field_that_is_one_vendors_own(choice):
     unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
@@ -232,7 +232,7 @@ def test_an_unknown_server_gets_no_field_that_is_one_vendors_own(choice):
         stop_sequences=("END",),
     )
     row = ProviderSpec(name="local", api="chat", base_url="http://h/v1", label="local")
-    posted = dialect_of(row).to_wire(asked)
+    posted = load_dialect(row).to_wire(asked)
     body = json.loads(posted.body)
     assert problems("openai", "chat", posted.body) == []
     assert list(uncommon(body)) == []
@@ -266,8 +266,8 @@ def test_ids_the_api_refuses_are_minted_anew():
     ids = ToolIdMap()
     long, odd = ids.canonical("openai", "x" * 41), ids.canonical("openai", "functions.x:0")
     again = ids.canonical("openai", "functions.x:0")
-    assert ids.known_wire("openai", odd) == "functions.x:0"
-    assert ids.known_wire("openai", again) is None
+    assert ids.issued_id("openai", odd) == "functions.x:0"
+    assert ids.issued_id("openai", again) is None
     history = [
         Writer().message(Role.USER, [TextBlock("?")]),
         Writer().message(

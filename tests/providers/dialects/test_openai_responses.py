@@ -96,7 +96,7 @@ def called(call_id, name, arguments, **rest):
 async def played(*events, named=True):
     transport = Playback([sse(*events, named=named)])
     speaker = WireAdapter(
-        OpenAIResponses(), transport, "openai", patience=StreamTimeouts(linger=0.001)
+        OpenAIResponses(), transport, "openai", timeouts=StreamTimeouts(linger=0.001)
     )
     return await events_of(speaker, request(GPT))
 

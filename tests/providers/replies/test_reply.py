@@ -358,7 +358,7 @@ def test_ids_are_ours_and_the_providers_are_remembered():
     reply = Reply(asked)
     [_, start] = reply.start_call("a", "call_9", "f")
     assert start.tool_use_id.startswith("tu_")
-    assert asked.tool_ids.known_wire("openai", start.tool_use_id) == "call_9"
+    assert asked.tool_ids.issued_id("openai", start.tool_use_id) == "call_9"
 
 
 def test_a_broken_reply_that_showed_nothing_says_nothing(caplog):

@@ -23,7 +23,7 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import Places
+from yourtool.providers.base import FileRoots
 from yourtool.providers.requests.attachment_limits import find_attachment_problem, fit_attachments
 from yourtool.providers.requests.placeholders import placeholder_for
 
@@ -60,7 +60,7 @@ def number_in(remark):
 def places(tmp_path):
     workspace = tmp_path / "work"
     workspace.mkdir()
-    return Places(tmp_path / "blobs", workspace)
+    return FileRoots(tmp_path / "blobs", workspace)
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def files(tmp_path_factory):
     for size in SIZES:
         with (directory / f"{size}.png").open("wb") as file:
             file.truncate(size)
-    return Places(directory / "blobs", directory)
+    return FileRoots(directory / "blobs", directory)
 
 
 TURNS = st.lists(

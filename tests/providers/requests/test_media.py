@@ -8,7 +8,7 @@ from tests.providers.histories import PNG, image
 from tests.strategies import Writer
 from yourtool.messages import AudioBlock, DocumentBlock, ImageSource, Role
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import Places
+from yourtool.providers.base import FileRoots
 from yourtool.providers.requests.media import prepare_media
 
 SEES = model("openai", "gpt-4o")
@@ -31,7 +31,9 @@ def send(tmp_path):
 
     def run(picture, target=SEES):
         message = Writer().message(Role.USER, [picture])
-        return prepare_media(picture, message, request(target, places=Places(workspace, workspace)))
+        return prepare_media(
+            picture, message, request(target, file_roots=FileRoots(workspace, workspace))
+        )
 
     return run
 

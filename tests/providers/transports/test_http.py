@@ -144,7 +144,7 @@ async def test_a_server_that_hangs_up_before_its_reply_is_a_network_error(connec
 
 async def test_silence_ends_with_a_network_error_that_says_how_long_it_was(connect):
     with LocalServer(lambda *_: [head(), 0.05, chunk(b"late") + END]) as server:
-        async with connect(server.url, silence=0.01).post("/x", b"{}") as reply:
+        async with connect(server.url, read=0.01).post("/x", b"{}") as reply:
             with pytest.raises(NetworkError, match=r"silent for 0\.01 s"):
                 await reply.read()
 

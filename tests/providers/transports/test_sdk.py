@@ -11,7 +11,7 @@ from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from yourtool.credentials import Secret
 from yourtool.decompression import PIECE
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.transports.http import ANSWER_LIMIT, HttpxTransport, Timeouts
+from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
 from yourtool.providers.transports.sdk import Login, SdkTransport
 
 CANARY = "sk-canary-0123456789abcdefghij"
@@ -30,7 +30,7 @@ async def connect():
             else SdkTransport(
                 importlib.import_module,
                 Login(vendor=kind, base_url=url, **(login or {"api_key": KEY})),
-                Timeouts(silence=5),
+                Timeouts(read=5),
             )
         )
         opened.append(transport)
@@ -98,12 +98,12 @@ async def test_a_reply_that_is_compressed_twice_is_refused(connect, kind, status
 
 @KINDS
 async def test_a_huge_error_is_read_up_to_a_limit(connect, kind):
-    packed = gzip.compress(bytes(ANSWER_LIMIT + 5_000_000))
+    packed = gzip.compress(bytes(MAX_RESPONSE_BYTES + 5_000_000))
     with LocalServer(
         lambda *_: [head(500, len(packed), content_encoding="gzip"), packed]
     ) as server:
         async with connect(kind, server.url).post("/x", b"{}") as reply:
-            assert len(await reply.read()) == ANSWER_LIMIT
+            assert len(await reply.read()) == MAX_RESPONSE_BYTES
 
 
 @KINDS

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from yourtool.files import replace_file
 from yourtool.models import Model
-from yourtool.providers.catalogue.local_servers import usual_places
+from yourtool.providers.catalogue.local_servers import well_known_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
@@ -22,7 +22,7 @@ from yourtool.providers.urls import origin_of
 from yourtool.text import escaped
 
 FILE_NAME = "models.json"
-_LARGEST = 8 * 2**20
+_MAX_FILE_BYTES = 8 * 2**20
 
 
 class DiscoveredModels(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class DiscoveredModels(Struct, frozen=True, kw_only=True):
     models: tuple[Model, ...]
 
 
-def answer_of(row: ProviderSpec, models: tuple[Model, ...]) -> DiscoveredModels:
+def new_discovery(row: ProviderSpec, models: tuple[Model, ...]) -> DiscoveredModels:
     """Return what a provider has just said."""
     return DiscoveredModels(
         provider=row.name,
@@ -45,29 +45,31 @@ def answer_of(row: ProviderSpec, models: tuple[Model, ...]) -> DiscoveredModels:
     )
 
 
-def learn(answers: Iterable[DiscoveredModels], registry: Registry, catalogue: Catalogue) -> None:
+def apply_discoveries(
+    answers: Iterable[DiscoveredModels], registry: Registry, catalogue: Catalogue
+) -> None:
     """Let the catalogue know the models of providers that are still where they were.
 
     Servers that were found on usual ports of this machine are made known as well.
     """
-    usual = {row.name: row for row in usual_places()}
+    usual = {row.name: row for row in well_known_servers()}
     for answer in answers:
-        row = registry.row(answer.provider) or usual.get(answer.provider)
+        row = registry.spec(answer.provider) or usual.get(answer.provider)
         if row is None or origin_of(row.base_url) != answer.origin:
             continue
         registry.add_provider(row)
         own = (model for model in answer.models if model.provider == answer.provider)
-        catalogue.learn(answer.provider, own, answer.at)
+        catalogue.add_discovered(answer.provider, own, answer.at)
 
 
-def recall(file: Path) -> tuple[DiscoveredModels, ...]:
+def load_discoveries(file: Path) -> tuple[DiscoveredModels, ...]:
     """Return the answers that are kept.
 
     Raises:
         ValueError: the file is damaged; the text says what to tell the user.
     """
     try:
-        if file.stat().st_size > _LARGEST:
+        if file.stat().st_size > _MAX_FILE_BYTES:
             raise ValueError("it is too large")
         return msgspec.json.decode(file.read_bytes(), type=tuple[DiscoveredModels, ...])
     except FileNotFoundError:
@@ -79,7 +81,7 @@ def recall(file: Path) -> tuple[DiscoveredModels, ...]:
         ) from error
 
 
-def remember(file: Path, answers: Iterable[DiscoveredModels]) -> None:
+def save_discoveries(file: Path, answers: Iterable[DiscoveredModels]) -> None:
     """Keep these answers in place of earlier ones of the same providers.
 
     Raises:
@@ -87,7 +89,7 @@ def remember(file: Path, answers: Iterable[DiscoveredModels]) -> None:
     """
     kept: dict[str, DiscoveredModels] = {}
     with suppress(ValueError):
-        kept = {answer.provider: answer for answer in recall(file)}
+        kept = {answer.provider: answer for answer in load_discoveries(file)}
     kept |= {answer.provider: answer for answer in answers}
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     replace_file(file, msgspec.json.encode(tuple(kept.values())))

@@ -15,23 +15,23 @@ from typing import Any, cast
 from msgspec import Struct
 
 from yourtool.models import EFFORTS, AdapterCapabilities, Effort, Model, Price, Thinking
-from yourtool.providers.catalogue.prices import is_amount
+from yourtool.providers.catalogue.prices import is_plausible_rate
 from yourtool.providers.json_access import count, mapping, objects, text
 from yourtool.providers.media_types import IMAGE_TYPES
 
-MOST_MODELS = 1_000
+MAX_MODELS = 1_000
 """Of one server; OpenRouter lists several hundred."""
-NAME = re.compile(r"[!-~]{1,200}")
+MODEL_NAME = re.compile(r"[!-~]{1,200}")
 
-_LEAST_OUTPUT, _MOST_OUTPUT = 1_024, 32_768
+_MIN_OUTPUT_LIMIT, _MAX_OUTPUT_LIMIT = 1_024, 32_768
 _PER_MILLION = 6
 
-_LONG, _MORE_IMAGES = 200_000, 600
+_LARGE_WINDOW, _LARGE_WINDOW_IMAGES = 200_000, 600
 """A Claude with a longer context than so many tokens takes so many images in a request
 (https://docs.claude.com/en/docs/build-with-claude/vision)."""
 
 
-class Description(Struct, frozen=True, kw_only=True):
+class ModelDescription(Struct, frozen=True, kw_only=True):
     """What a server says of a model."""
 
     window: int | None = None
@@ -45,8 +45,8 @@ class Description(Struct, frozen=True, kw_only=True):
     max_images: int = AdapterCapabilities().max_images
     """In one request."""
     thinking: bool = False
-    form: Thinking | None = None
-    levels: tuple[Effort, ...] = ()
+    thinking_form: Thinking | None = None
+    efforts: tuple[Effort, ...] = ()
     schema: bool = False
     """Whether a reply can be held to a JSON schema."""
     caching: bool = False
@@ -56,35 +56,35 @@ class Description(Struct, frozen=True, kw_only=True):
     """Whether it says anything."""
 
 
-def model_from_description(provider: str, name: str, told: Description) -> Model:
+def model_from_description(provider: str, name: str, description: ModelDescription) -> Model:
     """Return the model of that name as it was described."""
-    window = told.window or AdapterCapabilities().max_context_tokens
-    output = told.output or max(_LEAST_OUTPUT, min(window // 4, _MOST_OUTPUT))
+    window = description.window or AdapterCapabilities().max_context_tokens
+    output = description.output or max(_MIN_OUTPUT_LIMIT, min(window // 4, _MAX_OUTPUT_LIMIT))
     return Model(
         id=f"{provider}:{name}",
         wire_name=name,
         capabilities=AdapterCapabilities(
-            supports_tools=told.tools,
-            supports_images=told.images,
-            supports_audio=told.audio,
-            supports_documents=told.documents,
-            supports_thinking=told.thinking,
-            supports_structured_output=told.schema,
-            supports_prompt_caching=told.caching,
+            supports_tools=description.tools,
+            supports_images=description.images,
+            supports_audio=description.audio,
+            supports_documents=description.documents,
+            supports_thinking=description.thinking,
+            supports_structured_output=description.schema,
+            supports_prompt_caching=description.caching,
             max_context_tokens=window,
             max_output_tokens=min(output, window),
-            max_images=told.max_images,
-            accepted_image_media_types=IMAGE_TYPES if told.images else (),
+            max_images=description.max_images,
+            accepted_image_media_types=IMAGE_TYPES if description.images else (),
         ),
-        price=told.price,
-        accepts_temperature=told.temperature,
-        thinking=told.form,
-        thinking_levels=told.levels,
-        known=told.known,
+        price=description.price,
+        accepts_temperature=description.temperature,
+        thinking=description.thinking_form,
+        thinking_levels=description.efforts,
+        known=description.known,
     )
 
 
-def entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
+def parse_entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return names and entries of a list as OpenAI, Anthropic or Google give it."""
     whole = mapping(answer)
     listed = objects(whole.get("data")) or objects(whole.get("models"))
@@ -92,24 +92,24 @@ def entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
         (text(each.get("id")) or text(each.get("name")).removeprefix("models/"), each)
         for each in listed
     )
-    return [(name, each) for name, each in named if NAME.fullmatch(name)][:MOST_MODELS]
+    return [(name, each) for name, each in named if MODEL_NAME.fullmatch(name)][:MAX_MODELS]
 
 
-def hosted(provider: str, answer: Any) -> tuple[Model, ...]:
+def parse_model_list(provider: str, answer: Any) -> tuple[Model, ...]:
     """Return the models of a vendor's own list, but for those that nobody can talk to."""
-    read = ((name, _told(entry)) for name, entry in entries(answer))
+    read = ((name, _parse_entry(entry)) for name, entry in parse_entries(answer))
     return tuple(
         model_from_description(provider, name, told) for name, told in read if told is not None
     )
 
 
-def window_of(entry: Mapping[str, Any]) -> int | None:
+def parse_context_window(entry: Mapping[str, Any]) -> int | None:
     """Return the context of a model whose entry gives it by any of the usual names."""
     names = ("max_model_len", "context_length", "inputTokenLimit", "max_input_tokens")
     return next((size for name in names if (size := count(entry.get(name)))), None)
 
 
-def _told(entry: Mapping[str, Any]) -> Description | None:
+def _parse_entry(entry: Mapping[str, Any]) -> ModelDescription | None:
     """Return what an entry says of its model; None: it writes no text, or is not served."""
     methods = entry.get("supportedGenerationMethods")
     if isinstance(methods, list) and "generateContent" not in methods:
@@ -117,54 +117,61 @@ def _told(entry: Mapping[str, Any]) -> Description | None:
     if entry.get("lifecycle") == "retired":
         return None
     if able := mapping(entry.get("capabilities")):
-        return _of_anthropic(entry, able)
+        return _parse_anthropic_entry(entry, able)
     if isinstance(entry.get("supported_parameters"), list):
-        return _of_openrouter(entry, _words(entry["supported_parameters"]))
+        return _parse_openrouter_entry(entry, _parse_strings(entry["supported_parameters"]))
     output = count(entry.get("outputTokenLimit"))
-    return Description(window=window_of(entry), output=output, tools=True, known=False)
+    return ModelDescription(
+        window=parse_context_window(entry), output=output, tools=True, known=False
+    )
 
 
-def _of_anthropic(entry: Mapping[str, Any], able: Mapping[str, Any]) -> Description:
+def _parse_anthropic_entry(entry: Mapping[str, Any], able: Mapping[str, Any]) -> ModelDescription:
     """Read the entry of an interface whose models all call tools and cache prefixes."""
     forms = mapping(mapping(able.get("thinking")).get("types"))
     effort = mapping(able.get("effort"))
-    levels: tuple[Effort, ...] = tuple(level for level in EFFORTS if _has(effort, level))
+    levels: tuple[Effort, ...] = tuple(level for level in EFFORTS if _is_supported(effort, level))
     form: Thinking | None = None
-    if _has(forms, "adaptive") and levels:
+    if _is_supported(forms, "adaptive") and levels:
         form = "adaptive"
-    elif _has(forms, "enabled"):
+    elif _is_supported(forms, "enabled"):
         form, levels = "budget", EFFORTS[1:]
-    if form is not None and _has(forms, "disabled"):
+    if form is not None and _is_supported(forms, "disabled"):
         levels = ("off", *levels)
-    window, usual = window_of(entry), AdapterCapabilities().max_images
-    return Description(
+    window, usual = parse_context_window(entry), AdapterCapabilities().max_images
+    return ModelDescription(
         window=window,
         output=count(entry.get("max_tokens")),
         tools=True,
-        images=_has(able, "image_input"),
-        max_images=_MORE_IMAGES if (window or 0) > _LONG else usual,
-        documents=_has(able, "pdf_input"),
+        images=_is_supported(able, "image_input"),
+        max_images=_LARGE_WINDOW_IMAGES if (window or 0) > _LARGE_WINDOW else usual,
+        documents=_is_supported(able, "pdf_input"),
         thinking=form is not None,
-        form=form,
-        levels=levels if form is not None else (),
-        schema=_has(able, "structured_outputs"),
+        thinking_form=form,
+        efforts=levels if form is not None else (),
+        schema=_is_supported(able, "structured_outputs"),
         caching=True,
     )
 
 
-def _has(able: Mapping[str, Any], name: str) -> bool:
+def _is_supported(able: Mapping[str, Any], name: str) -> bool:
     return mapping(able.get(name)).get("supported") is True
 
 
-def _of_openrouter(entry: Mapping[str, Any], offered: frozenset[str]) -> Description | None:
+def _parse_openrouter_entry(
+    entry: Mapping[str, Any], offered: frozenset[str]
+) -> ModelDescription | None:
     shape = mapping(entry.get("architecture"))
-    inputs, outputs = _words(shape.get("input_modalities")), _words(shape.get("output_modalities"))
+    inputs, outputs = (
+        _parse_strings(shape.get("input_modalities")),
+        _parse_strings(shape.get("output_modalities")),
+    )
     if outputs and "text" not in outputs:
         return None
     rates = mapping(entry.get("pricing"))
     best = mapping(entry.get("top_provider"))
-    return Description(
-        window=window_of(entry),
+    return ModelDescription(
+        window=parse_context_window(entry),
         output=count(best.get("max_completion_tokens")),
         tools="tools" in offered,
         images="image" in inputs,
@@ -172,41 +179,41 @@ def _of_openrouter(entry: Mapping[str, Any], offered: frozenset[str]) -> Descrip
         documents="file" in inputs,
         thinking="reasoning" in offered,
         schema="structured_outputs" in offered,
-        caching=_rate(rates.get("input_cache_read")) is not None,
+        caching=_parse_rate(rates.get("input_cache_read")) is not None,
         temperature="temperature" in offered,
-        price=_price(rates),
+        price=_parse_price(rates),
         known=bool(inputs),
     )
 
 
-def _words(value: Any) -> frozenset[str]:
+def _parse_strings(value: Any) -> frozenset[str]:
     items = cast("list[Any]", value) if isinstance(value, list) else []  # of anything
     return frozenset(item for item in items if isinstance(item, str))
 
 
-def _price(rates: Mapping[str, Any]) -> Price | None:
+def _parse_price(rates: Mapping[str, Any]) -> Price | None:
     """Return a price out of US dollars per token.
 
     None: it is not told, changes by itself, or there is a fee for the request besides.
     """
-    prompt, reply = _rate(rates.get("prompt")), _rate(rates.get("completion"))
-    if prompt is None or reply is None or _rate(rates.get("request") or "0") != 0:
+    prompt, reply = _parse_rate(rates.get("prompt")), _parse_rate(rates.get("completion"))
+    if prompt is None or reply is None or _parse_rate(rates.get("request") or "0") != 0:
         return None
     return Price(
         input_per_mtok_usd=prompt,
         output_per_mtok_usd=reply,
-        cached_read_per_mtok_usd=_rate(rates.get("input_cache_read")),
-        cache_write_per_mtok_usd=_rate(rates.get("input_cache_write")),
+        cached_read_per_mtok_usd=_parse_rate(rates.get("input_cache_read")),
+        cache_write_per_mtok_usd=_parse_rate(rates.get("input_cache_write")),
     )
 
 
-def _rate(told: Any) -> Decimal | None:
+def _parse_rate(told: Any) -> Decimal | None:
     """Return dollars per million tokens; OpenRouter writes dollars per token, as text."""
     try:
         per_token = Decimal(text(told))
         if not per_token:
             return Decimal(0)
         rate = per_token.scaleb(_PER_MILLION)
-        return rate if rate and is_amount(rate) else None
+        return rate if rate and is_plausible_rate(rate) else None
     except ArithmeticError:  # no number, or one beyond all measure
         return None

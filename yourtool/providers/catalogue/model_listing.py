@@ -6,37 +6,42 @@ from collections.abc import AsyncGenerator
 from yourtool.errors import AdapterError, OtherAdapterError
 from yourtool.models import Model
 from yourtool.providers.base import Transport
-from yourtool.providers.catalogue.listings import hosted
+from yourtool.providers.catalogue.listings import parse_model_list
 from yourtool.providers.catalogue.local_servers import (
     LocalServer,
-    ask_ollama,
-    discover,
-    usual_places,
+    discover_servers,
+    fetch_ollama_models,
+    well_known_servers,
 )
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
 from yourtool.providers.registry import Registry
 
-_LISTS = {"messages": "/v1/models?limit=1000", "generate-content": "/v1beta/models?pageSize=1000"}
-_PATIENCE = 5
+_LIST_PATHS = {
+    "messages": "/v1/models?limit=1000",
+    "generate-content": "/v1beta/models?pageSize=1000",
+}
+_PROBE_TIMEOUT = 5
 """Seconds for all that one server is asked."""
 
 
-async def find_servers(registry: Registry, *, elsewhere: bool) -> AsyncGenerator[LocalServer, None]:
+async def find_servers(
+    registry: Registry, *, include_remote: bool
+) -> AsyncGenerator[LocalServer, None]:
     """Ask the servers on usual ports of this machine and those at addresses of the user's own.
 
     Yields each that answers, as soon as it does. `elsewhere`: also those on other machines.
     """
-    ollama = registry.row("ollama")
+    ollama = registry.spec("ollama")
     assert ollama is not None, "it is built in"
-    usual = [place for place in usual_places(ollama.base_url) if place.is_local]
+    usual = [place for place in well_known_servers(ollama.base_url) if place.is_local]
     known = {(row.name, row.base_url) for row in (*BUILT_IN, *usual)}
     own = [
         row
         for row in registry.providers()
-        if (row.name, row.base_url) not in known and (elsewhere or row.is_local)
+        if (row.name, row.base_url) not in known and (include_remote or row.is_local)
     ]
-    asked = [asyncio.ensure_future(_answer(registry, row)) for row in own]
-    asked.append(asyncio.ensure_future(discover(places=usual)))
+    asked = [asyncio.ensure_future(_probe(registry, row)) for row in own]
+    asked.append(asyncio.ensure_future(discover_servers(specs=usual)))
     try:
         for answer in asyncio.as_completed(asked):
             for server in await answer:
@@ -47,26 +52,26 @@ async def find_servers(registry: Registry, *, elsewhere: bool) -> AsyncGenerator
         await asyncio.gather(*asked, return_exceptions=True)
 
 
-async def _answer(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ...]:
+async def _probe(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ...]:
     """Return a server with its models; nothing if it does not answer."""
     try:
-        async with asyncio.timeout(_PATIENCE):
-            return (LocalServer(row, await own_models(registry, row.name)),)
+        async with asyncio.timeout(_PROBE_TIMEOUT):
+            return (LocalServer(row, await fetch_models(registry, row.name)),)
     except (AdapterError, TimeoutError):
         return ()
 
 
-async def own_models(registry: Registry, provider: str) -> tuple[Model, ...]:
+async def fetch_models(registry: Registry, provider: str) -> tuple[Model, ...]:
     """Ask a provider for its own models; Ollama describes them, the others mostly name them.
 
     Raises:
         AdapterError: it cannot be used, or the list could not be had.
     """
     async with registry.connection(provider) as (row, transport):
-        return await listed(row, transport)
+        return await fetch_models_over(row, transport)
 
 
-async def listed(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
+async def fetch_models_over(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
     """Return the models that a provider lists; a script has none.
 
     Raises:
@@ -75,10 +80,10 @@ async def listed(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
     if row.api == "scripted":
         return ()
     if row.api == "ollama":
-        if (models := await ask_ollama(transport, row.name)) is None:
+        if (models := await fetch_ollama_models(transport, row.name)) is None:
             raise OtherAdapterError(
                 f"`{row.base_url}` does not answer as Ollama does; `OLLAMA_HOST` or `base_url` of"
                 f" `[providers.{row.name}]` says where it is"
             )
         return models
-    return hosted(row.name, await transport.get(_LISTS.get(row.api, "/models")))
+    return parse_model_list(row.name, await transport.get(_LIST_PATHS.get(row.api, "/models")))

@@ -17,12 +17,12 @@ from msgspec.structs import asdict, astuple, replace
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Count, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped
-from yourtool.providers.catalogue.prices import CHEAPEST, DEAREST, is_amount
+from yourtool.providers.catalogue.prices import MAX_RATE, MIN_RATE, is_plausible_rate
 from yourtool.tables import Fault, TableKey, dotted, leaves, line_of, nearest, nested, parsed
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _CAPABILITIES = frozenset(AdapterCapabilities.__struct_fields__)
-_SHARED = frozenset(
+_PROVIDER_FIELDS = frozenset(
     {
         "max_image_bytes",
         "max_image_side",
@@ -82,11 +82,11 @@ class Catalogue:
         self._prices = prices or {}
         self._rows = rows or {}
         self._shared = {
-            provider: {key: row[key] for key in row if key in _SHARED}
+            provider: {key: row[key] for key in row if key in _PROVIDER_FIELDS}
             for provider, row in (defaults or {}).items()
         }
         self._models = {model.id: model for model in models}
-        self._told: dict[str, datetime] = {}
+        self._discovered_at: dict[str, datetime] = {}
         self._aliases: dict[str, str] = {}
         for model in self._models.values():
             for alias in model.aliases:
@@ -108,22 +108,22 @@ class Catalogue:
         rows: dict[str, dict[str, Any]] = {}
         defaults: dict[str, dict[str, Any]] = {}
         for file in names:
-            tables = _read(file, _ModelsFile)
+            tables = _read_tables(file, _ModelsFile)
             for name, row in tables.get("defaults", {}).items():
                 whole = defaults.setdefault(name, {})
                 whole.update(row)
                 _check_sizes(file, ("defaults", name), row, whole)
             for name, row in tables.get("models", {}).items():
-                _check(file, name, row)
+                _check_row(file, name, row)
                 rows.setdefault(name, {}).update(row)
                 whole = {**defaults.get(ModelId.parse(name).provider, {}), **rows[name]}
                 _check_sizes(file, ("models", name), row, whole)
-        prices, version = _prices(paths)
+        prices, version = _read_prices(paths)
         rows = {
             name: {**defaults.get(ModelId.parse(name).provider, {}), **row}
             for name, row in rows.items()
         }
-        models = (_model(name, row, prices) for name, row in rows.items())
+        models = (_build_model(name, row, prices) for name, row in rows.items())
         return cls(models, version, prices, rows, defaults)
 
     def get(self, model_id: str) -> Model:
@@ -134,9 +134,13 @@ class Catalogue:
         """
         if model := self._models.get(model_id):
             return model
-        return replace(_model(model_id, self._said(model_id), self._prices), known=False)
+        return replace(
+            _build_model(model_id, self._declared_fields(model_id), self._prices), known=False
+        )
 
-    def learn(self, provider: str, models: Iterable[Model], at: datetime | None = None) -> None:
+    def add_discovered(
+        self, provider: str, models: Iterable[Model], at: datetime | None = None
+    ) -> None:
         """Take in what a provider says of all its models; what the tables say holds, key by key.
 
         A model that is described already is not made worse by a guess (`known` is false), and one
@@ -144,38 +148,38 @@ class Catalogue:
         said it; None: now.
         """
         at, models = at or datetime.now(UTC), tuple(models)
-        self._forget(provider, {model.id for model in models})
+        self._remove_unlisted(provider, {model.id for model in models})
         for model in models:
             earlier = self._models.get(model.id)
             if earlier is not None and earlier.known and not model.known:
                 continue
-            self._told[model.id] = at
-            row = self._said(model.id)
-            price = _price(model.id, self._prices)
+            self._discovered_at[model.id] = at
+            row = self._declared_fields(model.id)
+            price = _find_price(model.id, self._prices)
             told_price = f"{model.provider} {at:%Y-%m-%d}" if model.price and not price else ""
             said = {name: row[name] for name in row if name in _CAPABILITIES}
             self._models[model.id] = replace(
                 model,
-                capabilities=_fitting(replace(model.capabilities, **said)),
+                capabilities=_with_capped_output(replace(model.capabilities, **said)),
                 price=price or model.price,
                 price_as_of=told_price,
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
             )
 
-    def _said(self, model_id: str) -> Mapping[str, Any]:
+    def _declared_fields(self, model_id: str) -> Mapping[str, Any]:
         """Return what the tables say of a model, of one without a row what its provider shares."""
         row = self._rows.get(model_id)
         return self._shared.get(ModelId.parse(model_id).provider, {}) if row is None else row
 
-    def _forget(self, provider: str, named: Container[str]) -> None:
-        for model_id in tuple(self._told):
+    def _remove_unlisted(self, provider: str, named: Container[str]) -> None:
+        for model_id in tuple(self._discovered_at):
             is_asked = ModelId.parse(model_id).provider == provider
             if is_asked and model_id not in named and model_id not in self._rows:
-                del self._told[model_id], self._models[model_id]
+                del self._discovered_at[model_id], self._models[model_id]
 
-    def told_at(self, model_id: str) -> datetime | None:
+    def discovered_at(self, model_id: str) -> datetime | None:
         """Return when a model's own server described it; None: the tables do, or nobody."""
-        return self._told.get(model_id)
+        return self._discovered_at.get(model_id)
 
     def resolve(self, name: str) -> Model:
         """Return the model that an id, an alias or the unique tail of an id means.
@@ -207,19 +211,19 @@ class Catalogue:
         return tuple(self._models.values())
 
 
-def _model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price]) -> Model:
+def _build_model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price]) -> Model:
     merged = _Row(**row)
     fields = asdict(merged)
     return Model(
         id=name,
         wire_name=merged.wire_name or ModelId.parse(name).name,
-        capabilities=_fitting(
+        capabilities=_with_capped_output(
             AdapterCapabilities(
                 **{field: fields[field] for field in AdapterCapabilities.__struct_fields__}
             )
         ),
         aliases=merged.aliases,
-        price=_price(name, prices),
+        price=_find_price(name, prices),
         uses_max_completion_tokens=merged.uses_max_completion_tokens,
         accepts_temperature=merged.accepts_temperature,
         thinking=merged.thinking,
@@ -229,38 +233,40 @@ def _model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price]) -> Mo
     )
 
 
-def _fitting(can: AdapterCapabilities) -> AdapterCapabilities:
+def _with_capped_output(can: AdapterCapabilities) -> AdapterCapabilities:
     """Let no reply be longer than the context, which may be told elsewhere than its length."""
     return replace(can, max_output_tokens=min(can.max_output_tokens, can.max_context_tokens))
 
 
-def _price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
+def _find_price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
     provider = model_id.partition(":")[0]
     return prices.get(model_id) or prices.get(f"{provider}:*")
 
 
-def _prices(paths: Paths) -> tuple[dict[str, Price], str]:
+def _read_prices(paths: Paths) -> tuple[dict[str, Price], str]:
     prices: dict[str, Price] = {}
     versions: list[str] = []
     for file in (shipped("config") / "prices.toml", paths.home / "prices.toml"):
-        tables = _read(file, _PricesFile)
+        tables = _read_tables(file, _PricesFile)
         for name, row in tables.get("models", {}).items():
             missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()
             if missing:
-                raise _error(file, ("models", name), f"`{min(missing)}` is missing")
+                raise _table_error(file, ("models", name), f"`{min(missing)}` is missing")
             for key, value in _amounts(row):
-                if not is_amount(value):
-                    demand = f"a price is zero, or from {CHEAPEST:f} to {DEAREST:,}"
-                    raise _error(file, ("models", name, key), demand)
+                if not is_plausible_rate(value):
+                    demand = f"a price is zero, or from {MIN_RATE:f} to {MAX_RATE:,}"
+                    raise _table_error(file, ("models", name, key), demand)
             reached = [tier.above_prompt_tokens for tier in row.get("tiers", ())]
             if len(set(reached)) < len(reached):
-                raise _error(
+                raise _table_error(
                     file, ("models", name, "tiers"), "two of them have one `above_prompt_tokens`"
                 )
             prices[name] = Price(**row)
         if tables.get("models"):
             if not tables.get("pricing_version"):
-                raise _error(file, ("pricing_version",), "a date such as `2026-11-21` is missing")
+                raise _table_error(
+                    file, ("pricing_version",), "a date such as `2026-11-21` is missing"
+                )
             versions.append(tables["pricing_version"])
     return prices, "+".join(dict.fromkeys(versions))
 
@@ -274,15 +280,15 @@ def _amounts(row: Mapping[str, Any]) -> Iterator[tuple[str, Decimal]]:
         yield from (("tiers", each) for each in astuple(tier) if isinstance(each, Decimal))
 
 
-def _check(file: Path, name: str, row: Mapping[str, Any]) -> None:
+def _check_row(file: Path, name: str, row: Mapping[str, Any]) -> None:
     key = ("models", name)
     try:
         ModelId.parse(name)
     except UnknownModelError as error:
-        raise _error(file, key, str(error)) from error
+        raise _table_error(file, key, str(error)) from error
     for alias in row.get("aliases", ()):
         if not _ALIAS.fullmatch(alias) or alias in _RESERVED:
-            raise _error(
+            raise _table_error(
                 file,
                 (*key, "aliases"),
                 f"`{alias}` cannot be an alias: it begins with a letter or digit, goes on with"
@@ -295,14 +301,14 @@ def _check_sizes(
 ) -> None:
     output, window = row.get("max_output_tokens", 0), whole.get("max_context_tokens")
     if window is not None and output > window:
-        raise _error(
+        raise _table_error(
             file,
             (*key, "max_output_tokens"),
             f"no reply is longer than the context; `max_context_tokens` is {window}",
         )
 
 
-def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
+def _read_tables(file: Path, kind: type[Struct]) -> dict[str, Any]:
     try:
         text = file.read_text("utf-8-sig")
         content = parsed(text, Decimal)
@@ -316,7 +322,7 @@ def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
     for key, value in leaves(content, kind):
         if isinstance(value, Fault):
             hint = f"; did you mean `{value.nearest}`?" if value.nearest else ""
-            raise _error(file, key, f"{value.message}{hint}", text)
+            raise _table_error(file, key, f"{value.message}{hint}", text)
         values[key] = value
     tables = nested(values)
     for group in ("models", "defaults"):
@@ -326,6 +332,6 @@ def _read(file: Path, kind: type[Struct]) -> dict[str, Any]:
     return tables
 
 
-def _error(file: Path, key: TableKey, message: str, text: str | None = None) -> ConfigError:
+def _table_error(file: Path, key: TableKey, message: str, text: str | None = None) -> ConfigError:
     line = line_of(file.read_text("utf-8-sig") if text is None else text, key)
     return ConfigError(f"{file}{f':{line}' if line else ''}: `{dotted(key)}`: {message}")

@@ -10,15 +10,15 @@ from decimal import Decimal
 from yourtool.deltas import TokenUsage
 from yourtool.models import Price, Rates
 
-CHEAPEST, DEAREST = Decimal("1e-9"), Decimal(1_000_000)
+MIN_RATE, MAX_RATE = Decimal("1e-9"), Decimal(1_000_000)
 """US dollars per million tokens; what is beyond that, and not free, is a mistake."""
 
 _MILLION = -6
 
 
-def is_amount(rate: Decimal) -> bool:
+def is_plausible_rate(rate: Decimal) -> bool:
     """Tell whether so many US dollars per million tokens may be what somebody charges."""
-    return not rate.is_nan() and (not rate or CHEAPEST <= rate <= DEAREST)
+    return not rate.is_nan() and (not rate or MIN_RATE <= rate <= MAX_RATE)
 
 
 def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
@@ -29,7 +29,7 @@ def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
     """
     if price is None:
         return None
-    rates = _rates(usage, price)
+    rates = _effective_rates(usage, price)
     read, write = rates.cached_read_per_mtok_usd, rates.cache_write_per_mtok_usd
     per_million = (
         usage.input_tokens * rates.input_per_mtok_usd
@@ -40,6 +40,6 @@ def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
     return per_million.scaleb(_MILLION)
 
 
-def _rates(usage: TokenUsage, price: Price) -> Rates:
+def _effective_rates(usage: TokenUsage, price: Price) -> Rates:
     reached = [tier for tier in price.tiers if usage.prompt_tokens > tier.above_prompt_tokens]
     return max(reached, key=lambda tier: tier.above_prompt_tokens, default=price)

@@ -17,7 +17,7 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.base import OneTool, Request
+from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
@@ -25,7 +25,7 @@ from yourtool.providers.requests.media import prepare_media
 from yourtool.providers.requests.output_schema import ANTHROPIC_KEYWORDS, restrict_schema
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE, placeholder_for
 from yourtool.providers.requests.thinking import effective_effort, supported_efforts
-from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "messages"
 """The name of this wire format beside what is kept for it."""
@@ -62,7 +62,7 @@ def build_body(
         "model": model.wire_name,
         "max_tokens": request.max_output_tokens,
         "messages": _messages(request, requires_signatures=requires_signatures),
-        "stream": request.streams,
+        "stream": request.is_streaming,
     }
     if system := _system_prompt(request):
         wire["system"] = system
@@ -161,7 +161,7 @@ def _tool_result(result: ToolResultBlock, message: Message, request: Request) ->
             if part.text.strip():
                 content.append({"type": "text", "text": part.text})
         elif result.is_error:
-            request.losses.drop(part, message, request.model, "an error takes only text")
+            request.drop_log.drop(part, message, request.model, "an error takes only text")
             content.append({"type": "text", "text": placeholder_for(part)})
         else:
             content += _media_or_placeholder(part, message, request)
@@ -223,7 +223,7 @@ def _assistant_content(
                 blocks.append((wire, None))
             case ToolUseBlock():
                 wire_id = request.tool_ids.wire(model.provider, block.id, _IDS)
-                call = {"id": wire_id, "name": tool_name(block.name), "input": block.input}
+                call = {"id": wire_id, "name": sanitize_tool_name(block.name), "input": block.input}
                 blocks.append(({"type": "tool_use", **call}, None))
             case ThinkingBlock(words, signature) if signature or (
                 words and not requires_signatures
@@ -231,7 +231,7 @@ def _assistant_content(
                 wire = {"type": "thinking", "thinking": words, "signature": signature or ""}
                 blocks.append((wire, block))
             case ThinkingBlock():
-                request.losses.drop(block, message, model, "reasoning without a signature")
+                request.drop_log.drop(block, message, model, "reasoning without a signature")
             case RedactedThinkingBlock(data) if data:
                 blocks.append(({"type": "redacted_thinking", "data": data}, block))
             case _:
@@ -239,7 +239,7 @@ def _assistant_content(
         _add_cache_breakpoint([wire for wire, _ in blocks], message.id, place, request)
     blocks += [(raw, None) for raw in kept.rest() if _is_replayable(raw)]
     while blocks and (thought := blocks[-1][1]) is not None:
-        request.losses.drop(
+        request.drop_log.drop(
             thought, message, model, "reasoning without a following text or tool call"
         )
         blocks.pop()
@@ -303,7 +303,7 @@ def _tool_choice(request: Request) -> dict[str, Any] | None:
     https://docs.claude.com/en/docs/build-with-claude/extended-thinking
     """
     choice, model = request.tool_choice, request.model
-    one = {"disable_parallel_tool_use": True} if request.one_call_at_a_time else {}
+    one = {"disable_parallel_tool_use": True} if request.disables_parallel_calls else {}
     freely = {"type": "auto", **one} if one else None
     if choice == "auto" or not request.tools:
         return freely
@@ -313,8 +313,8 @@ def _tool_choice(request: Request) -> dict[str, Any] | None:
     if thinks and "off" not in supported_efforts(model):
         _log.warning("`%s` always thinks, so no tool is forced upon it", model.id)
         return freely
-    if isinstance(choice, OneTool):
-        return {"type": "tool", "name": tool_name(choice.name), **one}
+    if isinstance(choice, ForcedTool):
+        return {"type": "tool", "name": sanitize_tool_name(choice.name), **one}
     return {"type": "any", **one}
 
 

@@ -14,7 +14,7 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.providers.base import OneTool, Request
+from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.chat_media import media_parts
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.provider_extras import ProviderExtras
@@ -31,8 +31,8 @@ from yourtool.providers.requests.placeholders import (
 )
 from yourtool.providers.requests.system_prompt import move_system_to_first_prompt
 from yourtool.providers.requests.thinking import effective_effort
-from yourtool.providers.token_weights import maker_of
-from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.token_weights import find_weights
+from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "chat"
 """The name of this wire format beside what is kept for it."""
@@ -67,9 +67,9 @@ def build_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     wire: dict[str, Any] = {
         "model": model.wire_name,
         "messages": _messages(move_system_to_first_prompt(request), quirks),
-        "stream": request.streams,
+        "stream": request.is_streaming,
     }
-    if quirks.stream_usage and request.streams:
+    if quirks.stream_usage and request.is_streaming:
         wire["stream_options"] = {"include_usage": True}
     limit = "max_completion_tokens" if model.uses_max_completion_tokens else "max_tokens"
     wire[limit] = request.max_output_tokens
@@ -85,10 +85,10 @@ def build_body(request: Request, quirks: Quirks) -> dict[str, Any]:
             }
             for tool in request.tools
         ]
-        if request.one_call_at_a_time:
+        if request.disables_parallel_calls:
             wire["parallel_tool_calls"] = False
-        if isinstance(request.tool_choice, OneTool):
-            chosen = {"name": tool_name(request.tool_choice.name)}
+        if isinstance(request.tool_choice, ForcedTool):
+            chosen = {"name": sanitize_tool_name(request.tool_choice.name)}
             wire["tool_choice"] = {"type": "function", "function": chosen}
         elif request.tool_choice != "auto":
             wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
@@ -150,13 +150,13 @@ def _wire_ids(request: Request, quirks: Quirks) -> dict[str, str]:
     model, ids = request.model, dict[str, str]()
     is_short = quirks.short_tool_ids
     if is_short is None:
-        is_short = maker_of(model.wire_name).name == "mistral"
+        is_short = find_weights(model.wire_name).name == "mistral"
     accepted = _SHORT_IDS if is_short else _IDS
     counts = _NUMBERED_IDS.search(model.wire_name) and not is_short
     for message in request.messages:
         for call in message.tool_uses:
             if counts:
-                ids[call.id] = f"functions.{tool_name(call.name)}:{len(ids)}"
+                ids[call.id] = f"functions.{sanitize_tool_name(call.name)}:{len(ids)}"
             else:
                 ids[call.id] = request.tool_ids.wire(model.provider, call.id, accepted)
     return ids
@@ -173,7 +173,7 @@ def _system_prompt(request: Request, quirks: Quirks) -> str | list[dict[str, Any
         for message in request.messages
         if message.role is Role.SYSTEM
     ]
-    marked = {mark.message_id for mark in request.cache.marks}
+    marked = {mark.message_id for mark in request.cache.breakpoints}
     is_told = quirks.cache_breakpoints and request.model.wire_name.startswith(_NEEDS_BREAKPOINTS)
     if not (is_told and said and said[0] and request.messages[0].id in marked):
         return "\n\n".join(filter(None, said))
@@ -189,12 +189,12 @@ def _with_cache_breakpoint(
     All words are put in parts for them, so that a message looks the same when its mark is gone.
     """
     is_heeded = request.model.wire_name.startswith(_TAKES_MESSAGE_BREAKPOINTS)
-    if not (quirks.cache_breakpoints and is_heeded and request.cache.marks):
+    if not (quirks.cache_breakpoints and is_heeded and request.cache.breakpoints):
         return wires
     for wire in wires:
         if isinstance(wire["content"], str):
             wire["content"] = [{"type": "text", "text": wire["content"]}]
-    if any(mark.message_id == message.id for mark in request.cache.marks):
+    if any(mark.message_id == message.id for mark in request.cache.breakpoints):
         wires[-1]["content"][-1]["cache_control"] = _CACHE_CONTROL
     return wires
 
@@ -254,7 +254,7 @@ def _assistant_message(
 
 def _drop_reasoning(block: object, message: Message, request: Request) -> None:
     if isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-        request.losses.drop(block, message, request.model, "the API has no field for it")
+        request.drop_log.drop(block, message, request.model, "the API has no field for it")
 
 
 def _tool_call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -264,7 +264,7 @@ def _tool_call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) ->
     wire: dict[str, Any] = {
         "id": wire_id,
         "type": "function",
-        "function": {"name": tool_name(call.name), "arguments": arguments},
+        "function": {"name": sanitize_tool_name(call.name), "arguments": arguments},
     }
     for note in notes:
         if extra := mapping(note.get("extra_content")):

@@ -65,7 +65,7 @@ class Google:
         """Write the request; equal requests have equal bytes."""
         name = request.model.wire_name
         place = quote(name if "/" in name else f"models/{name}")
-        method = "streamGenerateContent?alt=sse" if request.streams else "generateContent"
+        method = "streamGenerateContent?alt=sse" if request.is_streaming else "generateContent"
         path = f"/v1beta/{place}:{method}"
         return WireRequest(path=path, body=canonical_json(build_body(request)))
 

@@ -21,7 +21,7 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.base import OneTool, Request, ToolChoice
+from yourtool.providers.base import ForcedTool, Request, ToolChoice
 from yourtool.providers.dialects.google_schema import google_schema
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
@@ -35,7 +35,7 @@ from yourtool.providers.requests.placeholders import (
     placeholder_for,
 )
 from yourtool.providers.requests.thinking import effective_effort
-from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "generateContent"
 """The name of this wire format beside what is kept for it."""
@@ -88,12 +88,12 @@ def build_body(request: Request) -> dict[str, Any]:
 
 def function_name(name: str) -> str:
     """Return a tool's name as Google takes it: a letter or `_` first."""
-    name = tool_name(name)
+    name = sanitize_tool_name(name)
     return name if name[0].isalpha() or name[0] == "_" else f"_{name}"[:64]
 
 
 def _tool_choice(choice: ToolChoice) -> dict[str, Any]:
-    if isinstance(choice, OneTool):
+    if isinstance(choice, ForcedTool):
         return {"mode": "ANY", "allowedFunctionNames": [function_name(choice.name)]}
     return {"mode": choice.upper()}
 
@@ -214,7 +214,7 @@ def _tool_result(
 
 def _call_id(tool_use_id: str, request: Request) -> dict[str, str]:
     """Return the id that the model gave the call, if it gave one."""
-    known = request.tool_ids.known_wire(request.model.provider, tool_use_id)
+    known = request.tool_ids.issued_id(request.model.provider, tool_use_id)
     return {} if known is None else {"id": known}
 
 
@@ -228,7 +228,7 @@ def _assistant_content(message: Message, request: Request) -> Parts:
     if all(part.get("thought") for part in parts):
         for block in message.content:
             if not isinstance(block, RedactedThinkingBlock):  # of which each is told by itself
-                request.losses.drop(
+                request.drop_log.drop(
                     block, message, request.model, "reasoning without a following text or tool call"
                 )
         return []
@@ -259,7 +259,7 @@ def _block_parts(block: ContentBlock, message: Message, request: Request, notes:
             thought: dict[str, Any] = {"text": words, "thought": True}
             return [{**thought, SIGNATURE: signature} if signature else thought]
         case RedactedThinkingBlock():
-            request.losses.drop(block, message, request.model, "the API has no field for it")
+            request.drop_log.drop(block, message, request.model, "the API has no field for it")
         case _:
             pass
     return []

@@ -27,7 +27,7 @@ from yourtool.messages import (
     ToolResultBlock,
     canonical_json,
 )
-from yourtool.providers.base import OneTool, Request
+from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_as_text
 from yourtool.providers.replies.error_mapping import error_from_response
@@ -47,7 +47,7 @@ from yourtool.providers.requests.placeholders import (
 )
 from yourtool.providers.requests.system_prompt import move_system_to_first_prompt
 from yourtool.providers.requests.thinking import effective_effort
-from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.tool_ids import sanitize_tool_name
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/api/chat"
@@ -140,7 +140,7 @@ def _build_body(request: Request) -> dict[str, Any]:
         "messages": _messages(move_system_to_first_prompt(request)),
         "options": options,
         "shift": False,
-        "stream": request.streams,
+        "stream": request.is_streaming,
         "truncate": False,
     }
     if request.output_schema is not None:
@@ -172,7 +172,7 @@ def _callable_tools(request: Request) -> Sequence[ToolDefinition]:
     is_bare = choice == "none" or request.output_schema is not None
     if is_bare or not request.model.capabilities.supports_tools:
         return ()
-    if isinstance(choice, OneTool):
+    if isinstance(choice, ForcedTool):
         return [tool for tool in request.tools if tool.name == choice.name]
     return request.tools
 
@@ -191,7 +191,7 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             case Role.USER:
                 messages.append(_user_message(message, request))
             case Role.ASSISTANT:
-                names |= {call.id: tool_name(call.name) for call in message.tool_uses}
+                names |= {call.id: sanitize_tool_name(call.name) for call in message.tool_uses}
                 messages += _assistant_message(message, request)
             case Role.TOOL:
                 for block in message.content:
@@ -233,9 +233,9 @@ def _split_content(
 def _image_data(block: MediaBlock, message: Message, request: Request) -> str | None:
     """Return a picture as plain base64; the server fetches nothing from an address."""
     if not isinstance(block, ImageBlock):
-        request.losses.drop(block, message, request.model, "the API has no field for it")
+        request.drop_log.drop(block, message, request.model, "the API has no field for it")
     elif block.source.kind == "url":
-        request.losses.drop(block, message, request.model, "it fetches no images")
+        request.drop_log.drop(block, message, request.model, "it fetches no images")
     elif (image := prepare_media(block, message, request)) is not None:
         return image.data
     return None
@@ -248,13 +248,13 @@ def _assistant_message(message: Message, request: Request) -> list[dict[str, Any
         if isinstance(block, ThinkingBlock) and block.text.strip():
             thoughts.append(block.text)
         elif isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-            request.losses.drop(
+            request.drop_log.drop(
                 block, message, request.model, "the API has no field for encrypted reasoning"
             )
     calls = [
         {
             "id": request.tool_ids.wire(request.model.provider, call.id, _IDS),
-            "function": {"name": tool_name(call.name), "arguments": call.input},
+            "function": {"name": sanitize_tool_name(call.name), "arguments": call.input},
         }
         for call in message.tool_uses
     ]

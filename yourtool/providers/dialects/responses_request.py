@@ -18,7 +18,7 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.providers.base import OneTool, Request
+from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.media_types import PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
@@ -32,7 +32,7 @@ from yourtool.providers.requests.placeholders import (
     placeholder_for,
 )
 from yourtool.providers.requests.thinking import effective_effort
-from yourtool.providers.tool_ids import tool_name
+from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "responses"
 """The name of this wire format beside what is kept for it."""
@@ -54,7 +54,7 @@ def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[s
         "input": _input_items(request),
         "max_output_tokens": max(_MIN_OUTPUT, request.max_output_tokens),
         "store": False,
-        "stream": request.streams,
+        "stream": request.is_streaming,
     }
     if request.system:
         wire["instructions"] = "\n\n".join(request.system)
@@ -69,10 +69,10 @@ def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[s
             }
             for tool in request.tools
         ]
-        if request.one_call_at_a_time:
+        if request.disables_parallel_calls:
             wire["parallel_tool_calls"] = False
-        if isinstance(request.tool_choice, OneTool):
-            chosen = tool_name(request.tool_choice.name)
+        if isinstance(request.tool_choice, ForcedTool):
+            chosen = sanitize_tool_name(request.tool_choice.name)
             wire["tool_choice"] = {"type": "function", "name": chosen}
         elif request.tool_choice != "auto":
             wire["tool_choice"] = "none" if request.tool_choice == "none" else "required"
@@ -136,7 +136,7 @@ def _media_part(block: MediaBlock, message: Message, request: Request) -> list[d
     """Return a picture or a document; the API has no audio item
     (https://platform.openai.com/docs/guides/pdf-files)."""
     if isinstance(block, AudioBlock):
-        request.losses.drop(block, message, request.model, "the API has no audio item")
+        request.drop_log.drop(block, message, request.model, "the API has no audio item")
         return []
     if (media := prepare_media(block, message, request)) is None:
         return []
@@ -185,7 +185,7 @@ def _assistant_content(message: Message, request: Request) -> list[dict[str, Any
                 sealed = [mapping(note.get("item")) for note in kept.notes(place)]
                 own = [item for item in sealed if item.get("type") == "reasoning"]
                 if not own:
-                    request.losses.drop(
+                    request.drop_log.drop(
                         block, message, request.model, "reasoning that did not come as an item"
                     )
                     continue
@@ -199,7 +199,7 @@ def _assistant_content(message: Message, request: Request) -> list[dict[str, Any
     rest = [raw for raw in kept.rest() if _is_replayable(raw)]
     if not rest:
         for thought in thoughts:
-            request.losses.drop(
+            request.drop_log.drop(
                 thought, message, request.model, "reasoning without a following text or tool call"
             )
         items = items[: len(items) - len(thoughts)]
@@ -222,7 +222,7 @@ def _tool_call(call: ToolUseBlock, request: Request) -> dict[str, Any]:
     return {
         "type": "function_call",
         "call_id": request.tool_ids.wire(request.model.provider, call.id, _IDS),
-        "name": tool_name(call.name),
+        "name": sanitize_tool_name(call.name),
         "arguments": canonical_json(call.input).decode(),
     }
 

@@ -29,8 +29,8 @@ from yourtool.messages import (
     each_block,
 )
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.base import Places
-from yourtool.providers.dropped_blocks import Drop, Losses
+from yourtool.providers.base import FileRoots
+from yourtool.providers.dropped_blocks import DropCallback, DropLog
 from yourtool.providers.requests.media import format_mib, media_support
 from yourtool.providers.requests.placeholders import placeholder_for
 from yourtool.text import printable
@@ -90,7 +90,7 @@ _NO_DATA = ImageSource("base64", "")
 
 
 def fit_attachments(
-    messages: Sequence[Message], model: Model, places: Places, losses: Losses | None = None
+    messages: Sequence[Message], model: Model, places: FileRoots, losses: DropLog | None = None
 ) -> FittedMessages:
     """Return the messages with words in place of what a request to `model` has no room for.
 
@@ -117,7 +117,7 @@ def fit_attachments(
     why = list(excess.values())[:1]
     if limit := _find_exceeded_limit(_sum_up(alone, can), can, room):
         why.append(f"{_describe_limit(limit, model)}, and the oldest give way")
-    numbers, drop = count(), (losses or Losses()).for_model(model)
+    numbers, drop = count(), (losses or DropLog()).for_model(model)
     shown = tuple(_replace_omitted(message, left, numbers, drop) for message in messages)
     return FittedMessages(shown, _format_notice(len(left), why))
 
@@ -227,7 +227,7 @@ def _describe_limit(limit: _Limit, model: Model) -> str:
             assert_never(limit)
 
 
-def _find_attachments(messages: Sequence[Message], places: Places) -> Iterator[_Attachment]:
+def _find_attachments(messages: Sequence[Message], places: FileRoots) -> Iterator[_Attachment]:
     asked = next((each for each in reversed(messages) if each.role is Role.USER), None)
     number = 0
     for message in messages:
@@ -239,7 +239,7 @@ def _find_attachments(messages: Sequence[Message], places: Places) -> Iterator[_
 
 
 def _replace_omitted(
-    message: Message, left: Container[int], numbers: Iterator[int], drop: Drop
+    message: Message, left: Container[int], numbers: Iterator[int], drop: DropCallback
 ) -> Message:
     def shown(block: _Block) -> _Block | TextBlock:
         if not isinstance(block, MediaBlock) or next(numbers) not in left:
@@ -274,7 +274,7 @@ def _without_data(content: Iterable[ContentBlock]) -> list[ContentBlock]:
     ]
 
 
-def _source_size(source: ImageSource, places: Places | None = None) -> int:
+def _source_size(source: ImageSource, places: FileRoots | None = None) -> int:
     """Return the bytes of what a request holds itself; an address stays an address."""
     if source.kind == "base64":
         return len(source.data) // 4 * 3

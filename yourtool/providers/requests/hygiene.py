@@ -28,7 +28,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import Model
-from yourtool.providers.dropped_blocks import Drop, Losses
+from yourtool.providers.dropped_blocks import DropCallback, DropLog
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE
 from yourtool.text import storable
 
@@ -51,7 +51,7 @@ def build_request_view(
     thinking_on_swap: ThinkingOnSwap = "drop",
     api: str | None = None,
     rejected_through: str | None = None,
-    losses: Losses | None = None,
+    losses: DropLog | None = None,
 ) -> tuple[Message, ...]:
     """Return `messages` as `model` may be asked to continue them.
 
@@ -63,7 +63,7 @@ def build_request_view(
     Raises:
         InvalidRequestError: a block that is marked critical would be left out.
     """
-    drop = (losses or Losses()).for_model(model)
+    drop = (losses or DropLog()).for_model(model)
     messages = [_without_provenance(each, model, api, rejected_through) for each in messages]
     results = _first_results(messages, drop)
     seen: set[str] = set()
@@ -189,7 +189,7 @@ def _with_reasoning_as_text(message: Message, model: Model) -> Message:
     return message if content == message.content else replace(message, content=content)
 
 
-def _first_results(messages: Sequence[Message], drop: Drop) -> dict[str, Message]:
+def _first_results(messages: Sequence[Message], drop: DropCallback) -> dict[str, Message]:
     """Return the first result of each call, alone in its message."""
     results: dict[str, Message] = {}
     for message in messages:
@@ -207,7 +207,9 @@ def _first_results(messages: Sequence[Message], drop: Drop) -> dict[str, Message
     return results
 
 
-def _filter_message(message: Message, model: Model, seen: set[str], drop: Drop) -> Message | None:
+def _filter_message(
+    message: Message, model: Model, seen: set[str], drop: DropCallback
+) -> Message | None:
     """Return the message with what the model can take of it; None if nothing is left."""
     metadata = message.metadata
     raw = metadata.provider_raw
@@ -232,7 +234,7 @@ def _filter_message(message: Message, model: Model, seen: set[str], drop: Drop) 
     return replace(message, content=content, metadata=metadata)
 
 
-def _user_blocks(message: Message, drop: Drop) -> Iterator[ContentBlock]:
+def _user_blocks(message: Message, drop: DropCallback) -> Iterator[ContentBlock]:
     """Yield what a user's or a system message may hold."""
     kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
     for block in message.content:
@@ -247,7 +249,7 @@ def _is_visible(block: ContentBlock) -> bool:
 
 
 def _assistant_blocks(
-    message: Message, model: Model, seen: set[str], drop: Drop
+    message: Message, model: Model, seen: set[str], drop: DropCallback
 ) -> Iterator[ContentBlock]:
     """Yield what the model said, as far as it may be shown to the model that goes on."""
     for block in message.content:

@@ -24,7 +24,7 @@ from yourtool.messages import (
     Message,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.base import Places, Request
+from yourtool.providers.base import FileRoots, Request
 from yourtool.providers.media_types import (
     AUDIO_TYPES,
     DOCUMENT_TYPES,
@@ -33,7 +33,7 @@ from yourtool.providers.media_types import (
     dimensions,
     sniff,
 )
-from yourtool.providers.urls import is_web_address
+from yourtool.providers.urls import is_http_url
 
 _MIN_IMAGE_SIZE = 24
 """Bytes; no picture of a type that is accepted has fewer."""
@@ -106,7 +106,7 @@ def prepare_media(
         if only and media.url is None and media.media_type not in only:
             raise MediaRefusedError(f"{media.media_type} has no place in this dialect")
     except MediaRefusedError as error:
-        request.losses.drop(block, message, request.model, str(error))
+        request.drop_log.drop(block, message, request.model, str(error))
         return None
     return media
 
@@ -127,10 +127,10 @@ def _load_media(block: MediaBlock, request: Request) -> Media:
         raise MediaRefusedError(f"the model takes no {kind}")
     source = block.source
     if source.kind == "url":
-        if not is_web_address(source.data):
+        if not is_http_url(source.data):
             raise MediaRefusedError("its address is not an http address with a host")
         return Media(block.media_type, "", source.data)
-    content = _load_content(source, request.places, limit)
+    content = _load_content(source, request.file_roots, limit)
     media_type = _detect_type(content)
     if block.media_type == PLAIN and media_type not in types:
         media_type = PLAIN  # a text begins as it likes
@@ -151,7 +151,7 @@ def _detect_type(content: bytes) -> str | None:
     return kind if has_size and len(content) >= _MIN_IMAGE_SIZE else None
 
 
-def _load_content(source: ImageSource, places: Places | None, limit: int) -> bytes:
+def _load_content(source: ImageSource, places: FileRoots | None, limit: int) -> bytes:
     if source.kind == "base64":
         content = _decode(source.data, limit)
     elif places is None:

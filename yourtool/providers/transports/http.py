@@ -16,14 +16,14 @@ from msgspec import Struct
 
 from yourtool.decompression import ACCEPTED, CompressionError, decompressed
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
-from yourtool.providers.base import WireReply
+from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
 from yourtool.providers.urls import host_of, is_loopback
 
-ANSWER_LIMIT = 16 * 2**20
+MAX_RESPONSE_BYTES = 16 * 2**20
 """Bytes of an answer that is no stream: a list of models, or why a request failed."""
 
-_UNSENT = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+_REQUEST_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
 """What goes wrong before there is a response."""
 
 
@@ -31,9 +31,9 @@ class Timeouts(Struct, frozen=True):
     """Seconds; how long a reply may pause is for the adapter to say."""
 
     connect: float = 10
-    silence: float = 600
+    read: float = 600
     """A last resort: nothing at all came for so long."""
-    listing: float = 10
+    get: float = 10
     """For the whole of `get`."""
 
 
@@ -46,17 +46,19 @@ class HttpxTransport:
         headers: Mapping[str, str],
         timeouts: Timeouts | None = None,
         *,
-        hint: str = "",
+        start_command: str = "",
     ) -> None:
         """`headers` go with every request, the key among them; `hint` is a command to start it."""
         self._base_url = base_url.rstrip("/")
         self._host = host_of(base_url)
         self._headers = dict(headers)
         self._timeouts = timeouts or Timeouts()
-        self._hint = f"; `{hint}` starts it" if hint and is_loopback(base_url) else ""
+        self._hint = (
+            f"; `{start_command}` starts it" if start_command and is_loopback(base_url) else ""
+        )
         self._client: httpx.AsyncClient | None = None
 
-    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireResponse]:
         """Post JSON to `path` under the base URL; never retries.
 
         Raises:
@@ -65,8 +67,8 @@ class HttpxTransport:
         return self._post(path, body)
 
     @asynccontextmanager
-    async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireReply, None]:
-        client = self._open()
+    async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireResponse, None]:
+        client = self._get_client()
         try:
             request = client.build_request(
                 "POST",
@@ -75,10 +77,10 @@ class HttpxTransport:
                 headers={"content-type": "application/json", **self._headers},
             )
             response = await client.send(request, stream=True)
-        except _UNSENT as error:
+        except _REQUEST_ERRORS as error:
             raise self._network_error(error) from error
         try:
-            yield _HttpxReply(response, self)
+            yield _HttpxResponse(response, self)
         finally:
             await response.aclose()
 
@@ -88,20 +90,20 @@ class HttpxTransport:
         Raises:
             AdapterError: it could not be had.
         """
-        client, patience = self._open(), self._timeouts.listing
+        client, timeout = self._get_client(), self._timeouts.get
         try:
             request = client.build_request("GET", self._base_url + path, headers=self._headers)
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 response = await client.send(request, stream=True)
                 try:
-                    body = await _HttpxReply(response, self).read()
+                    body = await _HttpxResponse(response, self).read()
                 finally:
                     await response.aclose()
-        except _UNSENT as error:
+        except _REQUEST_ERRORS as error:
             raise self._network_error(error) from error
         except TimeoutError as error:
-            raise too_slow(self._host, patience) from error
-        return await asyncio.to_thread(listing, self._host, response.status_code, body)
+            raise timeout_error(self._host, timeout) from error
+        return await asyncio.to_thread(parse_response, self._host, response.status_code, body)
 
     async def close(self) -> None:
         """Let go of connections; idempotent."""
@@ -109,16 +111,16 @@ class HttpxTransport:
             client, self._client = self._client, None
             await client.aclose()
 
-    def _open(self) -> httpx.AsyncClient:
+    def _get_client(self) -> httpx.AsyncClient:
         if self._client is None:
             limits = self._timeouts
             self._client = httpx.AsyncClient(
                 headers=ACCEPTED,
-                timeout=httpx.Timeout(limits.silence, connect=limits.connect),
+                timeout=httpx.Timeout(limits.read, connect=limits.connect),
                 follow_redirects=False,
                 # A proxy is not asked for what runs on this machine.
                 trust_env=not is_loopback(self._base_url),
-                verify=trusted(self._base_url),
+                verify=ssl_context(self._base_url),
             )
         return self._client
 
@@ -127,7 +129,7 @@ class HttpxTransport:
             case httpx.ConnectTimeout() | httpx.PoolTimeout():
                 what = f"no connection within {self._timeouts.connect:g} s"
             case httpx.TimeoutException():
-                what = f"it was silent for {self._timeouts.silence:g} s"
+                what = f"it was silent for {self._timeouts.read:g} s"
             case httpx.InvalidURL() | httpx.UnsupportedProtocol():
                 what = "its base URL is not a web address; it begins with `http://` or `https://`"
             case UnicodeError():
@@ -140,18 +142,18 @@ class HttpxTransport:
                 what = "the connection broke"
         return NetworkError(f"`{self._host}` could not be reached: {what}")
 
-    def broken(self, error: Exception) -> NetworkError:
+    def connection_lost(self, error: Exception) -> NetworkError:
         """Return the error for a body that stopped short."""
         if isinstance(error, httpx.TimeoutException):
             return self._network_error(error)
         return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
 
-    def unreadable(self, error: CompressionError) -> OtherAdapterError:
+    def decompression_failed(self, error: CompressionError) -> OtherAdapterError:
         """Return the error for a body that is not decompressed."""
         return OtherAdapterError(f"`{self._host}`: {error}")
 
 
-class _HttpxReply:
+class _HttpxResponse:
     headers: Mapping[str, str]
 
     def __init__(self, response: httpx.Response, transport: HttpxTransport) -> None:
@@ -167,46 +169,46 @@ class _HttpxReply:
                 async for piece in pieces:
                     yield piece
         except CompressionError as error:
-            raise self._transport.unreadable(error) from error
+            raise self._transport.decompression_failed(error) from error
         except (httpx.HTTPError, httpx.StreamError) as error:
-            raise self._transport.broken(error) from error
+            raise self._transport.connection_lost(error) from error
 
     async def read(self) -> bytes:
-        return await beginning(self.chunks())
+        return await read_limited(self.chunks())
 
 
-async def beginning(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """Return a body that is read as a whole, `ANSWER_LIMIT` bytes of it at most."""
+async def read_limited(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """Return a body that is read as a whole, `MAX_RESPONSE_BYTES` bytes of it at most."""
     body = bytearray()
     async with aclosing(chunks):
         async for chunk in chunks:
             body += chunk
-            if len(body) >= ANSWER_LIMIT:
+            if len(body) >= MAX_RESPONSE_BYTES:
                 break
-    return bytes(body[:ANSWER_LIMIT])
+    return bytes(body[:MAX_RESPONSE_BYTES])
 
 
-def too_slow(host: str, seconds: float) -> NetworkError:
+def timeout_error(host: str, seconds: float) -> NetworkError:
     """Return the error for an answer that was not whole in time."""
     return NetworkError(f"`{host}` did not answer whole within {seconds:g} s")
 
 
-def trusted(base_url: str) -> ssl.SSLContext:
+def ssl_context(base_url: str) -> ssl.SSLContext:
     """Return whose certificates are believed; slow, and read once for all.
 
     Plain HTTP on this machine has none: there nobody is believed.
     """
     if base_url.startswith("http:") and is_loopback(base_url):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return _certificates()
+    return _default_ssl_context()
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def _default_ssl_context() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def listing(host: str, status: int, body: bytes) -> Any:
+def parse_response(host: str, status: int, body: bytes) -> Any:
     """Return the JSON of a response to `get`.
 
     Raises:

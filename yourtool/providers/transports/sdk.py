@@ -16,13 +16,13 @@ from msgspec import Struct
 from yourtool.credentials import Secret
 from yourtool.decompression import ACCEPTED, CompressionError, decompressed
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.base import WireReply
+from yourtool.providers.base import WireResponse
 from yourtool.providers.transports.http import (
-    ANSWER_LIMIT,
+    MAX_RESPONSE_BYTES,
     Timeouts,
-    beginning,
-    listing,
-    too_slow,
+    parse_response,
+    read_limited,
+    timeout_error,
 )
 from yourtool.providers.urls import host_of, is_loopback
 
@@ -60,7 +60,7 @@ class SdkTransport:
         self._body: Any = None
         self._vendor_error: type[Exception] = Exception
 
-    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireReply]:
+    def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireResponse]:
         """Post JSON to `path` under the base URL; never retries.
 
         Raises:
@@ -70,10 +70,10 @@ class SdkTransport:
         return self._post(path, body)
 
     @asynccontextmanager
-    async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireReply, None]:
+    async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireResponse, None]:
         response = await self._send("post", path, content=body)
         try:
-            yield _SdkReply(response, self)
+            yield _SdkResponse(response, self)
         finally:
             await response.aclose()
 
@@ -83,17 +83,17 @@ class SdkTransport:
         Raises:
             AdapterError: it could not be had.
         """
-        patience = self._timeouts.listing
+        timeout = self._timeouts.get
         try:
-            async with asyncio.timeout(patience):
-                response = await self._send("get", path, timeout=patience)
+            async with asyncio.timeout(timeout):
+                response = await self._send("get", path, timeout=timeout)
                 try:
-                    body = await _SdkReply(response, self).read()
+                    body = await _SdkResponse(response, self).read()
                 finally:
                     await response.aclose()
         except TimeoutError as error:
-            raise too_slow(self._host, patience) from error
-        return await asyncio.to_thread(listing, self._host, response.status_code, body)
+            raise timeout_error(self._host, timeout) from error
+        return await asyncio.to_thread(parse_response, self._host, response.status_code, body)
 
     async def close(self) -> None:
         """Let go of connections; idempotent."""
@@ -103,7 +103,7 @@ class SdkTransport:
 
     async def _send(self, method: str, path: str, **options: Any) -> Any:
         """Return the vendor's own response object, whatever its status."""
-        client = await self._open()
+        client = await self._get_client()
         arguments: dict[str, Any] = {"cast_to": self._http.Response}
         if "content" in options:
             arguments["content"] = options.pop("content")
@@ -121,13 +121,13 @@ class SdkTransport:
             cause = error.__cause__ or error
             raise NetworkError(f"`{self._host}` could not be reached: {cause}") from error
         except CompressionError as error:  # the client reads the body of an error itself
-            raise self.unreadable(error) from error
+            raise self.decompression_failed(error) from error
         except (self._vendor_error, TypeError) as error:
             # Without any credential one client raises an error of its own, the other a TypeError.
-            raise self._no_login() from error
+            raise self._login_error() from error
         return getattr(reply, "http_response", reply)
 
-    async def _open(self) -> Any:
+    async def _get_client(self) -> Any:
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._connect)
@@ -137,9 +137,9 @@ class SdkTransport:
         login, limits = self._login, self._timeouts
         sdk, http = self._load(login.vendor), self._load("httpx2")
         self._sdk, self._http = sdk, http
-        self._body = type("_SdkBody", (_Body, http.AsyncByteStream), {})
+        self._body = type("_SdkBody", (_DecompressedStream, http.AsyncByteStream), {})
         headers: dict[str, Any] = dict(login.headers)
-        timeout = http.Timeout(limits.silence, connect=limits.connect)
+        timeout = http.Timeout(limits.read, connect=limits.connect)
         common: dict[str, Any] = {
             "base_url": login.base_url,
             "max_retries": 0,
@@ -164,15 +164,15 @@ class SdkTransport:
         try:
             return client(default_headers=headers, **common)
         except self._vendor_error as error:
-            raise self._no_login() from error
+            raise self._login_error() from error
 
     async def _decompress(self, response: Any) -> None:
         """Decompress a response ourselves: the client's own steps have no limit."""
         encoding = response.headers.pop("content-encoding", "")
-        limit = ANSWER_LIMIT if response.is_error else None
+        limit = MAX_RESPONSE_BYTES if response.is_error else None
         response.stream = self._body(response.stream, encoding, limit)
 
-    def _no_login(self) -> AuthError:
+    def _login_error(self) -> AuthError:
         return AuthError(
             f"`{self._host}`: the `{self._login.vendor}` package found no way to log in"
         )
@@ -182,16 +182,16 @@ class SdkTransport:
         """What the client's own HTTP library raises while a body is read."""
         return (self._http.HTTPError, self._http.StreamError)
 
-    def broken(self) -> NetworkError:
+    def connection_lost(self) -> NetworkError:
         """Return the error for a body that stopped short."""
         return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
 
-    def unreadable(self, error: CompressionError) -> OtherAdapterError:
+    def decompression_failed(self, error: CompressionError) -> OtherAdapterError:
         """Return the error for a body that is not decompressed."""
         return OtherAdapterError(f"`{self._host}`: {error}")
 
 
-class _Body:
+class _DecompressedStream:
     """A stream of the client's HTTP library that decompresses the one it wraps."""
 
     def __init__(self, stream: Any, encoding: str, limit: int | None) -> None:
@@ -206,7 +206,7 @@ class _Body:
         await self._stream.aclose()
 
 
-class _SdkReply:
+class _SdkResponse:
     headers: Mapping[str, str]
 
     def __init__(self, response: Any, transport: SdkTransport) -> None:
@@ -220,9 +220,9 @@ class _SdkReply:
             async for chunk in self._response.aiter_bytes():
                 yield chunk
         except self._transport.connection_errors as error:
-            raise self._transport.broken() from error
+            raise self._transport.connection_lost() from error
         except CompressionError as error:
-            raise self._transport.unreadable(error) from error
+            raise self._transport.decompression_failed(error) from error
 
     async def read(self) -> bytes:
-        return await beginning(self.chunks())
+        return await read_limited(self.chunks())

@@ -67,9 +67,9 @@ async def pick_model(chat: TurnScreen, _argument: str) -> None:
         chat.offer_models()
         return model_choices(
             catalogue.all(),
-            runtime.registry.why_not,
+            runtime.registry.configuration_problem,
             session.model.id,
-            lambda model_id: told_words(catalogue.told_at(model_id), now()),
+            lambda model_id: told_words(catalogue.discovered_at(model_id), now()),
         )
 
     looking = asyncio.ensure_future(runtime.find_servers(elsewhere=True))
@@ -237,7 +237,7 @@ async def offer_local_servers(chat: TurnScreen) -> None:
     for server in await runtime.find_servers(elsewhere=False):
         if server.models:
             name = server.models[0].id
-            chat.note("info", f"{server.row.label} runs on this machine: /model {name} takes it.")
+            chat.note("info", f"{server.spec.label} runs on this machine: /model {name} takes it.")
     chat.offer_models()
 
 

@@ -148,7 +148,7 @@ class TurnScreen(Screen[None]):
             usable = [
                 (model.id, ", ".join(model.aliases))
                 for model in runtime.catalogue.all()
-                if runtime.registry.why_not(model.provider) is None
+                if runtime.registry.configuration_problem(model.provider) is None
             ]
             self.completer.values = {**self.completer.values, "model": usable}
 

@@ -15,7 +15,7 @@ from yourtool.events import (
     TurnCompleted,
 )
 from yourtool.messages import StopReason
-from yourtool.routing.availability import TRIGGERS
+from yourtool.routing.availability import TRIGGER_TEXTS
 from yourtool.tui.widgets.items import Footer
 
 _EXPLICIT = {"per_message_override": "asked for in the message", "manual_sticky": "your choice"}
@@ -74,7 +74,9 @@ def obstacles(event: RouteDecided) -> str:
 def outage(event: ProviderUnavailable) -> str:
     """Return what is left out of routing now, one model or a provider with all of them, and why."""
     named = _named(event, event.models_affected)
-    return f"{named} left out of automatic choices for now: it {TRIGGERS[event.trigger_reason]}"
+    return (
+        f"{named} left out of automatic choices for now: it {TRIGGER_TEXTS[event.trigger_reason]}"
+    )
 
 
 def recovery(event: ProviderRecovered) -> str:
