@@ -10,7 +10,8 @@ from typing import Any
 FACTOR = 8
 LINEAR = 36
 """A limit well above the factor, for noise, and well below its square."""
-_ENOUGH = 0.004
+_ENOUGH = 0.002
+_SHORT = 0.004
 _MOST = 5.0
 
 
@@ -56,7 +57,7 @@ def ratio(capped: Callable[[], object], whole: Callable[[], object], *, limit: f
     """
     ratios = list[float]()
     while len(ratios) < 3 and (not ratios or min(ratios) > limit):
-        ratios.append(cpu_seconds(whole) / max(_ENOUGH, cpu_seconds(capped)))
+        ratios.append(cpu_seconds(whole) / max(_SHORT, cpu_seconds(capped)))
     return min(ratios)
 
 

@@ -37,6 +37,8 @@ QUESTIONS = {
     "a megabyte of tabs": change("a\t" * 500_000),
     "a megabyte of argument": None,
 }
+LIKE_OTHERS = {"a megabyte of lines", "a change of 40,000 lines", "a megabyte of command"}
+"""Those whose shape larger ones have too; in the long version only."""
 
 
 @pytest.fixture
@@ -55,7 +57,13 @@ def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
     assert growth(show, sized, 2_000) < LINEAR
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.soak if kind in LIKE_OTHERS else ())
+        for kind in QUESTIONS
+    ],
+)
 async def test_a_question_about_a_large_text_does_not_block_the_loop(home, kind):
     clock = Clock()
     asked = Ask(

@@ -77,9 +77,10 @@ def test_a_text_is_laid_out_in_parts(make, kind):
     assert max(len(row.text) for row in rows) <= 80 * MOST_IN_A_CELL
 
 
+@pytest.mark.parametrize("part", [0.4, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", ["wide characters", "lines", "marks", "joined"])
-async def test_a_stored_text_does_not_block_the_loop(session, kind):
-    text = TEXTS[kind]
+async def test_a_stored_text_does_not_block_the_loop(session, kind, part):
+    text = TEXTS[kind][: int(len(TEXTS[kind]) * part)]
     blocks = (ThinkingBlock(text=text), TextBlock(text))
     events = [session.started(text), session.answered(*blocks), session.ended()]
     stage = Stage()
