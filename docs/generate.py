@@ -18,7 +18,7 @@ from yourtool.events import Event
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.run_result import Result
-from yourtool.tables import TableKey, dotted
+from yourtool.tables import TableKey, format_key
 from yourtool.tui.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +64,7 @@ def template() -> str:
     for each in sorted(settings(Config), key=lambda each: len(each.key) > 1):
         if each.key[:-1] != table:
             table = each.key[:-1]
-            lines += ["", f"#[{dotted(table)}]"]
+            lines += ["", f"#[{format_key(table)}]"]
         unset = " Not set by default." if each.default is None else ""
         lines += [*([] if table else [""]), f"# {each.description}{unset}"]
         lines.append(f"#{each.key[-1]} = {_toml(each.example)}")
@@ -79,7 +79,7 @@ def settings_table() -> str:
         key = ".".join(part if part.isidentifier() else "NAME" for part in each.key)
         key = key.replace("workspaces.NAME", 'workspaces."DIRECTORY"')
         rows.append(f"| `{key}` | {each.kind} | {default} | {each.description} |")
-    variables = ", ".join(f"`{name}` (`{dotted(key)}`)" for name, key in ENVIRONMENT.items())
+    variables = ", ".join(f"`{name}` (`{format_key(key)}`)" for name, key in ENVIRONMENT.items())
     return "\n".join([*rows, "", f"Environment variables: {variables}."]) + "\n"
 
 
@@ -147,11 +147,11 @@ def credential_files_table() -> str:
     return "\n".join([*table, "", *examples]) + "\n"
 
 
-WHOLE: dict[str, Callable[[], str]] = {
+FILES: dict[str, Callable[[], str]] = {
     "config/config.toml": template,
     "docs/events.schema.json": events_schema,
 }
-PARTS: dict[str, Callable[[], str]] = {
+SECTIONS: dict[str, Callable[[], str]] = {
     "docs/configuration.md": settings_table,
     "docs/commands.md": commands_table,
     "docs/keys.md": keys_table,
@@ -163,9 +163,9 @@ PARTS: dict[str, Callable[[], str]] = {
 
 def pages() -> Iterable[tuple[Path, str]]:
     """Yield every generated file with its expected content."""
-    for name, content in WHOLE.items():
+    for name, content in FILES.items():
         yield ROOT / name, content()
-    for name, content in PARTS.items():
+    for name, content in SECTIONS.items():
         path = ROOT / name
         before, _, rest = path.read_text("utf-8").partition(BEGIN)
         _, _, after = rest.partition(END)

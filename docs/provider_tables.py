@@ -43,51 +43,51 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect
 
 ROOT = Path(__file__).parents[1]
-_PICTURE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
+_IMAGE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
 _PDF, _WAV, _FLAC = "JVBERi0xLjcK", "UklGRgAAAABXQVZFZm10IA==", "ZkxhQwAAACI="
-_THOUGHT, _SIGNED, _SEALED = "(thought)", "c2lnbmVk", "c2VhbGVk"
+_REASONING, _SIGNATURE, _ENCRYPTED = "(thought)", "c2lnbmVk", "c2VhbGVk"
 _SCHEMA = {"type": "object", "properties": {"path": {"type": "string", "title": "(a field)"}}}
 _TOOL = ToolDefinition(
     name="read_file", description="x", input_schema=_SCHEMA, side_effects=SideEffects.READ
 )
-_ITEM = {"type": "reasoning", "summary": [{"type": "summary_text", "text": _THOUGHT}]}
+_ITEM = {"type": "reasoning", "summary": [{"type": "summary_text", "text": _REASONING}]}
 _CALL = {"name": _TOOL.name, "arguments": "{}"}
-_PART = {"functionCall": {"name": _TOOL.name}, "thoughtSignature": _SIGNED}
+_PART = {"functionCall": {"name": _TOOL.name}, "thoughtSignature": _SIGNATURE}
 _CALLS = ("call_1", "call_2")
 _CHAT_CALLS = [{"id": call, "function": _CALL} for call in _CALLS]
 _REPLIES: dict[str, dict[str, Any]] = {
     "messages": {
         "content": [
-            {"type": "thinking", "thinking": _THOUGHT, "signature": _SIGNED},
-            {"type": "redacted_thinking", "data": _SEALED},
+            {"type": "thinking", "thinking": _REASONING, "signature": _SIGNATURE},
+            {"type": "redacted_thinking", "data": _ENCRYPTED},
             *({"type": "tool_use", "id": call, "name": _TOOL.name} for call in _CALLS),
         ]
     },
     "responses": {
         "output": [
-            {**_ITEM, "encrypted_content": _SEALED},
+            {**_ITEM, "encrypted_content": _ENCRYPTED},
             *({"type": "function_call", "call_id": call, **_CALL} for call in _CALLS),
         ]
     },
     "chat": {
         "reasoning_details": [
-            {"type": "reasoning.text", "text": _THOUGHT, "signature": _SIGNED},
-            {"type": "reasoning.encrypted", "data": _SEALED},
+            {"type": "reasoning.text", "text": _REASONING, "signature": _SIGNATURE},
+            {"type": "reasoning.encrypted", "data": _ENCRYPTED},
         ],
         "tool_calls": _CHAT_CALLS,
     },
-    "others": {"reasoning_content": _THOUGHT, "tool_calls": _CHAT_CALLS},
-    "generate-content": {"parts": [{"text": _THOUGHT, "thought": True}, _PART, _PART]},
-    "ollama": {"thinking": _THOUGHT, "tool_calls": [{"function": _CALL}] * 2},
+    "others": {"reasoning_content": _REASONING, "tool_calls": _CHAT_CALLS},
+    "generate-content": {"parts": [{"text": _REASONING, "thought": True}, _PART, _PART]},
+    "ollama": {"thinking": _REASONING, "tool_calls": [{"function": _CALL}] * 2},
 }
 """A reply with every kind of reasoning and calls per wire format; `others`: servers with `chat`."""
-_AROUND: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+_ENVELOPES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "chat": lambda message: {"choices": [{"message": message}]},
     "generate-content": lambda content: {"candidates": [{"content": content}]},
     "ollama": lambda message: {"message": message, "done": True},
 }
 """The envelope of the reply in each wire format."""
-_ELSEWHERE = ProviderSpec(name="others", api="chat", label="Servers like OpenAI's")
+_OTHER_SERVERS = ProviderSpec(name="others", api="chat", label="Servers like OpenAI's")
 
 
 def providers_table() -> str:
@@ -99,12 +99,12 @@ def providers_table() -> str:
         head.append(f"| `{row.name}` | `{row.api}` | {keys} | `{row.base_url}` |")
     names = " | ".join(f"`{row.name}`" for row in rows)
     table = [f"| | {names} | others with `chat` |", f"|---|---{'|---' * len(rows)}|"]
-    found = [_carried(row) for row in (*rows, _ELSEWHERE)]
+    found = [_request_contents(row) for row in (*rows, _OTHER_SERVERS)]
     table += [f"| {what} | {' | '.join(each[what] for each in found)} |" for what in found[0]]
     most = [f"| at most | {names} | others |", table[1]]
-    nobody = Paths(home=ROOT / "docs", data=ROOT, state=ROOT, cache=ROOT)  # adds no model
-    shipped = {model.id: model for model in Catalogue.load(nobody).all()}
-    limits = [_limits(shipped.get(row.default_model or "")) for row in (*rows, _ELSEWHERE)]
+    empty = Paths(home=ROOT / "docs", data=ROOT, state=ROOT, cache=ROOT)  # adds no model
+    shipped = {model.id: model for model in Catalogue.load(empty).all()}
+    limits = [_limits(shipped.get(row.default_model or "")) for row in (*rows, _OTHER_SERVERS)]
     most += [f"| {what} | {' | '.join(each[what] for each in limits)} |" for what in limits[0]]
     return "\n".join([*head, "", *table, "", *most]) + "\n"
 
@@ -120,16 +120,18 @@ def _limits(model: Model | None) -> dict[str, str]:
     }
 
 
-def _carried(row: ProviderSpec) -> dict[str, str]:
+def _request_contents(row: ProviderSpec) -> dict[str, str]:
     """Return which parts of a conversation the request of a provider contains."""
     model, dialect = _sample_model(row), load_dialect(row)
-    reply = canonical_json(_AROUND.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api]))
+    reply = canonical_json(
+        _ENVELOPES.get(row.api, dict)(_REPLIES.get(row.name) or _REPLIES[row.api])
+    )
     logging.disable(logging.WARNING)
     own, foreign, forced, formed = (
         dialect.to_wire(asked).body.decode()
         for asked in (
-            _sample(model, _history(_said_by(model, dialect, reply))),
-            _sample(model, _history(_said_by_another())),
+            _sample(model, _history(_reply_of(model, dialect, reply))),
+            _sample(model, _history(_reply_of_another_model())),
             _sample(model, (), tools=(_TOOL,), tool_choice=ForcedTool(_TOOL.name)),
             _sample(model, (), output_schema=_TOOL.input_schema),
         )
@@ -143,12 +145,12 @@ def _carried(row: ProviderSpec) -> dict[str, str]:
     flagged = '"is_error":true' in own or '{"error":' in own
     is_forced = '"tool_choice"' in forced or "allowedFunctionNames" in forced
     return {
-        "its own reasoning": returned(_THOUGHT),
-        "its signatures": returned(_SIGNED),
-        "encrypted reasoning": returned(_SEALED),
-        "another model's reasoning": "sent" if _THOUGHT in foreign else "omitted",
+        "its own reasoning": returned(_REASONING),
+        "its signatures": returned(_SIGNATURE),
+        "encrypted reasoning": returned(_ENCRYPTED),
+        "another model's reasoning": "sent" if _REASONING in foreign else "omitted",
         "image URLs": "sent" if "https://example.org" in own else "omitted",
-        "images in tool results": aside if _PICTURE in own else "omitted",
+        "images in tool results": aside if _IMAGE in own else "omitted",
         "PDFs": "sent" if _PDF in own else "omitted",
         "PDF URLs": "sent" if "a.pdf" in own else "omitted",
         "audio (WAV, MP3)": "sent" if _WAV in own else "omitted",
@@ -174,7 +176,7 @@ def _sample_model(row: ProviderSpec) -> Model:
 
 
 def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Request:
-    system = _said(Role.SYSTEM, TextBlock("(system)"))
+    system = _message(Role.SYSTEM, TextBlock("(system)"))
     messages = (system, *hygiene.build_request_view(conversation, model))
     return Request(
         request_id="",
@@ -191,7 +193,7 @@ def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Re
     )
 
 
-def _said_by(model: Model, dialect: Dialect, document: bytes) -> Message:
+def _reply_of(model: Model, dialect: Dialect, document: bytes) -> Message:
     """Return a reply as the provider's own adapter reads and keeps it."""
     reply = Reply(_sample(model, ()), api=dialect.api)
     *_, whole = (*dialect.translate_document(document, reply), *reply.finish())
@@ -199,28 +201,30 @@ def _said_by(model: Model, dialect: Dialect, document: bytes) -> Message:
     metadata = MessageMetadata(
         model=model.id, provider=model.provider, provider_raw=whole.provider_raw
     )
-    return msgspec.structs.replace(_said(Role.ASSISTANT, *whole.final_content), metadata=metadata)
-
-
-def _said_by_another() -> Message:
-    content = (ThinkingBlock(_THOUGHT, _SIGNED), TextBlock("x"))
     return msgspec.structs.replace(
-        _said(Role.ASSISTANT, *content), metadata=MessageMetadata(model="other:model")
+        _message(Role.ASSISTANT, *whole.final_content), metadata=metadata
+    )
+
+
+def _reply_of_another_model() -> Message:
+    content = (ThinkingBlock(_REASONING, _SIGNATURE), TextBlock("x"))
+    return msgspec.structs.replace(
+        _message(Role.ASSISTANT, *content), metadata=MessageMetadata(model="other:model")
     )
 
 
 def _history(reply: Message) -> list[Message]:
-    picture = ImageBlock(ImageSource("base64", _PICTURE), "image/png")
+    picture = ImageBlock(ImageSource("base64", _IMAGE), "image/png")
     linked = ImageBlock(ImageSource("url", "https://example.org/a.png"), "image/png")
     results = [
         ToolResultBlock(call.id, (TextBlock("x"), *([] if number else [picture])), bool(number))
         for number, call in enumerate(reply.tool_uses)
     ]
     return [
-        _said(Role.USER, TextBlock("?"), linked, *_files()),
+        _message(Role.USER, TextBlock("?"), linked, *_files()),
         reply,
-        *(_said(Role.TOOL, result) for result in results),
-        _said(Role.USER, TextBlock("?")),
+        *(_message(Role.TOOL, result) for result in results),
+        _message(Role.USER, TextBlock("?")),
     ]
 
 
@@ -233,5 +237,5 @@ def _files() -> tuple[ContentBlock, ...]:
     )
 
 
-def _said(role: Role, *content: ContentBlock) -> Message:
+def _message(role: Role, *content: ContentBlock) -> Message:
     return Message(id=new_id(), session_id="", role=role, content=content, created_at=UNSTAMPED)

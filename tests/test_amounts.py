@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from yourtool.amounts import duration, money
+from yourtool.amounts import format_duration, format_money
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from yourtool.amounts import duration, money
     ],
 )  # fmt: skip
 def test_money_is_written_with_enough_places_to_tell_it_from_nothing(amount, written):
-    assert money(Decimal(amount)) == written
+    assert format_money(Decimal(amount)) == written
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_money_is_written_with_enough_places_to_tell_it_from_nothing(amount, wri
     ],
 )  # fmt: skip
 def test_a_time_is_written_in_its_two_largest_units(seconds, written):
-    assert duration(seconds) == written
+    assert format_duration(seconds) == written

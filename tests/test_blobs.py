@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import few
-from yourtool.blobs import by_hash, fetch, has_bytes, is_blob, keep
+from yourtool.blobs import has_bytes, is_blob, read_blob, store_blob, store_media
 from yourtool.errors import BlobError
 from yourtool.messages import (
     AudioBlock,
@@ -25,50 +25,48 @@ INLINE = ImageSource("base64", base64.b64encode(CAT).decode())
 @few
 @given(content=st.binary(max_size=5_000))
 @pytest.mark.req("D14")
-def test_what_is_kept_is_had_again(tmp_path_factory, content):
+def test_stored_content_can_be_read_back(tmp_path_factory, content):
     directory = tmp_path_factory.mktemp("blobs")
-    assert fetch(directory, keep(directory, content)) == content
+    assert read_blob(directory, store_blob(directory, content)) == content
 
 
 @pytest.mark.req("D14")
-def test_the_same_bytes_are_kept_once_for_their_owner_alone(tmp_path):
+def test_the_same_bytes_are_stored_once_and_readable_by_the_owner_only(tmp_path):
     directory = tmp_path / "data" / "blobs"
-    assert keep(directory, CAT) == keep(directory, CAT)
-    [kept] = directory.iterdir()
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert store_blob(directory, CAT) == store_blob(directory, CAT)
+    [stored] = directory.iterdir()
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
 @pytest.mark.req("D14")
-def test_bytes_and_the_names_that_lead_to_them_are_on_the_disk_before_a_message_is(
-    tmp_path, monkeypatch
-):
+def test_bytes_and_names_are_synced_before_a_message_refers_to_them(tmp_path, monkeypatch):
     synced = []
     sync = os.fsync
 
-    def noted(handle):
+    def record_sync(handle):
         synced.append(os.fstat(handle).st_ino)
         sync(handle)
 
-    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "fsync", record_sync)
     directory = tmp_path / "blobs"
-    keep(directory, CAT)
-    [kept] = directory.iterdir()
-    above, file, names = (path.stat().st_ino for path in (tmp_path, kept, directory))
+    store_blob(directory, CAT)
+    [stored] = directory.iterdir()
+    above, file, names = (path.stat().st_ino for path in (tmp_path, stored, directory))
     assert synced == [above, file, names]
     synced.clear()
-    keep(directory, CAT)  # which another process may have put there a moment ago
+    store_blob(directory, CAT)  # another process may have stored it just now
     assert synced == [names]
 
 
-def test_a_kept_file_that_was_changed_is_refused_and_mended_by_keeping_it_again(tmp_path):
-    reference = keep(tmp_path, CAT)
-    [kept] = tmp_path.iterdir()
-    kept.write_bytes(b"a dog")
-    with pytest.raises(BlobError, match="was changed"):
-        fetch(tmp_path, reference)
-    assert keep(tmp_path, CAT) == reference
-    assert fetch(tmp_path, reference) == CAT
+def test_a_changed_file_is_refused_and_repaired_by_storing_it_again(tmp_path):
+    reference = store_blob(tmp_path, CAT)
+    [stored] = tmp_path.iterdir()
+    stored.write_bytes(b"a dog")
+    with pytest.raises(BlobError, match="has changed"):
+        read_blob(tmp_path, reference)
+    assert store_blob(tmp_path, CAT) == reference
+    assert read_blob(tmp_path, reference) == CAT
 
 
 @pytest.mark.parametrize(
@@ -80,24 +78,24 @@ def test_a_kept_file_that_was_changed_is_refused_and_mended_by_keeping_it_again(
         ("", "64 hexadecimal digits"),
     ],
 )
-def test_what_was_never_kept_is_refused_in_words(tmp_path, reference, why):
+def test_an_invalid_or_unknown_reference_is_refused_with_the_reason(tmp_path, reference, why):
     with pytest.raises(BlobError, match=why):
-        fetch(tmp_path, reference)
+        read_blob(tmp_path, reference)
 
 
-def test_no_more_is_read_than_was_asked_for(tmp_path):
+def test_reading_stops_at_the_limit(tmp_path):
     with pytest.raises(BlobError, match="larger than"):
-        fetch(tmp_path, keep(tmp_path, CAT), limit=3)
+        read_blob(tmp_path, store_blob(tmp_path, CAT), limit=3)
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
+def test_the_error_names_a_directory_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(BlobError, match=r"file/blobs.*Not a directory"):
-        keep(tmp_path / "file" / "blobs", CAT)
+        store_blob(tmp_path / "file" / "blobs", CAT)
 
 
 @pytest.mark.req("D14")
-def test_messages_refer_to_their_bytes_wherever_these_stand(tmp_path):
+def test_stored_messages_refer_to_their_bytes_in_every_kind_of_block(tmp_path):
     content = (
         TextBlock("look"),
         ImageBlock(INLINE, "image/png"),
@@ -108,9 +106,9 @@ def test_messages_refer_to_their_bytes_wherever_these_stand(tmp_path):
         ImageBlock(ImageSource("file_ref", "art/cat.png"), "image/png"),
     )
     assert has_bytes(content)
-    stored = by_hash(tmp_path, content)
+    stored = store_media(tmp_path, content)
     assert not has_bytes(stored)
-    reference = keep(tmp_path, CAT)
+    reference = store_blob(tmp_path, CAT)
     assert len(list(tmp_path.iterdir())) == 1
     assert [block.source.data for block in stored[1:4]] == [reference] * 3
     assert stored[3].name == "a.pdf"
@@ -119,6 +117,6 @@ def test_messages_refer_to_their_bytes_wherever_these_stand(tmp_path):
     assert [is_blob(block.source) for block in (stored[1], *stored[5:])] == [True, False, False]
 
 
-def test_what_is_not_base64_at_all_stays_as_it_came(tmp_path):
+def test_invalid_base64_is_left_unchanged(tmp_path):
     broken = ImageBlock(ImageSource("base64", "no base64"), "image/png")
-    assert by_hash(tmp_path, (broken,)) == (broken,)
+    assert store_media(tmp_path, (broken,)) == (broken,)

@@ -11,16 +11,16 @@ from yourtool.config import (
     Config,
     Mode,
     config_file,
-    dotted,
-    examine,
+    format_key,
     install_defaults,
     load_config,
+    load_report,
 )
 from yourtool.errors import ConfigError
-from yourtool.paths import Paths, require_data_directory, resolve_paths, shipped
-from yourtool.tables import Fault, flat, leaves, line_of, nested
+from yourtool.paths import Paths, require_data_directory, resolve_paths, shipped_directory
+from yourtool.tables import Fault, build_tables, flatten, iter_leaves, line_of
 
-TEMPLATE = shipped("config") / "config.toml"
+TEMPLATE = shipped_directory("config") / "config.toml"
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def test_without_a_file_everything_is_at_its_default(paths):
 def test_an_option_beats_the_environment_which_beats_the_file(paths):
     write(paths, 'model = "file:m"\ntheme = "file"\nmode = "plan"\n')
     environ = {"YOURTOOL_MODEL": "env:m", "YOURTOOL_THEME": "env"}
-    examined = examine(paths, environ, {"model": "option:m"})
-    found = {dotted(each.key): (each.value, each.source) for each in examined.settings}
+    examined = load_report(paths, environ, {"model": "option:m"})
+    found = {format_key(each.key): (each.value, each.source) for each in examined.settings}
     assert found["model"] == ("option:m", "option --model")
     assert found["theme"] == ("env", "environment YOURTOOL_THEME")
     assert found["mode"] == (Mode.PLAN, str(config_file(paths)))
@@ -102,7 +102,7 @@ def test_a_bad_variable_is_told_by_its_name(paths):
 
 def test_all_problems_are_found_at_once_and_good_values_still_hold(paths):
     write(paths, 'modle = "x"\ntheme = "light"\nmode = "no"\n')
-    examined = examine(paths, {})
+    examined = load_report(paths, {})
     assert [problem.line for problem in examined.problems] == [1, 3]
     assert examined.config.theme == "light"
     with pytest.raises(ConfigError, match="1 more: `yourtool config check`"):
@@ -125,7 +125,9 @@ def test_the_first_run_copies_the_template_privately_and_changes_nothing_later(p
     install_defaults(paths)
     assert config_file(paths).read_text() == TEMPLATE.read_text()
     files = [path for path in paths.home.iterdir() if path.is_file()]
-    assert {each.name for each in files} == {each.name for each in shipped("config").glob("*.toml")}
+    assert {each.name for each in files} == {
+        each.name for each in shipped_directory("config").glob("*.toml")
+    }
     require_data_directory(paths)
     assert list(paths.data.iterdir()) == []
     for directory in (paths.data, paths.state, paths.cache):
@@ -157,9 +159,9 @@ def uncommented() -> str:
 
 
 def test_the_template_has_every_key_at_its_default():
-    values = dict(leaves(tomllib.loads(uncommented()), Config))
+    values = dict(iter_leaves(tomllib.loads(uncommented()), Config))
     assert not [value for value in values.values() if isinstance(value, Fault)]
-    for key, default in flat(Config()):
+    for key, default in flatten(Config()):
         if default is not None and default != {}:
             assert values[key] == default
     written = {key[-1] for key in values}
@@ -191,5 +193,5 @@ def test_looking_for_a_line_never_fails(text):
     )
 )
 def test_nesting_keeps_every_value(values):
-    tables = nested(values)
+    tables = build_tables(values)
     assert {(outer, key): v for outer, t in tables.items() for key, v in t.items()} == values

@@ -3,7 +3,7 @@ import zlib
 
 import pytest
 
-from yourtool.decompression import PIECE, CompressionError, decompressed
+from yourtool.decompression import MAX_PIECE_BYTES, CompressionError, decompress
 
 TEXT = b"".join(b"line %d\n" % number for number in range(100_000))
 
@@ -14,7 +14,7 @@ async def body(data, size=65_536):
 
 
 async def pieces_of(data, encoding, size=65_536, limit=None):
-    return [piece async for piece in decompressed(body(data, size), encoding, limit)]
+    return [piece async for piece in decompress(body(data, size), encoding, limit)]
 
 
 @pytest.mark.parametrize("size", [1_000, 65_536, 10**7])
@@ -29,9 +29,9 @@ async def test_a_body_that_is_not_compressed_arrives_unchanged(encoding):
 
 
 async def test_no_step_yields_more_than_one_piece():
-    pieces = await pieces_of(gzip.compress(bytes(20 * PIECE + 1)), "gzip", 10**7)
-    assert max(map(len, pieces)) == PIECE
-    assert sum(map(len, pieces)) == 20 * PIECE + 1
+    pieces = await pieces_of(gzip.compress(bytes(20 * MAX_PIECE_BYTES + 1)), "gzip", 10**7)
+    assert max(map(len, pieces)) == MAX_PIECE_BYTES
+    assert sum(map(len, pieces)) == 20 * MAX_PIECE_BYTES + 1
 
 
 async def test_nothing_is_decompressed_beyond_the_limit():
@@ -42,7 +42,7 @@ async def test_nothing_is_decompressed_beyond_the_limit():
             taken.append(chunk)
             yield chunk
 
-    pieces = [piece async for piece in decompressed(counted(), "gzip", limit=3 * PIECE)]
+    pieces = [piece async for piece in decompress(counted(), "gzip", limit=3 * MAX_PIECE_BYTES)]
     assert len(pieces) <= 5
     assert len(taken) == 1
 

@@ -77,7 +77,7 @@ def found_patterns():
                 continue
             for pattern in BUILT.get(place) or [value_of(node.args[0], vars(module))]:
                 yield Found(f"{path.as_posix()}:{node.lineno}", pattern, flags, methods)
-    for made in (MASK._pattern, MASK._starts):  # of bytes, from keys
+    for made in (MASK._pattern, MASK._first_bytes):  # of bytes, from keys
         yield Found("yourtool/masking.py", made.pattern.decode("latin-1"), 0, ("search", "sub"))
 
 

@@ -17,7 +17,7 @@ MODES = ("1000", "1002", "1003", "1006", "1004", "2004", "2048", "1049")
 
 FULL_SCREEN = """
 import fcntl, os, signal, sys, termios, time, tty
-from yourtool.supervisor import supervised
+from yourtool.supervisor import run_supervised
 
 def run():
     tty.setraw(0)
@@ -31,7 +31,7 @@ for number in (signal.SIGHUP, signal.SIGTERM):  # whoever runs the tests may ign
     signal.signal(number, signal.SIG_DFL)
 if {lead}:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-sys.exit(supervised(run))
+sys.exit(run_supervised(run))
 """
 
 WAIT = "\n    while True: time.sleep(0.05)  # unlike a pause, it misses no signal"
@@ -275,12 +275,12 @@ def children_of(parent: int) -> list[int]:
 
 WITHOUT_TERMINAL = """
 import os, signal, sys, time
-from yourtool.supervisor import supervised
+from yourtool.supervisor import run_supervised
 
 def run():
     {life}
 
-sys.exit(supervised(run))
+sys.exit(run_supervised(run))
 """
 
 
@@ -342,7 +342,7 @@ def test_a_program_that_does_not_end_when_asked_to_is_killed():
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(1, b'<ready>');"
         "exec('while True: time.sleep(0.05)')"
     )
-    code = "from yourtool import guardian; guardian.PATIENCE_SECONDS = 1\n" + WITHOUT_TERMINAL
+    code = "from yourtool import guardian; guardian.END_TIMEOUT_SECONDS = 1\n" + WITHOUT_TERMINAL
     with subprocess.Popen([sys.executable, "-c", code.format(life=life)], stdout=-1) as process:
         assert process.stdout.read(7) == b"<ready>"
         process.terminate()

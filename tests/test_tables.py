@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from yourtool.tables import parsed
+from yourtool.tables import parse_toml
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from yourtool.tables import parsed
 @pytest.mark.req("R-RTE-07")
 def test_what_no_parser_can_hold_is_a_mistake_in_the_file(text, complaint):
     with pytest.raises(ValueError, match=complaint):
-        parsed(text, Decimal)
+        parse_toml(text, Decimal)
 
 
 def test_what_is_not_toml_is_told_with_its_place():
     with pytest.raises(tomllib.TOMLDecodeError, match="at line 2"):
-        parsed("a = 1\nb = x")
+        parse_toml("a = 1\nb = x")
 
 
 def test_numbers_stay_as_exact_as_they_are_asked_for():
-    assert parsed("a = 0.1", Decimal) == {"a": Decimal("0.1")}
-    assert parsed("a = 0.1") == {"a": 0.1}
+    assert parse_toml("a = 0.1", Decimal) == {"a": Decimal("0.1")}
+    assert parse_toml("a = 0.1") == {"a": 0.1}

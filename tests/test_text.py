@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
-from yourtool.text import escaped, escaped_line, printable, storable
+from yourtool.text import escape, escape_line, printable, storable
 
 HIDDEN = (
     *(range(0x180B, 0x1810), range(0x200B, 0x2010), range(0x2028, 0x202F), range(0x2060, 0x2070)),
@@ -78,7 +78,7 @@ def test_no_character_of_unicode_is_approved_unseen_or_as_another(plane):
     step = 1 if plane in (0, 1, 14) else 61  # the others hold ideographs, private use, or nothing
     for code in range(plane << 16, (plane + 1) << 16, step):
         char = chr(code)
-        shown = escaped(f"a {char} b")
+        shown = escape(f"a {char} b")
         assert decoded(shown) == f"a {char} b"
         if shown[2:-2] != char:
             continue
@@ -91,7 +91,7 @@ def test_no_character_of_unicode_is_approved_unseen_or_as_another(plane):
 def test_every_variation_selector_and_ignorable_is_seen_beside_any_letter():
     for code in (code for each in HIDDEN for code in each):
         for before in ("", "a", "é", "字", "क", "❤", "ا"):
-            assert f"\\u{{{code:x}}}" in escaped(f"{before}{chr(code)}b")
+            assert f"\\u{{{code:x}}}" in escape(f"{before}{chr(code)}b")
 
 
 @given(
@@ -101,13 +101,13 @@ def test_texts_that_are_drawn_alike_are_escaped_apart(text):
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         other = unicodedata.normalize(form, text)
         if other != text:
-            plain = unicodedata.normalize("NFKC", escaped(other))
-            assert plain != unicodedata.normalize("NFKC", escaped(text))
+            plain = unicodedata.normalize("NFKC", escape(other))
+            assert plain != unicodedata.normalize("NFKC", escape(text))
 
 
 @given(ANY_TEXT)
 def test_a_line_for_a_question_is_one_line_that_ends_where_it_is_seen(text):
-    line = escaped_line(text)
+    line = escape_line(text)
     assert decoded(line) == text
     assert "\n" not in line
     assert not line.endswith(" ")
@@ -115,17 +115,17 @@ def test_a_line_for_a_question_is_one_line_that_ends_where_it_is_seen(text):
 
 @given(ANY_TEXT)
 def test_escaped_text_can_be_told_back(text):
-    assert decoded(escaped(text)) == text
+    assert decoded(escape(text)) == text
 
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_different_texts_are_escaped_differently(one, other):
-    assert (escaped(one) == escaped(other)) == (one == other)
+    assert (escape(one) == escape(other)) == (one == other)
 
 
 @given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters="\\")))
 def test_plain_ascii_is_escaped_to_itself(text):
-    assert escaped(text) == text
+    assert escape(text) == text
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_plain_ascii_is_escaped_to_itself(text):
     ],
 )
 def test_escaped_shows_what_passes_for_something_else(text, shown):
-    assert escaped(text) == shown
+    assert escape(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_escaped_shows_what_passes_for_something_else(text, shown):
     ],
 )
 def test_escaped_leaves_plain_words_of_other_scripts_readable(text):
-    assert escaped(text) == text
+    assert escape(text) == text
 
 
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
 def test_hostile_text_is_shown_and_not_obeyed(payload):
-    shown = (escaped if payload["surface"] == "approval_command" else printable)(payload["text"])
+    shown = (escape if payload["surface"] == "approval_command" else printable)(payload["text"])
     raw = shown.encode("utf-8")
     assert not any(bytes.fromhex(forbidden) in raw for forbidden in payload["forbidden_hex"])
     assert all(words in shown for words in payload["must_show"])
@@ -180,5 +180,5 @@ def test_hostile_text_is_shown_and_not_obeyed(payload):
 
 @pytest.mark.req("T19")
 def test_texts_that_look_the_same_are_approved_apart():
-    pair = [escaped(payload["text"]) for payload in PAYLOADS if payload.get("pair") == PAIR]
+    pair = [escape(payload["text"]) for payload in PAYLOADS if payload.get("pair") == PAIR]
     assert len(pair) == len(set(pair)) == 2

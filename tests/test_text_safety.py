@@ -39,7 +39,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.notation import decode_content, encode_content
-from yourtool.paths import Paths, shipped
+from yourtool.paths import Paths, shipped_directory
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
@@ -48,7 +48,7 @@ from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
-from yourtool.text import DEEPEST, storable, storable_json
+from yourtool.text import MAX_JSON_DEPTH, storable, storable_json
 from yourtool.tools.base import Args, ToolOutput, tool
 from yourtool.tui.themes import load_theme
 
@@ -166,7 +166,7 @@ async def test_no_call_runs_with_a_number_that_is_none(dialect, number):
 
 
 @EACH
-@pytest.mark.parametrize("depth", [DEEPEST + 1, 900, 100_000])
+@pytest.mark.parametrize("depth", [MAX_JSON_DEPTH + 1, 900, 100_000])
 async def test_arguments_of_any_depth_are_an_error_and_never_a_crash(dialect, depth):
     deep = b'{"a":' + b"[" * depth + b"]" * depth + b"}"
     events, error = await read(dialect, body(dialect, "x", deep))
@@ -311,10 +311,10 @@ def test_numbers_that_are_none_are_let_through_where_they_count_for_nothing(data
 
 
 def test_json_of_any_depth_is_refused_and_never_a_crash():
-    for depth in (DEEPEST + 1, 900, 100_000):
+    for depth in (MAX_JSON_DEPTH + 1, 900, 100_000):
         with pytest.raises(ValueError, match="nested too deeply"):
             decode(b"[" * depth + b"]" * depth)
-    assert decode(b"[" * DEEPEST + b"]" * DEEPEST)
+    assert decode(b"[" * MAX_JSON_DEPTH + b"]" * MAX_JSON_DEPTH)
 
 
 @given(raw=ANY)
@@ -360,7 +360,7 @@ def test_a_mark_before_the_keys_is_no_part_of_them(tmp_path):
     found = keys.find("p")
     assert found is not None and found.secret.reveal() == "sk-0123456789"
     keys.save("q", "sk-another")
-    assert keys.stored() == {"sk-0123456789", "sk-another"}
+    assert keys.stored_keys() == {"sk-0123456789", "sk-another"}
 
 
 def test_a_mark_before_the_grants_is_no_part_of_them(tmp_path):
@@ -373,7 +373,7 @@ def test_a_mark_before_the_grants_is_no_part_of_them(tmp_path):
 
 
 def test_a_mark_before_a_theme_is_no_part_of_it(tmp_path):
-    shipped_theme = next(shipped("themes").glob("*.toml"))
+    shipped_theme = next(shipped_directory("themes").glob("*.toml"))
     (tmp_path / "own.toml").write_bytes(MARK + shipped_theme.read_bytes())
     assert load_theme(tmp_path / "own.toml") == load_theme(shipped_theme)
 

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from yourtool import environment, prctl
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.supervisor import supervised
+from yourtool.supervisor import run_supervised
 
 _SHORTAGE_LINE = f"yourtool: {SHORTAGE}\n".encode()
 
@@ -19,7 +19,7 @@ def main() -> None:
     _open_missing_streams()
     environment.hide()
     prctl.forbid_inspection()
-    code = supervised(run)
+    code = run_supervised(run)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # closed, or without a reader
             stream.flush()
@@ -32,7 +32,7 @@ def run() -> int:
     Garbage collection is off during the import, because modules stay; the program enables it.
     """
     gc.disable()
-    _keep_screen_clean()
+    _reserve_stderr()
     try:
         return import_module("yourtool.cli").main(sys.argv[1:])
     except KeyboardInterrupt:
@@ -52,7 +52,7 @@ def _report(_kind: object, error: BaseException, _trace: object) -> None:
         os.write(sys.stderr.fileno(), line)
 
 
-def _keep_screen_clean() -> None:
+def _reserve_stderr() -> None:
     """Reserve standard error for the program.
 
     Reports of the interpreter, threads or C libraries, such as a traceback when memory is short,
@@ -61,10 +61,12 @@ def _keep_screen_clean() -> None:
     sys.unraisablehook = threading.excepthook = _discard
     sys.excepthook = _report
     with suppress(OSError):
-        ours, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, 2)
-        os.close(nothing)
-        stream = os.fdopen(ours, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+        own_stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.close(null)
+        stream = os.fdopen(
+            own_stderr, "w", buffering=1, encoding="utf-8", errors="backslashreplace"
+        )
         sys.stderr = stream
         setattr(sys, "__stderr__", stream)  # noqa: B010 - the interface draws on this one
 

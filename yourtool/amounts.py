@@ -14,7 +14,7 @@ class Spending(Struct, frozen=True, kw_only=True):
     unpriced_requests: int = 0
 
 
-def money(amount: Decimal) -> str:
+def format_money(amount: Decimal) -> str:
     """Return US dollars: in cents; below one dollar with enough places to differ from zero."""
     if amount == 0:
         return "$0.00"
@@ -25,7 +25,7 @@ def money(amount: Decimal) -> str:
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a time in its two largest units; below ten seconds in tenths."""
     if (tenths := round(max(0.0, seconds), 1)) < 10:
         return f"{tenths:g} s"

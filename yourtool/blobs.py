@@ -25,7 +25,7 @@ from yourtool.messages import (
     ImageSource,
     MediaBlock,
     ToolResultBlock,
-    each_block,
+    iter_blocks,
 )
 
 _REFERENCE = re.compile(r"sha256:([0-9a-f]{64})")
@@ -43,7 +43,7 @@ def reference_of(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def keep(directory: Path, content: bytes) -> str:
+def store_blob(directory: Path, content: bytes) -> str:
     """Store `content` unless it is already stored, and return its reference.
 
     Blocks until the bytes are synced to the disk.
@@ -56,7 +56,7 @@ def keep(directory: Path, content: bytes) -> str:
         if not directory.is_dir():
             directory.mkdir(0o700, parents=True, exist_ok=True)
             _sync(directory.parent)
-        if not _is_kept(directory, reference):
+        if not _is_stored(directory, reference):
             replace_file(_path(directory, reference), content)
         # Also if it is stored: another process may have written it just now, unsynced.
         _sync(directory)
@@ -67,7 +67,7 @@ def keep(directory: Path, content: bytes) -> str:
     return reference
 
 
-def fetch(directory: Path, reference: str, limit: int | None = None) -> bytes:
+def read_blob(directory: Path, reference: str, limit: int | None = None) -> bytes:
     """Return the content of `reference`; blocks on the file system.
 
     Raises:
@@ -85,7 +85,7 @@ def fetch(directory: Path, reference: str, limit: int | None = None) -> bytes:
     return content
 
 
-def kept_size(directory: Path, reference: str) -> int:
+def get_blob_size(directory: Path, reference: str) -> int:
     """Return the size of `reference` in bytes; blocks on the file system briefly.
 
     Raises:
@@ -95,7 +95,7 @@ def kept_size(directory: Path, reference: str) -> int:
     return _path(directory, reference).stat().st_size
 
 
-def by_hash(directory: Path, content: Iterable[Block]) -> tuple[Block, ...]:
+def store_media(directory: Path, content: Iterable[Block]) -> tuple[Block, ...]:
     """Store all base64 data of `content` and return `content` with references instead.
 
     Invalid base64 is left unchanged. Blocks on the file system.
@@ -103,27 +103,27 @@ def by_hash(directory: Path, content: Iterable[Block]) -> tuple[Block, ...]:
     Raises:
         BlobError: an attachment cannot be written.
     """
-    return tuple(_by_hash(directory, block) for block in content)
+    return tuple(_store_block(directory, block) for block in content)
 
 
 def has_bytes(content: Iterable[ContentBlock]) -> bool:
     """Return whether any block contains base64 data."""
     return any(
         isinstance(block, MediaBlock) and block.source.kind == "base64"
-        for block in each_block(content)
+        for block in iter_blocks(content)
     )
 
 
-def _by_hash(directory: Path, block: Block) -> Block:
+def _store_block(directory: Path, block: Block) -> Block:
     match block:
         case ToolResultBlock(content=content):
-            return replace(block, content=by_hash(directory, content))
+            return replace(block, content=store_media(directory, content))
         case ImageBlock() | AudioBlock() | DocumentBlock() if block.source.kind == "base64":
             try:
                 content = base64.b64decode(block.source.data, validate=True)
             except (binascii.Error, ValueError):
                 return block
-            reference = keep(directory, content)
+            reference = store_blob(directory, content)
             return replace(block, source=ImageSource("file_ref", reference))
         case _:
             return block
@@ -135,9 +135,9 @@ def _path(directory: Path, reference: str) -> Path:
     return directory / found[1]
 
 
-def _is_kept(directory: Path, reference: str) -> bool:
+def _is_stored(directory: Path, reference: str) -> bool:
     try:
-        fetch(directory, reference)
+        read_blob(directory, reference)
     except BlobError:
         return False
     return True

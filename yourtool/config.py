@@ -18,8 +18,17 @@ from msgspec import Meta, Struct
 
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
-from yourtool.paths import Paths, shipped
-from yourtool.tables import Fault, TableKey, dotted, flat, leaves, line_of, nested, parsed
+from yourtool.paths import Paths, shipped_directory
+from yourtool.tables import (
+    Fault,
+    TableKey,
+    build_tables,
+    flatten,
+    format_key,
+    iter_leaves,
+    line_of,
+    parse_toml,
+)
 
 ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
 """Whether another model's reasoning is dropped or sent as text after a swap."""
@@ -188,7 +197,7 @@ class Problem(Struct, frozen=True, kw_only=True):
         return f"{place}:{key} {self.message}{hint}"
 
 
-class Examination(Struct, frozen=True):
+class ConfigReport(Struct, frozen=True):
     """The settings with their sources and mistakes."""
 
     config: Config
@@ -207,40 +216,42 @@ def load_config(
     Raises:
         ConfigError: with the file, line, key and nearest key of the first problem.
     """
-    examined = examine(paths, environ, options)
-    if examined.problems:
-        first, *more = examined.problems
+    report = load_report(paths, environ, options)
+    if report.problems:
+        first, *more = report.problems
         tail = f"\n{len(more)} more: `yourtool config check` lists them" if more else ""
         raise ConfigError(f"{first}{tail}")
-    return examined.config
+    return report.config
 
 
-def examine(
+def load_report(
     paths: Paths,
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Examination:
+) -> ConfigReport:
     """Return the settings of all layers with their sources and mistakes."""
     file = config_file(paths)
     text, values, problems = _read(file)
     found: dict[TableKey, tuple[Any, str]] = {}
-    for key, outcome in leaves(values, Config):
+    for key, outcome in iter_leaves(values, Config):
         if isinstance(outcome, Fault):
             problems.append(_problem(outcome, str(file), line_of(text, key), key))
         else:
             found[key] = outcome, str(file)
     for key, value, source in _overrides(os.environ if environ is None else environ, options or {}):
-        [(_, outcome)] = leaves(nested({key: value}), Config)
+        [(_, outcome)] = iter_leaves(build_tables({key: value}), Config)
         if isinstance(outcome, Fault):
             problems.append(_problem(outcome, source, None, key))
         else:
             found[key] = outcome, source
-    config = msgspec.convert(nested({key: value for key, (value, _) in found.items()}), Config)
+    config = msgspec.convert(
+        build_tables({key: value for key, (value, _) in found.items()}), Config
+    )
     settings = tuple(
         Setting(key, value, found[key][1] if key in found else "default")
-        for key, value in flat(config)
+        for key, value in flatten(config)
     )
-    return Examination(config, settings, tuple(problems))
+    return ConfigReport(config, settings, tuple(problems))
 
 
 def config_file(paths: Paths) -> Path:
@@ -263,7 +274,7 @@ def install_defaults(paths: Paths) -> None:
     try:
         for directory in (paths.home, paths.state, paths.cache):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for template in sorted(shipped("config").glob("*.toml")):
+        for template in sorted(shipped_directory("config").glob("*.toml")):
             _create(paths.home / template.name, _comments_of(template))
     except OSError as error:
         raise ConfigError(
@@ -287,7 +298,7 @@ def _create(path: Path, content: str) -> None:
 
 def _problem(fault: Fault, where: str, line: int | None, key: TableKey) -> Problem:
     return Problem(
-        where=where, line=line, key=dotted(key), message=fault.message, nearest=fault.nearest
+        where=where, line=line, key=format_key(key), message=fault.message, nearest=fault.nearest
     )
 
 
@@ -302,12 +313,12 @@ def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
         problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
         return "", {}, [Problem(where=str(file), message=problem)]
     try:
-        return text, parsed(text), []
+        return text, parse_toml(text), []
     except ValueError as error:
         message, _, place = str(error).partition(" (at ")
-        stated = re.match(r"line (\d+)", place)
-        ends = len(text.splitlines()) if place else None
-        line = int(stated[1]) if stated else ends
+        position = re.match(r"line (\d+)", place)
+        last_line = len(text.splitlines()) if place else None
+        line = int(position[1]) if position else last_line
         return "", {}, [Problem(where=str(file), line=line, message=f"not TOML: {message}")]
 
 

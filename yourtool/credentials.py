@@ -15,10 +15,10 @@ from msgspec import Struct
 from yourtool.errors import ConfigError, UsageError
 from yourtool.files import replace_file
 from yourtool.paths import Paths
-from yourtool.tables import parsed
+from yourtool.tables import parse_toml
 
 SCHEMA_VERSION = 1
-_SHORTEST_SHOWN = 24
+_MIN_SHOWN_LENGTH = 24
 
 
 class Secret:
@@ -34,7 +34,7 @@ class Secret:
         return self._value
 
     def __str__(self) -> str:
-        if len(self._value) < _SHORTEST_SHOWN:
+        if len(self._value) < _MIN_SHOWN_LENGTH:
             return "***"
         return f"{self._value[:8]}…{self._value[-4:]}"
 
@@ -106,7 +106,7 @@ class Credentials:
         if secret := self._explicit.get(provider):
             return FoundKey(secret, "command line")
         for name in key_env:
-            if (value := self._environ.get(name, "").strip()) and _sendable(value):
+            if (value := self._environ.get(name, "").strip()) and _is_valid_key(value):
                 return FoundKey(Secret(value), name)
         entry = self._entries().get(provider)
         if entry is None or (origin and entry.origin and entry.origin != origin):
@@ -119,7 +119,7 @@ class Credentials:
         """Return why an existing key is not used, if it is not."""
         for name in key_env:
             value = self._environ.get(name, "").strip()
-            if value and not _sendable(value):
+            if value and not _is_valid_key(value):
                 return f"`{name}` contains spaces or characters that are not valid in a key"
         try:
             entry = self._read().get(provider)
@@ -139,7 +139,7 @@ class Credentials:
             ConfigError: the existing file is unusable, or it cannot be written.
         """
         key = key.strip()
-        if not key or not _sendable(key):
+        if not key or not _is_valid_key(key):
             raise UsageError("A key has no spaces and only ASCII characters; nothing was saved.")
         entries = {**self._read(), provider: _Entry(key, origin)}
         try:
@@ -148,7 +148,7 @@ class Credentials:
         except OSError as error:
             raise ConfigError(f"`{self.path}` cannot be written: {error.strerror}") from error
 
-    def stored(self) -> set[str]:
+    def stored_keys(self) -> set[str]:
         """Return every key in the file, for masking."""
         return {entry.api_key for entry in self._entries().values()}
 
@@ -167,7 +167,7 @@ class Credentials:
                         f"`{self.path}` can be read by others (mode {mode:04o}) and is not used;"
                         f" run `chmod 600 {self.path}`"
                     )
-                content = msgspec.convert(parsed(file.read().decode("utf-8-sig")), _File)
+                content = msgspec.convert(parse_toml(file.read().decode("utf-8-sig")), _File)
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -185,19 +185,19 @@ class Credentials:
         return content.providers
 
 
-def _sendable(key: str) -> bool:
+def _is_valid_key(key: str) -> bool:
     return key.isascii() and key.isprintable() and " " not in key
 
 
 def _encode(entries: Mapping[str, _Entry]) -> str:
     lines = ["# Keys; written by `/key`. Keep this file to yourself.", "schema_version = 1"]
     for provider, entry in sorted(entries.items()):
-        lines += ["", f"[providers.{_quoted(provider)}]", f"api_key = {_quoted(entry.api_key)}"]
+        lines += ["", f"[providers.{_quote(provider)}]", f"api_key = {_quote(entry.api_key)}"]
         if entry.origin is not None:
-            lines.append(f"origin = {_quoted(entry.origin)}")
+            lines.append(f"origin = {_quote(entry.origin)}")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # A JSON string is a TOML basic string, except for DEL, which keys and names do not contain.
     return msgspec.json.encode(text).decode()

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 
 ACCEPTED = {"accept-encoding": "gzip"}
 """The request header for a response that `decompressed` reads."""
-PIECE = 128 * 1024
+MAX_PIECE_BYTES = 128 * 1024
 """Maximum number of bytes per step."""
 
 _GZIP = zlib.MAX_WBITS | 16
@@ -21,7 +21,7 @@ class CompressionError(Exception):
     """The body is damaged, or its encoding is not supported."""
 
 
-async def decompressed(
+async def decompress(
     body: AsyncIterable[bytes], encoding: str, limit: int | None = None
 ) -> AsyncGenerator[bytes, None]:
     """Yield the decompressed `body`, and stop after `limit` bytes.
@@ -29,7 +29,7 @@ async def decompressed(
         Raises:
     CompressionError: the body is damaged, or `encoding` is not supported.
     """
-    steps = _steps_of(encoding)
+    steps = _get_decoder(encoding)
     size = 0
     async for chunk in body:
         for piece in steps.feed(chunk):
@@ -40,7 +40,7 @@ async def decompressed(
             await asyncio.sleep(0)
 
 
-def _steps_of(encoding: str) -> "_Plain | _Gzip":
+def _get_decoder(encoding: str) -> "_Plain | _Gzip":
     layers = [layer.strip().lower() for layer in encoding.split(",")]
     match [layer for layer in layers if layer not in ("", "identity")]:
         case []:
@@ -67,11 +67,11 @@ class _Gzip:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Decompress a chunk; data after the end of the gzip stream is ignored."""
-        piece = b"\0" * PIECE
+        piece = b"\0" * MAX_PIECE_BYTES
         # After a full piece the decompressor may have more output, even if all input is consumed.
-        while not self._stream.eof and (chunk or len(piece) == PIECE):
+        while not self._stream.eof and (chunk or len(piece) == MAX_PIECE_BYTES):
             try:
-                piece = self._stream.decompress(chunk, PIECE)
+                piece = self._stream.decompress(chunk, MAX_PIECE_BYTES)
             except zlib.error as error:
                 raise CompressionError(f"the compressed reply is damaged: {error}") from error
             chunk = self._stream.unconsumed_tail

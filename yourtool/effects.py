@@ -18,7 +18,7 @@ class SideEffects(StrEnum):
     NETWORK = "network"
 
     @property
-    def needs_consent(self) -> bool:
+    def needs_approval(self) -> bool:
         """Whether a call needs an approval by default."""
         return self not in (SideEffects.NONE, SideEffects.READ)
 

@@ -62,7 +62,7 @@ def hide(environ: Mapping[str, str] = os.environ) -> None:
         first = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ").value
     except (OSError, ValueError):  # this system has no such symbol
         return
-    for address, length in _values(first or 0):
+    for address, length in _hidden_values(first or 0):
         ctypes.memset(address, 0, length)
     for name in environ:
         os.unsetenv(name)
@@ -71,7 +71,7 @@ def hide(environ: Mapping[str, str] = os.environ) -> None:
             os.putenv(name, value)
 
 
-def _values(first: int) -> Iterator[tuple[int, int]]:
+def _hidden_values(first: int) -> Iterator[tuple[int, int]]:
     """Yield address and length of each value to hide; `first` is the first pointer's address."""
     size = ctypes.sizeof(ctypes.c_void_p)
     for place in count(first, size) if first else ():

@@ -20,9 +20,9 @@ from typing import NoReturn
 
 from yourtool import prctl
 
-GRACE = 1.0
+GRACE_SECONDS = 1.0
 """Seconds between SIGTERM and SIGKILL for leftover processes."""
-PATIENCE_SECONDS = 5
+END_TIMEOUT_SECONDS = 5
 """Seconds between forwarding a signal to the program and killing it."""
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
@@ -38,14 +38,14 @@ class Signals:
     """
 
     def __init__(self, numbers: Iterable[signal.Signals]) -> None:
-        heeded = {each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN}
-        self._watched = heeded | {signal.SIGCHLD}
+        active = {each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN}
+        self._watched = active | {signal.SIGCHLD}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
-        self._former = signal.signal(signal.SIGCHLD, _notice)
+        self._old_handler = signal.signal(signal.SIGCHLD, _ignore)
 
     def restore(self) -> None:
         """Restore the signal mask and handler in the child."""
-        signal.signal(signal.SIGCHLD, self._former or signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, self._old_handler or signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def next(self) -> signal.Signals | None:
@@ -64,11 +64,11 @@ class Signals:
         return signal.Signals(number)
 
 
-def _notice(_number: int, _frame: FrameType | None) -> None:
+def _ignore(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: without a handler, SIGCHLD is ignored and `sigwait` may miss it."""
 
 
-def guarded(run: Callable[[], int], parent_alive: int) -> int:
+def run_guarded(run: Callable[[], int], parent_alive: int) -> int:
     """Run the program in a child of this process, which becomes its guardian and never returns.
 
     The other end of the pipe `parent_alive` closes when the parent of the guardian ends. If no
@@ -94,7 +94,7 @@ def _guard(program: int, signals: Signals) -> NoReturn:
     prctl.adopt_orphans()
     prctl.signal_when_parent_ends(_PARENT_ENDED)
     close_standard_streams()
-    code = wait(program, signals, stopped=stop, insist=True)
+    code = wait(program, signals, stopped=stop, kill_after_timeout=True)
     end_descendants()
     end_as(code)
 
@@ -107,7 +107,9 @@ def fork_guardian() -> int | None:
         return None
 
 
-def wait(child: int, signals: Signals, *, stopped: Callable[[], None], insist: bool = False) -> int:
+def wait(
+    child: int, signals: Signals, *, stopped: Callable[[], None], kill_after_timeout: bool = False
+) -> int:
     """Forward signals to a child until it ends; return its exit code, or -N for signal N.
 
     `stopped` is called when the child stops, which continues afterwards. With `insist` the child is
@@ -118,8 +120,8 @@ def wait(child: int, signals: Signals, *, stopped: Callable[[], None], insist: b
         if number == signal.SIGALRM:
             send(child, signal.SIGKILL)
         elif number is not None:
-            if insist and number in _ENDING:
-                signal.alarm(PATIENCE_SECONDS)
+            if kill_after_timeout and number in _ENDING:
+                signal.alarm(END_TIMEOUT_SECONDS)
             send(child, signal.SIGTERM if number == _PARENT_ENDED else number)
         while True:  # also reap adopted orphans
             pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
@@ -140,14 +142,14 @@ def send(process: int, number: signal.Signals) -> None:
 
 def end_descendants() -> None:
     """End all descendants of this process: SIGTERM first, then SIGKILL."""
-    began = time.monotonic()
-    asked = set[int]()
-    while _has_children() and (elapsed := time.monotonic() - began) < 3 * GRACE:
+    start = time.monotonic()
+    terminated = set[int]()
+    while _has_children() and (elapsed := time.monotonic() - start) < 3 * GRACE_SECONDS:
         found = _descendants(os.getpid())
-        number = signal.SIGTERM if elapsed < GRACE else signal.SIGKILL
-        for process in found - asked if number == signal.SIGTERM else found:
+        number = signal.SIGTERM if elapsed < GRACE_SECONDS else signal.SIGKILL
+        for process in found - terminated if number == signal.SIGTERM else found:
             send(process, number)
-        asked |= found
+        terminated |= found
         time.sleep(_POLL_SECONDS)
 
 
@@ -193,19 +195,19 @@ def stop() -> None:
 
 def close_standard_streams() -> None:
     """Redirect the standard streams to the null device, so that readers of pipes see the end."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
-    if nothing > 2:
-        os.close(nothing)
+        os.dup2(null, stream)
+    if null > 2:
+        os.close(null)
 
 
 def _watch(*lifelines: int) -> None:
     with suppress(RuntimeError):  # no memory for a thread; the guardian still ends us
-        threading.Thread(target=_hang_up_after, args=lifelines, daemon=True).start()
+        threading.Thread(target=_end_when_orphaned, args=lifelines, daemon=True).start()
 
 
-def _hang_up_after(*lifelines: int) -> None:
+def _end_when_orphaned(*lifelines: int) -> None:
     """End the program when one of its parents or its terminal is gone.
 
     The other end of each pipe closes when a parent ends. A closed terminal sends SIGHUP only to the

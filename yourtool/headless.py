@@ -26,7 +26,7 @@ from yourtool.agent.environment import RunOptions
 from yourtool.agent.known_keys import known_mask
 from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session import Session
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
@@ -114,7 +114,7 @@ class Printer:
                 self.say(text)
             case RetryScheduled():
                 self.say(
-                    f"{event.message}; trying again in {duration(ceil(event.delay_seconds))}"
+                    f"{event.message}; trying again in {format_duration(ceil(event.delay_seconds))}"
                     f" ({event.attempt} of {event.max_attempts})."
                 )
             case _:

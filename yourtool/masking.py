@@ -18,9 +18,9 @@ MASK = "[hidden key]"
 
 PIECE = 2**14
 """Bytes that are searched in one call, in which no other thread can run."""
-_SHORTEST_BASE64 = 12
+_MIN_BASE64_BYTES = 12
 """Minimum length of a key in bytes; shorter ones would match base64 by accident."""
-_HEAD = 24
+_EXACT_CHARACTERS = 24
 """Characters of base64 that are compared exactly."""
 _HEX = re.compile("%[0-9A-F]{2}")
 _ESCAPED = ("", "+", "/", "+/=", "<>&", "<>&'", "<>&'=", "<>&'+`\"", string.punctuation)
@@ -32,15 +32,17 @@ class Mask:
     """Masks a fixed set of keys, in time linear in the length of the text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form: wrapped for secret in secrets for form, wrapped in _forms(secret)}
+        forms = {form: wrapped for secret in secrets for form, wrapped in _encodings(secret)}
         longest_first = sorted(forms, key=len, reverse=True)
         self._pattern = re.compile(
-            b"|".join(_wrapped(form) if forms[form] else re.escape(form) for form in longest_first)
+            b"|".join(
+                _wrapped_pattern(form) if forms[form] else re.escape(form) for form in longest_first
+            )
             or b"(?!)"
         )
         self.reach = 3 * len(longest_first[0]) if forms else 0
         """Bytes on each side of a position that decide whether it is inside a key."""
-        self._starts = re.compile(
+        self._first_bytes = re.compile(
             b"[%b]" % b"".join(re.escape(form[:1]) for form in forms) if forms else b"(?!)"
         )
         self._forms: dict[int, list[tuple[bytes, bool]]] = defaultdict(list)
@@ -63,7 +65,7 @@ class Mask:
             at = found.end()
         return b"".join((*done, data[at:])) if done else data
 
-    def part(self, text: str, start: int, stop: int) -> str:
+    def slice(self, text: str, start: int, stop: int) -> str:
         """Return `text[start:stop]` with all keys masked, including partial ones."""
         if not self._forms:
             return text[start:stop]
@@ -78,7 +80,7 @@ class Mask:
                 at = found.end()
         return b"".join((*done, data[at:last])).decode("utf-8", "surrogatepass")
 
-    def without_half(self, text: str) -> str:
+    def without_partial_key(self, text: str) -> str:
         """Return a truncated text without a possible partial key at its end."""
         if not self._forms:
             return text
@@ -107,11 +109,11 @@ class Mask:
         """Return `data` masked up to a possible partial key at its end, and that rest."""
         done, at = list[bytes](), 0
         for found in self._matches(data):
-            if found.start() >= self._beginning(data, at):
+            if found.start() >= self._find_partial_key(data, at):
                 break
             done += (data[at : found.start()], MASK.encode())
             at = found.end()
-        held = self._beginning(data, at)
+        held = self._find_partial_key(data, at)
         return b"".join((*done, data[at:held])), data[held:]
 
     def _matches(self, data: bytes) -> Iterator[re.Match[bytes]]:
@@ -126,9 +128,9 @@ class Mask:
                 yield found
                 at = found.end()
 
-    def _beginning(self, data: bytes, at: int) -> int:
+    def _find_partial_key(self, data: bytes, at: int) -> int:
         """Return the first position from which `data` is a prefix of a key."""
-        for found in self._starts.finditer(data, max(at, len(data) - self.reach)):
+        for found in self._first_bytes.finditer(data, max(at, len(data) - self.reach)):
             rest = data[found.start() :]
             bare = rest.translate(None, b"\r\n")
             for form, wrapped in self._forms[rest[0]]:
@@ -146,29 +148,29 @@ class MaskedStream:
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
-        self._held = b""
+        self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
         """Return the masked data so far; a possible partial key is buffered."""
-        passed, self._held = self._mask.split(self._held + data)
+        passed, self._buffer = self._mask.split(self._buffer + data)
         return passed
 
     def close(self) -> bytes:
         """Return the buffered rest, masked."""
-        passed, self._held = self._held, b""
+        passed, self._buffer = self._buffer, b""
         return self._mask.data(passed)
 
 
-def _wrapped(form: bytes) -> bytes:
+def _wrapped_pattern(form: bytes) -> bytes:
     """Return a pattern for base64 with line breaks; after `_HEAD` characters it matches any.
 
     A pattern with every character would take long to compile.
     """
-    head = _BREAK.join(re.escape(bytes([each])) for each in form[:_HEAD])
-    return head + b"(?:%b[A-Za-z0-9+/_-]){%d}" % (_BREAK, max(0, len(form) - _HEAD))
+    head = _BREAK.join(re.escape(bytes([each])) for each in form[:_EXACT_CHARACTERS])
+    return head + b"(?:%b[A-Za-z0-9+/_-]){%d}" % (_BREAK, max(0, len(form) - _EXACT_CHARACTERS))
 
 
-def _literal(secret: str, escaped: str, digits: str) -> str:
+def _json_form(secret: str, escaped: str, digits: str) -> str:
     """Return a key as in a JSON string, with the characters of `escaped` as `\\u002b`."""
     return "".join(
         f"\\u{ord(each):04{digits}}" if each in escaped else json.dumps(each)[1:-1]
@@ -176,7 +178,7 @@ def _literal(secret: str, escaped: str, digits: str) -> str:
     )
 
 
-def _forms(secret: str) -> Iterator[tuple[bytes, bool]]:
+def _encodings(secret: str) -> Iterator[tuple[bytes, bool]]:
     """Yield all encodings of a key, each with whether it can contain line breaks."""
     raw = secret.encode("utf-8", "surrogatepass")
     yield raw, False
@@ -185,10 +187,10 @@ def _forms(secret: str) -> Iterator[tuple[bytes, bool]]:
         yield encoded.encode(), False
         yield _HEX.sub(lambda found: found[0].lower(), encoded).encode(), False
     for escaped, digits in product(_ESCAPED, "xX"):
-        literal = _literal(secret, escaped, digits)
+        literal = _json_form(secret, escaped, digits)
         yield literal.encode(), False
         yield literal.replace("/", "\\/").encode(), False
-    if len(raw) < _SHORTEST_BASE64:
+    if len(raw) < _MIN_BASE64_BYTES:
         return
     for offset in range(3):
         bits = 8 * (offset + len(raw))

@@ -13,13 +13,13 @@ _PHRASES = (
     "error return without exception set",  # the interpreter could not allocate its error
     "returned null without setting an exception",
 )
-_MOST_ERRORS = 100
+_MAX_ERRORS = 100
 
 
 def memory_limit() -> str:
     """Return the memory limit of this process (`ulimit -v`), or an empty text without one."""
-    most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return "" if most == resource.RLIM_INFINITY else f"{most // 1024:,} KB"
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return "" if limit == resource.RLIM_INFINITY else f"{limit // 1024:,} KB"
 
 
 def _shortage() -> str:
@@ -40,7 +40,7 @@ def is_shortage(error: BaseException | None) -> bool:
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception, its causes, and the members of groups."""
     pending, seen = [error], list[BaseException]()
-    while pending and len(seen) < _MOST_ERRORS:
+    while pending and len(seen) < _MAX_ERRORS:
         each = pending.pop(0)
         if each is None or any(each is other for other in seen):
             continue

@@ -168,7 +168,7 @@ ContentBlock: TypeAlias = (
 )
 
 
-def each_block(content: Iterable[ContentBlock]) -> Iterator[ContentBlock]:
+def iter_blocks(content: Iterable[ContentBlock]) -> Iterator[ContentBlock]:
     """Yield every block, and after each tool result the blocks in it."""
     for block in content:
         yield block

@@ -23,19 +23,19 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.text import DEEPEST
+from yourtool.text import MAX_JSON_DEPTH
 
 _log = logging.getLogger(__name__)
 
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
-_DEEPEST = DEEPEST + 10
+_MAX_DEPTH = MAX_JSON_DEPTH + 10
 """Maximum depth of a stored value: that of external JSON, plus the blocks around it."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NO_METADATA = MessageMetadata()
 
-_REPEATED: Mapping[str, Any] = {
+_INTERNED_FIELDS: Mapping[str, Any] = {
     "model": str,
     "provider": str,
     "routing": RoutingDecisionRecord,
@@ -96,12 +96,12 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
     raw = _OBJECT.decode(data)
     unknown = raw.keys() - _metadata_fields()
     try:
-        repeated = {
-            name: one_instance(msgspec.convert(raw[name], kind))
-            for name, kind in _REPEATED.items()
+        interned = {
+            name: intern_value(msgspec.convert(raw[name], kind))
+            for name, kind in _INTERNED_FIELDS.items()
             if raw.get(name) is not None
         }
-        metadata = msgspec.convert(raw | repeated, MessageMetadata)
+        metadata = msgspec.convert(raw | interned, MessageMetadata)
     except msgspec.ValidationError:
         unknown |= {name for name, value in raw.items() if not _is_readable(name, value)}
         metadata = msgspec.convert(
@@ -121,17 +121,17 @@ def require_shallow(data: object) -> None:
     if not isinstance(data, str | bytes):
         raise ValueError(f"{type(data).__name__} instead of JSON")
     text = data if isinstance(data, str) else data.decode()
-    if text.count("{") + text.count("[") <= _DEEPEST:
+    if text.count("{") + text.count("[") <= _MAX_DEPTH:
         return
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub("", text)):
         depth += 1 if bracket in "{[" else -1
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise ValueError("nested too deeply")
 
 
 @functools.lru_cache(maxsize=256)
-def one_instance(value: Any) -> Any:
+def intern_value(value: Any) -> Any:
     """Return the first equal value, so that equal values share one instance."""
     return value
 

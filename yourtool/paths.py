@@ -43,8 +43,8 @@ class Paths(Struct, frozen=True):
 
 def own_directories(paths: Paths) -> tuple[Path, ...]:
     """Return the directories of this run, and the default ones."""
-    standard = _standard()
-    every = (*_directories(paths), *_directories(standard))
+    defaults = _default_paths()
+    every = (*_directories(paths), *_directories(defaults))
     return tuple(dict.fromkeys(every))
 
 
@@ -58,7 +58,7 @@ def resolve_paths(session_dir: str | None = None) -> Paths:
         root = Path(override).expanduser().absolute()
         paths = Paths(root, root / "data", root / "state", root / "cache")
     else:
-        paths = _standard()
+        paths = _default_paths()
     if session_dir is None:
         return paths
     try:
@@ -86,7 +86,7 @@ def require_data_directory(paths: Paths) -> None:
         ) from error
 
 
-def _standard() -> Paths:
+def _default_paths() -> Paths:
     dirs = PlatformDirs("yourtool", appauthor=False)
     return Paths(
         Path.home() / ".yourtool", dirs.user_data_path, dirs.user_state_path, dirs.user_cache_path
@@ -97,7 +97,7 @@ def _directories(paths: Paths) -> tuple[Path, ...]:
     return paths.home, paths.data, paths.state, paths.cache, paths.log_file.parent
 
 
-def shipped(kind: str) -> Path:
+def shipped_directory(kind: str) -> Path:
     """Return the shipped directory `themes` or `config`, installed or in a checkout."""
     package = Path(__file__).parent
     installed = package / "data" / kind

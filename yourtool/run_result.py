@@ -304,6 +304,6 @@ def _denial(
     return Denial(
         tool_name=fact.tool_name,
         tool_use_id=fact.tool_use_id,
-        input_summary=mask.part(arguments, 0, _SUMMARY),
+        input_summary=mask.slice(arguments, 0, _SUMMARY),
         rule=rule,
     )

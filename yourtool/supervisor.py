@@ -24,7 +24,7 @@ from yourtool.guardian import (
     end_as,
     end_descendants,
     fork_guardian,
-    guarded,
+    run_guarded,
     stop,
     wait,
 )
@@ -42,17 +42,17 @@ RESET = (
 )
 """Resets every terminal mode that a full-screen program may have set."""
 
-_ENDED_IN_ORDER = b"."
+_CLEAN_EXIT = b"."
 
 
-def supervised(run: Callable[[], int]) -> int:
+def run_supervised(run: Callable[[], int]) -> int:
     """Run the program below this process; return its exit code, both in the program and here.
 
     If standard input and output are terminals, the code is 128 + N when signal N ended the program;
     otherwise this process ends by the same signal.
     """
     saved = _settings() if os.isatty(0) and os.isatty(1) else None
-    farewell, say_farewell = os.pipe()
+    report_read, report_write = os.pipe()
     parent_alive, parent_end = os.pipe()
     signals = Signals(FORWARDED)
     child = fork_guardian()
@@ -61,14 +61,14 @@ def supervised(run: Callable[[], int]) -> int:
         return run()
     if child == 0:
         signals.restore()
-        os.close(farewell)
+        os.close(report_read)
         os.close(parent_end)
         try:
-            return guarded(run, parent_alive)
+            return run_guarded(run, parent_alive)
         finally:
             with suppress(BrokenPipeError):  # the parent may be gone
-                os.write(say_farewell, _ENDED_IN_ORDER)
-    os.close(say_farewell)
+                os.write(report_write, _CLEAN_EXIT)
+    os.close(report_write)
     os.close(parent_alive)
     prctl.adopt_orphans()
     if saved is None:
@@ -77,26 +77,26 @@ def supervised(run: Callable[[], int]) -> int:
         end_descendants()  # some remain if the guardian was killed
         end_as(code)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us
-    code = wait(child, signals, stopped=partial(_stop_too, saved))
+    code = wait(child, signals, stopped=partial(_stop_with_program, saved))
     end_descendants()
-    in_order = os.read(farewell, 1) == _ENDED_IN_ORDER
-    if not in_order or _settings() != saved:
+    is_clean = os.read(report_read, 1) == _CLEAN_EXIT
+    if not is_clean or _settings() != saved:
         _restore(saved)
-    if not in_order:
+    if not is_clean:
         _explain(code)
     return code if code >= 0 else 128 - code
 
 
-def _stop_too(saved: list[Any]) -> None:
+def _stop_with_program(saved: list[Any]) -> None:
     """Restore the shell's terminal settings while the program is stopped."""
-    theirs = _settings()
-    if theirs is None or theirs == saved:
+    program_settings = _settings()
+    if program_settings is None or program_settings == saved:
         stop()
     else:
         _set(saved, termios.TCSADRAIN)
         stop()
         if os.tcgetpgrp(0) == os.getpgrp():
-            _set(theirs, termios.TCSADRAIN)
+            _set(program_settings, termios.TCSADRAIN)
 
 
 def _restore(saved: list[Any]) -> None:

@@ -22,7 +22,7 @@ class Fault(Struct, frozen=True):
     """The key or value that was probably meant."""
 
 
-def parsed(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Parse untrusted TOML.
 
     Raises:
@@ -38,7 +38,7 @@ def parsed(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, An
         raise ValueError("it has a number that is too large") from None
 
 
-def leaves(
+def iter_leaves(
     raw: Mapping[str, Any], kind: type[Struct], at: TableKey = ()
 ) -> Iterator[tuple[TableKey, "Any | Fault"]]:
     """Yield every value of a table, converted to its field's type, or its `Fault`."""
@@ -46,19 +46,19 @@ def leaves(
     for name, value in raw.items():
         key = (*at, name)
         if name not in fields:
-            yield key, Fault("there is no such key", nearest(name, fields))
+            yield key, Fault("there is no such key", get_closest(name, fields))
             continue
         table, is_map = _table_of(fields[name])
         if table is None:
-            yield key, _checked(value, fields[name])
+            yield key, _convert(value, fields[name])
         elif not is_table(value):
             yield key, Fault("must be a table")
         elif not is_map:
-            yield from leaves(value, table, key)
+            yield from iter_leaves(value, table, key)
         else:
             for entry, content in value.items():
                 if is_table(content):
-                    yield from leaves(content, table, (*key, entry))
+                    yield from iter_leaves(content, table, (*key, entry))
                 else:
                     yield (*key, entry), Fault("must be a table")
 
@@ -85,7 +85,7 @@ def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
-def _checked(value: Any, kind: Any) -> "Any | Fault":
+def _convert(value: Any, kind: Any) -> "Any | Fault":
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -94,7 +94,7 @@ def _checked(value: Any, kind: Any) -> "Any | Fault":
             return Fault(str(error)[:1].lower() + str(error)[1:])
         return Fault(
             f"must be one of {', '.join(f'`{choice}`' for choice in choices)}, not `{value}`",
-            nearest(str(value), choices),
+            get_closest(str(value), choices),
         )
 
 
@@ -107,7 +107,7 @@ def _choices(kind: Any) -> tuple[str, ...]:
     )
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def get_closest(word: str, known: Iterable[str]) -> str | None:
     """Return the closest match, if any."""
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
@@ -138,7 +138,7 @@ _STATEMENT = re.compile(rf"\s*(?:\[\s*(?P<header>{_NAMES})\s*\]|(?P<key>{_NAMES}
 
 def _parse_key(written: str) -> TableKey:
     keys: list[str] = []
-    content: Any = parsed(f"{written} = 0")
+    content: Any = parse_toml(f"{written} = 0")
     while is_table(content):
         [(name, content)] = content.items()
         keys.append(name)
@@ -147,13 +147,13 @@ def _parse_key(written: str) -> TableKey:
 
 def _is_complete(lines: list[str]) -> bool:
     try:
-        parsed("".join(lines), str)
+        parse_toml("".join(lines), str)
     except ValueError:
         return False
     return True
 
 
-def nested(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
+def build_tables(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
     """Return nested tables with these values."""
     root: dict[str, Any] = {}
     for key, value in flat.items():
@@ -164,22 +164,22 @@ def nested(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
     return root
 
 
-def flat(struct: Struct, at: TableKey = ()) -> Iterator[tuple[TableKey, Any]]:
+def flatten(struct: Struct, at: TableKey = ()) -> Iterator[tuple[TableKey, Any]]:
     """Yield every value of a Struct and of nested Structs."""
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
         if isinstance(value, Struct):
-            yield from flat(value, (*at, name))
+            yield from flatten(value, (*at, name))
         elif (
             is_table(value) and value and all(isinstance(entry, Struct) for entry in value.values())
         ):
             for entry, content in value.items():
-                yield from flat(content, (*at, name, entry))
+                yield from flatten(content, (*at, name, entry))
         else:
             yield (*at, name), value
 
 
-def dotted(key: TableKey) -> str:
+def format_key(key: TableKey) -> str:
     """Return a key in TOML notation."""
     return ".".join(
         part if re.fullmatch(r"[\w-]+", part, re.ASCII) else f'"{part}"' for part in key

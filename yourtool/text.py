@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-DEEPEST = 100
+MAX_JSON_DEPTH = 100
 """Maximum depth of external JSON."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _PIECE = re.compile(r"[^\W_]+|[ !-/:-@\[\]^_`{-~]+|.", re.DOTALL)
 """A word, ASCII punctuation except the backslash, or any other character."""
 
-_LONG_WORD = 64
+_MAX_CACHED_WORD = 64
 """Maximum length of a cached word; longer ones rarely repeat."""
 
 _UNSAFE = re.compile(
@@ -190,7 +190,7 @@ def _storable_json(value: Any, depth: int) -> Any:
         return encodable(value)
     if not isinstance(value, dict | list | tuple):
         return value
-    if depth == DEEPEST:
+    if depth == MAX_JSON_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)  # JSON has no other keys
@@ -207,10 +207,10 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _UNSAFE.sub(_picture, text)
+    return _UNSAFE.sub(_to_visible, text)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     r"""Return `text` for an approval prompt, in which different texts look different.
 
     Ambiguous characters are written as `\u{hex}`: controls except the line feed, all spaces except
@@ -218,40 +218,44 @@ def escaped(text: str) -> str:
     confusable letters and punctuation, and marks that are not part of a script's orthography. A
     backslash is escaped only before what would be such an escape, so the result is unambiguous.
     """
-    return "".join(escaped_pieces(text))
+    return "".join(escape_pieces(text))
 
 
-def escaped_pieces(text: str) -> Iterator[str]:
+def escape_pieces(text: str) -> Iterator[str]:
     """Yield the result of `escaped` in pieces, for long texts."""
     if text.isascii() and text.isprintable() and "\\u{" not in text:
         yield text
         return
-    open_letter = False  # whether the last letter is unescaped, so that its marks can be too
+    is_letter_plain = False  # whether the last letter is unescaped, so that its marks can be too
     for match in _PIECE.finditer(text):
         piece, at = match.group(), match.start()
         if piece[0].isalnum():
-            shown = _escaped_word(piece) if len(piece) <= _LONG_WORD else _escape_word(piece)
-            open_letter = shown[-1] == piece[-1]
+            shown = (
+                _cached_escape_word(piece)
+                if len(piece) <= _MAX_CACHED_WORD
+                else _escape_word(piece)
+            )
+            is_letter_plain = shown[-1] == piece[-1]
             yield shown
         elif piece.isascii():
             plain = (piece.isprintable() or piece == "\n") and not text.startswith("\\u{", at)
             yield piece if plain else _codepoint(piece)
         elif _is_mark(piece):
-            open_letter = open_letter and _is_plain_mark(text, at)
-            yield piece if open_letter else _codepoint(piece)
+            is_letter_plain = is_letter_plain and _is_plain_mark(text, at)
+            yield piece if is_letter_plain else _codepoint(piece)
         else:
             yield piece if _is_plain(piece) else _codepoint(piece)
 
 
-def escaped_line(text: str) -> str:
+def escape_line(text: str) -> str:
     """Return `text` as one line of an approval prompt, with line feeds and final spaces escaped."""
-    return "".join(escaped_line_pieces(text))
+    return "".join(escape_line_pieces(text))
 
 
-def escaped_line_pieces(text: str) -> Iterator[str]:
+def escape_line_pieces(text: str) -> Iterator[str]:
     """Yield the result of `escaped_line` in pieces."""
     bare = text.rstrip(" ")
-    for piece in escaped_pieces(bare):
+    for piece in escape_pieces(bare):
         yield piece.replace("\n", _codepoint("\n"))
     yield _codepoint(" ") * (len(text) - len(bare))
 
@@ -260,7 +264,7 @@ def _codepoint(char: str) -> str:
     return f"\\u{{{ord(char):x}}}"
 
 
-def _picture(match: re.Match[str]) -> str:
+def _to_visible(match: re.Match[str]) -> str:
     char, at = match.group(), match.start()
     code = ord(char)
     if code < 0x20:
@@ -273,14 +277,14 @@ def _picture(match: re.Match[str]) -> str:
         return "\ufffd"
     text = match.string
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
-    if char in _JOINERS and _shapes(before) and _shapes(after):
+    if char in _JOINERS and _changes_form(before) and _changes_form(after):
         return char
-    if "\ufe00" <= char <= "\ufe0f" and (_shapes(before) or after == _KEYCAP):
+    if "\ufe00" <= char <= "\ufe0f" and (_changes_form(before) or after == _KEYCAP):
         return char
     return _codepoint(char)
 
 
-def _shapes(neighbour: str) -> bool:
+def _changes_form(neighbour: str) -> bool:
     """Return whether a joiner or variation selector next to this character changes its form."""
     if not neighbour or neighbour.isascii():
         return False
@@ -343,17 +347,17 @@ def _escape_word(word: str) -> str:
         return word
     letters = frozenset(word)
     suspects = _suspects(letters)
-    odd = {
+    replacements = {
         ord(char): _codepoint(char)
         for char in letters
         if not char.isascii() and (char in suspects or not _is_plain(char))
     }
     if places := _katakana_suspects(word):
         word = "".join(_codepoint(char) if at in places else char for at, char in enumerate(word))
-    return word.translate(odd) if odd else word
+    return word.translate(replacements) if replacements else word
 
 
-_escaped_word = lru_cache(4_096)(_escape_word)
+_cached_escape_word = lru_cache(4_096)(_escape_word)
 
 
 def _suspects(letters: frozenset[str]) -> frozenset[str]:
@@ -379,8 +383,10 @@ def _katakana_suspects(word: str) -> set[int]:
         if _LIKE_HAN.issuperset(run.group()):
             suspects.update(range(*run.span()))
         else:
-            beside = (run.start() - 1, run.end())
-            suspects.update(at for at in beside if at >= 0 and word[at : at + 1] in _LIKE_KATAKANA)
+            neighbours = (run.start() - 1, run.end())
+            suspects.update(
+                at for at in neighbours if at >= 0 and word[at : at + 1] in _LIKE_KATAKANA
+            )
     return suspects
 
 

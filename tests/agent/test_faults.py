@@ -9,11 +9,11 @@ import pytest
 
 from tests.agent.harness import Bench, Checked, names, play
 from tests.agent.killed import ASKED
-from yourtool.blobs import fetch, is_blob
+from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events import message_of
 from yourtool.invariants import validate_message, validate_session
-from yourtool.messages import ImageBlock, Role, each_block
+from yourtool.messages import ImageBlock, Role, iter_blocks
 from yourtool.providers.scripted import Scripted, calls, says
 
 SCRIPT = [
@@ -65,9 +65,11 @@ def orphans(session):
 def kept(bench, facts):
     """Read every attachment that a stored message names, and return how many there are."""
     messages = [message for fact in facts if (message := message_of(fact)) is not None]
-    blocks = [block for message in messages for block in each_block(message.content)]
+    blocks = [block for message in messages for block in iter_blocks(message.content)]
     sources = [block.source for block in blocks if isinstance(block, ImageBlock)]
-    assert all(is_blob(source) and fetch(bench.root / "blobs", source.data) for source in sources)
+    assert all(
+        is_blob(source) and read_blob(bench.root / "blobs", source.data) for source in sources
+    )
     return len(sources)
 
 

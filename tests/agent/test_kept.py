@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from tests.agent.harness import MODEL, play
-from yourtool.blobs import fetch
+from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.providers.dialects.anthropic import Anthropic
@@ -31,7 +31,7 @@ async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(ben
     [message, _] = session.state.messages
     reference = message.content[1].source
     assert reference.kind == "file_ref"
-    assert fetch(bench.root / "blobs", reference.data) == PIXEL
+    assert read_blob(bench.root / "blobs", reference.data) == PIXEL
     assert base64.b64encode(PIXEL) in Anthropic().to_wire(adapter.requests[0]).body
     await session.close()
     stored = b"".join(path.read_bytes() for path in bench.root.rglob("*.db*"))
@@ -46,7 +46,7 @@ async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash(bench):
     session = await bench.session(adapter)
     await play(session.send("look"))
     [_, picture] = session.state.messages[2].result.content
-    assert fetch(bench.root / "blobs", picture.source.data) == PIXEL
+    assert read_blob(bench.root / "blobs", picture.source.data) == PIXEL
     assert base64.b64encode(PIXEL) in Anthropic().to_wire(adapter.requests[1]).body
     await session.close()
 

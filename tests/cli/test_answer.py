@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.provider_server import ProviderServer, Reply
-from yourtool.blobs import fetch
+from yourtool.blobs import read_blob
 from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 
@@ -287,7 +287,7 @@ def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database(line,
     _, pdf, sound = started["message"]["content"]
     assert (pdf["type"], pdf["name"], sound["type"]) == ("document", "plan.pdf", "audio")
     blobs = line.home / "data" / "blobs"
-    assert fetch(blobs, pdf["source"]["data"]) == document
+    assert read_blob(blobs, pdf["source"]["data"]) == document
     stored = b"".join(path.read_bytes() for path in (line.home / "data").glob("sessions.db*"))
     assert base64.b64encode(document)[:200] not in stored
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.store.turns import Story, call, changed
-from yourtool.blobs import keep
+from yourtool.blobs import store_blob
 from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import to_jsonl
@@ -22,7 +22,7 @@ LATER = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
 def exported(tmp_path_factory) -> bytes:
     """A session of one turn with a picture and a tool call."""
     blobs = tmp_path_factory.mktemp("blobs")
-    picture = ImageBlock(ImageSource("file_ref", keep(blobs, PIXEL)), "image/png")
+    picture = ImageBlock(ImageSource("file_ref", store_blob(blobs, PIXEL)), "image/png")
     story, use = Story(), call()
     asked = story.asked()
     asked = changed(asked, message=changed(asked.message, content=(TextBlock("look"), picture)))

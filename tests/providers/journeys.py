@@ -23,7 +23,7 @@ from tests.providers.exchanges import (
 from tests.providers.histories import PNG, as_message, image
 from tests.strategies import Writer
 from tests.validator.validate import errors, validate
-from yourtool.blobs import keep
+from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
@@ -228,10 +228,12 @@ class Session:
         """A picture, a recording and documents: by hash, by bytes, by address, and one lost."""
         return [
             ImageBlock(
-                ImageSource("file_ref", keep(self._blobs, base64.b64decode(PNG))), "image/png"
+                ImageSource("file_ref", store_blob(self._blobs, base64.b64decode(PNG))), "image/png"
             ),
             AudioBlock(ImageSource("base64", base64.b64encode(_SOUND).decode()), "audio/wav"),
-            DocumentBlock(ImageSource("file_ref", keep(self._blobs, _PAGES)), "application/pdf"),
+            DocumentBlock(
+                ImageSource("file_ref", store_blob(self._blobs, _PAGES)), "application/pdf"
+            ),
             DocumentBlock(ImageSource("url", "https://example.org/a.pdf"), "application/pdf"),
             DocumentBlock(ImageSource("base64", "aGk="), "text/plain", "a.txt"),
             image(f"sha256:{'0' * 64}", "file_ref"),

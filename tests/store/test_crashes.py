@@ -15,7 +15,7 @@ import pytest
 from tests.providers.fakes import paths_in
 from tests.store.turns import Story, changed
 from tests.store.writer import FILES, LATER, PICTURE
-from yourtool.blobs import fetch, keep, reference_of
+from yourtool.blobs import read_blob, reference_of, store_blob
 from yourtool.credentials import Credentials
 from yourtool.errors import SessionBusyError, StoreError
 from yourtool.events import AnyFact
@@ -236,7 +236,7 @@ async def test_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
 async def test_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_path):
     story, here = Story(), tmp_path / "blobs"
     created, asked = story.created(), story.asked()
-    source = ImageSource("file_ref", keep(here, PICTURE))
+    source = ImageSource("file_ref", store_blob(here, PICTURE))
     content = (TextBlock("look"), ImageBlock(source, "image/png"))
     asked = changed(asked, message=changed(asked.message, content=content))
     export, swept = tmp_path / "a.jsonl", tmp_path / "swept"
@@ -256,7 +256,7 @@ async def test_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_p
         if imported is not None:
             whole += 1
             assert len(await Log(database).read(imported)) == 3
-            assert fetch(directory / "blobs", source.data) == PICTURE
+            assert read_blob(directory / "blobs", source.data) == PICTURE
         await database.close()
     assert 0 < whole < len(directories)
 

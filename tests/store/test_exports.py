@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.store.test_forks import every_string, messages_of, texts, told
 from tests.store.turns import Story, call, changed
 from tests.strategies import few, histories
-from yourtool.blobs import fetch, keep
+from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
 from yourtool.events import SessionImported
 from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
@@ -86,7 +86,7 @@ def test_any_conversation_is_read_from_its_lines_as_it_was(messages):
 
 def test_attachments_travel_along_once_and_are_restored(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
-    reference = keep(here, b"\x89PNG...")
+    reference = store_blob(here, b"\x89PNG...")
     story = Story()
     picture = ImageBlock(ImageSource("file_ref", reference), "image/png")
     facts = [story.created()]
@@ -97,7 +97,7 @@ def test_attachments_travel_along_once_and_are_restored(tmp_path):
     lines = list(to_jsonl(facts, plain, here))
     assert sum(b"yourtool.blob" in line for line in lines) == 1
     assert list(from_jsonl(lines, there)) == facts
-    assert fetch(there, reference) == b"\x89PNG..."
+    assert read_blob(there, reference) == b"\x89PNG..."
     assert len(list(to_jsonl(facts, plain, tmp_path / "gone"))) == len(facts) + 1
 
 

@@ -177,7 +177,7 @@ def sweep_imports(export: Path, directory: Path) -> None:
 
 
 def keep_blob(place: Path) -> None:
-    blobs.keep(place / "blobs", PICTURE + place.name.encode())
+    blobs.store_blob(place / "blobs", PICTURE + place.name.encode())
 
 
 def save_key(place: Path) -> None:

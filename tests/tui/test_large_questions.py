@@ -7,7 +7,7 @@ from tests.tui.driving import press, screen_text, settle, until
 from tests.tui.fakes import Ask
 from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
-from yourtool.text import escaped_line
+from yourtool.text import escape_line
 from yourtool.tui.widgets.diff import approved_line
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
@@ -49,7 +49,7 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", PIECES)
-@pytest.mark.parametrize("show", [escaped_line, approved_line])
+@pytest.mark.parametrize("show", [escape_line, approved_line])
 def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
     def sized(length):
         return (PIECES[kind] * (length // len(PIECES[kind]) + 1))[:length]

@@ -18,7 +18,7 @@ from tests.security.corpora import payload_cases, payload_sets
 from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.driving import paint
 from tests.tui.events import session
-from yourtool.text import escaped
+from yourtool.text import escape
 from yourtool.tui.ansi import AnsiLines
 from yourtool.tui.output_filter import Sanitise
 from yourtool.tui.widgets.transcript import Transcript
@@ -62,7 +62,7 @@ def surfaces_of(text: str):
         "error_message": session.failure(text),
         "mcp_tool_name": session.turn(tool=text),
         "session_title": session.turn(prompt=text),
-        "approval_command": session.turn(prompt=escaped(text)),
+        "approval_command": session.turn(prompt=escape(text)),
         "streamed": session.streamed(text),
         "live_output": session.live(text),
         "thinking": session.thinking(text),
@@ -111,7 +111,7 @@ async def test_payloads_are_harmless_and_visible_on_every_surface(payload):
 @pytest.mark.req("T19")
 def test_texts_that_look_alike_look_different_in_a_question():
     plain, hidden = (p["text"] for p in PAYLOADS if p.get("pair") == PAIR)
-    assert escaped(plain) != escaped(hidden)
+    assert escape(plain) != escape(hidden)
 
 
 async def test_the_net_holds_where_a_widget_forgot_to_make_text_printable():

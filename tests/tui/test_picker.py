@@ -7,7 +7,7 @@ from textual.widgets import OptionList
 from tests.tui.driving import press, say, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from yourtool.config import Mode
-from yourtool.paths import shipped
+from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.picker import Choice, Picker
@@ -69,7 +69,7 @@ async def test_the_list_of_themes_holds_ours_alone(app):
         await say(pilot, "/theme")
         await until(pilot, lambda: isinstance(made.screen, Picker))
         await settle(pilot)
-        assert rows(made) == sorted(load_themes([shipped("themes")]))
+        assert rows(made) == sorted(load_themes([shipped_directory("themes")]))
         await press(pilot, "enter")
         assert made.theme == "ember"
 
@@ -106,7 +106,9 @@ async def test_the_row_at_the_cursor_stands_out_without_shades(app, monkeypatch,
 
 @pytest.mark.parametrize("ink", ["success", "warning", "error"])
 def test_nothing_is_written_in_the_colour_it_is_written_on(ink):
-    colours = load_themes([shipped("themes")])["terminal"].toolkit_theme().to_color_system()
+    colours = (
+        load_themes([shipped_directory("themes")])["terminal"].toolkit_theme().to_color_system()
+    )
     drawn = colours.generate()
     assert drawn[f"{ink}-muted"] == "ansi_default"
     assert drawn[f"text-{ink}"] != drawn[f"{ink}-muted"]

@@ -5,11 +5,11 @@ from textual.app import App
 
 from tests.tui.driving import paint
 from yourtool.errors import ConfigError
-from yourtool.paths import shipped
+from yourtool.paths import shipped_directory
 from yourtool.tui.themes import STYLES, Palette, load_theme, load_themes, palette_of
 from yourtool.tui.widgets.transcript import Transcript
 
-THEMES = load_themes([shipped("themes")])
+THEMES = load_themes([shipped_directory("themes")])
 
 
 def luminance(color: str) -> float:
@@ -71,7 +71,8 @@ async def test_an_app_can_wear_every_theme(theme):
 
 def test_every_ink_in_the_sources_is_known():
     sources = "".join(
-        p.read_text("utf-8") for p in (shipped("themes").parent / "yourtool/tui").rglob("*.py")
+        p.read_text("utf-8")
+        for p in (shipped_directory("themes").parent / "yourtool/tui").rglob("*.py")
     )
     inks = set(re.findall(r'"((?:diff|syntax|quote|table|code)\.[a-z.]+)"', sources))
     assert inks and inks <= set(STYLES) | {"diff.added.mark", "diff.removed.mark"}

@@ -80,7 +80,7 @@ def _requested(question: Confirmation, tool_use_id: str, mask: Mask) -> ToolConf
         tool_name=question.title,
         side_effects=question.side_effects,
         confirmation_request_id=question.id,
-        input_summary=mask.part(arguments, 0, _SUMMARY),
+        input_summary=mask.slice(arguments, 0, _SUMMARY),
         projected_modifications=tuple(map(mask.text, preview.paths)) if preview else (),
         command_summary=None if command is None else mask.text(command),
         rule=None if rule is None else mask.text(rule),

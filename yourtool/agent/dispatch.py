@@ -21,7 +21,7 @@ from yourtool.agent.call import Finished, ToolCall, texts, without_keys
 from yourtool.agent.gate import GateDecision, Subjects, subjects_of
 from yourtool.agent.limits import nudge, repetition
 from yourtool.agent.turn import Turn
-from yourtool.blobs import by_hash, has_bytes
+from yourtool.blobs import has_bytes, store_media
 from yourtool.deltas import ToolOutputDelta
 from yourtool.effects import Confirmation, SideEffects
 from yourtool.errors import ToolError, ToolFailure
@@ -95,7 +95,7 @@ def _depends(call: ToolCall, ready: Iterable[ToolCall], turn: Turn) -> bool:
     What a call would do to a file that another one is about to change cannot be shown yet.
     """
     tool = turn.around.toolbox.get(call.block.name)
-    if tool is None or not tool.definition.side_effects.needs_consent:
+    if tool is None or not tool.definition.side_effects.needs_approval:
         return False
     return any(
         each.tool is not None and each.tool.definition.side_effects is SideEffects.WRITE
@@ -252,7 +252,7 @@ async def _run_together(ready: deque[ToolCall], turn: Turn) -> AsyncGenerator[Ev
         for call in running.values():
             whole = "".join(call.printed)
             mask = await _mask(call, turn)
-            printed = mask.part(whole, max(0, len(whole) - _PARTIAL_KEPT), len(whole))
+            printed = mask.slice(whole, max(0, len(whole) - _PARTIAL_KEPT), len(whole))
             words = "Stopped by the user." + (f" It had printed:\n{printed}" if printed else "")
             yield await _fail(call, turn, ToolFailure.CANCELLED, words)
         running.clear()
@@ -330,7 +330,7 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
     output = await asyncio.to_thread(without_keys, output, await _mask(call, turn))
     content = output.content + texts(*call.notes)
     if has_bytes(content):
-        content = await asyncio.to_thread(by_hash, turn.around.blobs, content)
+        content = await asyncio.to_thread(store_media, turn.around.blobs, content)
     fact = await turn.record(
         ToolCompleted(
             tool_use_id=call.block.id,

@@ -11,7 +11,7 @@ from yourtool.errors import ConfigError, UsageError
 from yourtool.permissions import rules
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet, Subject
-from yourtool.tables import nearest
+from yourtool.tables import get_closest
 from yourtool.tools.base import Args, Tool, Toolbox
 from yourtool.tools.workspace import Workspace
 
@@ -72,7 +72,7 @@ class Gate:
             return GateDecision("ask")
         if verdicts == {rules.RuleEffect.ALLOW}:
             return ALLOW
-        if not subjects.credential_files and (not effects.needs_consent or self._waved(effects)):
+        if not subjects.credential_files and (not effects.needs_approval or self._waved(effects)):
             return ALLOW
         proposals = [rules.propose(tool.name, subject) for subject in subjects.compared]
         only = proposals[0] if len(proposals) == 1 else None
@@ -125,7 +125,7 @@ def unknown_tool(rule: Rule, toolbox: Toolbox) -> str | None:
     if toolbox.get(rule.tool) is not None:
         return None
     names = [each.name for each in toolbox.definitions]
-    close = nearest(rule.tool, names)
+    close = get_closest(rule.tool, names)
     hint = f"did you mean `{close}`?" if close else f"the tools are {', '.join(names)}"
     return f"`{rule}` has no effect: there is no tool `{rule.tool}`; {hint}"
 

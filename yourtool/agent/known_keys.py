@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from yourtool.config import examine
+from yourtool.config import load_report
 from yourtool.credentials import Credentials
 from yourtool.environment import is_secret, is_secret_name
 from yourtool.masking import Mask
@@ -21,7 +21,7 @@ def known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, ...]:
 
     They are read again each time, because one may have been entered just now.
     """
-    providers = examine(paths, environ).config.providers
+    providers = load_report(paths, environ).config.providers
     named = {row.key_env for row in providers.values()}
     keys = {
         value.strip()
@@ -30,7 +30,7 @@ def known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, ...]:
     }
     for row in providers.values():
         keys.update(_keys_of(row.headers))
-    keys |= Credentials(paths, environ).stored()
+    keys |= Credentials(paths, environ).stored_keys()
     return tuple(sorted((key for key in keys if len(key) >= _SHORTEST_KEY), key=len, reverse=True))
 
 

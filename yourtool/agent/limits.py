@@ -4,7 +4,7 @@ import asyncio
 from decimal import Decimal
 
 from yourtool.agent.turn import Turn
-from yourtool.amounts import money
+from yourtool.amounts import format_money
 from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
@@ -104,9 +104,10 @@ def _cost_limit(turn: Turn, least: Decimal) -> str | None:
     if budget.max_cost is None or budget.cost + least <= budget.max_cost:
         return None
     return (
-        f"The next request would cost at least {money(least)}, and this run has cost"
-        f" {money(budget.cost)}: together this exceeds the limit of {money(budget.max_cost)}. The"
-        " request was not sent. Raise `--max-cost`, choose a cheaper model, or start a new session."
+        f"The next request would cost at least {format_money(least)}, and this run has cost"
+        f" {format_money(budget.cost)}: together this exceeds the limit of"
+        f" {format_money(budget.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
+        " cheaper model, or start a new session."
     )
 
 
@@ -118,8 +119,8 @@ def _soft_limit(turn: Turn, least: Decimal) -> str | None:
     ceiling = turn.cost_allowance or limit
     if turn.cost >= ceiling or turn.cost + least > ceiling:
         return (
-            f"This turn has cost {money(turn.cost)}, and the next request costs at least"
-            f" {money(least)}; `limits.max_cost_per_turn_usd` is {limit}."
+            f"This turn has cost {format_money(turn.cost)}, and the next request costs at least"
+            f" {format_money(least)}; `limits.max_cost_per_turn_usd` is {limit}."
         )
     return None
 

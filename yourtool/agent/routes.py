@@ -20,7 +20,7 @@ from yourtool.messages import (
     MediaBlock,
     Message,
     RoutingDecisionRecord,
-    each_block,
+    iter_blocks,
 )
 from yourtool.models import Model
 from yourtool.providers.catalogue.model_listing import fetch_models
@@ -328,7 +328,7 @@ _IN_THE_WAY: Mapping[RejectionCode, tuple[str, type[MediaBlock]]] = {
 
 
 def _holds(kind: type[MediaBlock], message: Message) -> bool:
-    return any(isinstance(block, kind) for block in each_block(message.content))
+    return any(isinstance(block, kind) for block in iter_blocks(message.content))
 
 
 def _refused(model: Model, rejection: Rejection, state: State) -> SwapRefusedError:

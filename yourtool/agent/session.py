@@ -25,7 +25,7 @@ from yourtool.agent.state import State
 from yourtool.agent.system_prompt import system_messages
 from yourtool.agent.turn import Turn
 from yourtool.agent.user_shell import UserShell
-from yourtool.blobs import by_hash, has_bytes
+from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
 from yourtool.deltas import Notice
 from yourtool.errors import ToolError, UsageError
@@ -163,7 +163,7 @@ class Session:
         said = addressed.content
         self._around.routes.demand_room(said, addressed.override, self.state)
         if has_bytes(said):
-            said = await asyncio.to_thread(by_hash, self._around.blobs, said)
+            said = await asyncio.to_thread(store_media, self._around.blobs, said)
         async with aclosing(self._run(said, addressed)) as events:
             async for event in events:
                 yield event

@@ -8,7 +8,7 @@ from msgspec import json, to_builtins
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import Problem, Setting, config_file, dotted, examine
+from yourtool.config import Problem, Setting, config_file, format_key, load_report
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.text import printable
@@ -18,7 +18,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     """Obey `config show`, `config path` or `config check`."""
     if arguments.action == "path":
         return _path(paths, as_json=arguments.json)
-    examined = examine(paths, options=_options(arguments))
+    examined = load_report(paths, options=_options(arguments))
     if arguments.action == "show":
         _show(examined.settings, as_json=arguments.json)
     elif arguments.json:
@@ -59,7 +59,7 @@ def _path(paths: Paths, *, as_json: bool) -> int:
 
 
 def _show(settings: tuple[Setting, ...], *, as_json: bool) -> None:
-    rows = [(dotted(each.key), _shown(each), each.source) for each in settings]
+    rows = [(format_key(each.key), _shown(each), each.source) for each in settings]
     if as_json:
         print_json([dict(zip(("key", "value", "source"), row, strict=True)) for row in rows])
     else:

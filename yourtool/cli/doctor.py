@@ -17,7 +17,7 @@ from msgspec import Struct
 from yourtool import __version__
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_table
-from yourtool.config import Config, examine
+from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
 from yourtool.paths import Paths
@@ -56,7 +56,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
 def _checks(paths: Paths) -> Iterator[Check]:
     yield Check("program", "yourtool", "ok", __version__)
     yield Check("program", "python", "ok", f"{platform.python_version()} on {platform.platform()}")
-    examined = examine(paths)
+    examined = load_report(paths)
     for problem in examined.problems:
         yield Check("config", problem.key or "file", "problem", str(problem))
     if not examined.problems:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import load_config
@@ -110,7 +110,7 @@ def _age(told: datetime | None, now: datetime) -> str:
     """Write how long ago a server described its model."""
     if told is None:
         return ""
-    return f"{duration(int((now - told).total_seconds()))} ago"
+    return f"{format_duration(int((now - told).total_seconds()))} ago"
 
 
 async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:

@@ -13,7 +13,7 @@ from ulid import ULID
 
 from yourtool.agent.known_keys import known_secrets, masked
 from yourtool.agent.state import State
-from yourtool.amounts import money
+from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import StoreError, UsageError
@@ -121,7 +121,7 @@ def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
 
 
 def _cost(session: SessionSummary) -> str:
-    known = money(session.cost_usd)
+    known = format_money(session.cost_usd)
     if session.unpriced:
         return f"{known} + unpriced" if session.cost_usd else "unpriced"
     return known

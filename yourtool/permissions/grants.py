@@ -17,7 +17,7 @@ from msgspec import Struct
 from yourtool.errors import ConfigError, UsageError
 from yourtool.files import replace_file
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.tables import parsed
+from yourtool.tables import parse_toml
 
 SCHEMA_VERSION = 1
 
@@ -88,7 +88,7 @@ class Grants:
 
     def _parse(self, text: str) -> RuleSet:
         try:
-            file = msgspec.convert(parsed(text), _File)
+            file = msgspec.convert(parse_toml(text), _File)
             rules = file.rules()
             for part in file.workspace:
                 if part.path == self._workspace:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from yourtool.errors import NetworkError
-from yourtool.text import DEEPEST, storable_json
+from yourtool.text import MAX_JSON_DEPTH, storable_json
 
 DONE = b"[DONE]"
 """The last event of Chat Completions, which proxies put at the end of other streams too."""
@@ -38,7 +38,7 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
         return _decode_leniently(
             data.decode("utf-8", "replace").removeprefix("\ufeff"), allow_lone_surrogates
         )
-    if data.count(b"[") + data.count(b"{") > DEEPEST:
+    if data.count(b"[") + data.count(b"{") > MAX_JSON_DEPTH:
         storable_json(value)  # only to see how deep it is
     return value
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.errors import ErrorClass
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.models import ModelId
@@ -38,7 +38,7 @@ TRIGGER_TEXTS: Mapping[Trigger, str] = {
     "5_consecutive_failures": f"failed {MAX_FAILURES} times in a row",
     "auth_error": "refused the key (it needs another one)",
     "dns_error": f"could not be reached, or broke off, {MAX_NETWORK_ERRORS} times"
-    f" within {duration(NETWORK_WINDOW)}",
+    f" within {format_duration(NETWORK_WINDOW)}",
     "multi_model_failures": f"failed with {MAX_MODELS_DOWN} of its models",
 }
 """What a model or provider did to be left out; each continues a sentence that names it."""
@@ -124,10 +124,10 @@ class Availability:
         at, provider = self._clock(), ModelId.parse(model_id).provider
         whole, state = self._providers.get(provider), self._models.get(model_id)
         if whole and whole.down_since is not None and at - whole.last_attempt < OUTAGE_EXPIRY:
-            wait = duration(round(OUTAGE_EXPIRY - (at - whole.last_attempt)))
+            wait = format_duration(round(OUTAGE_EXPIRY - (at - whole.last_attempt)))
             return f"`{provider}` {TRIGGER_TEXTS[whole.trigger]} ({_UNAVAILABLE_FOR} {wait})"
         if state and state.down_since is not None and at - state.last_attempt < OUTAGE_EXPIRY:
-            wait = duration(round(OUTAGE_EXPIRY - (at - state.last_attempt)))
+            wait = format_duration(round(OUTAGE_EXPIRY - (at - state.last_attempt)))
             return f"`{model_id}` {TRIGGER_TEXTS[state.trigger]} ({_UNAVAILABLE_FOR} {wait})"
         return None
 

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from yourtool.blobs import fetch, is_blob, keep, reference_of
+from yourtool.blobs import is_blob, read_blob, reference_of, store_blob
 from yourtool.errors import BlobError, UsageError
 from yourtool.events import AnyFact, message_of
-from yourtool.messages import MediaBlock, MessageMetadata, canonical_json, each_block
+from yourtool.messages import MediaBlock, MessageMetadata, canonical_json, iter_blocks
 from yourtool.store.forks import require_complete
 from yourtool.store.markdown import to_markdown
 from yourtool.store.row_codec import TextTransform, transform_texts
@@ -110,7 +110,7 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
     require_complete(facts)
     for reference in dict.fromkeys(each for fact in facts for each in _blob_references(fact)):
         if (content := attachments.get(reference)) is not None:
-            keep(blobs, content)
+            store_blob(blobs, content)
     return tuple(facts)
 
 
@@ -202,7 +202,7 @@ def _leaves(value: object) -> Iterator[object]:
 
 def _attachment_lines(blobs: Path, reference: str) -> Iterator[bytes]:
     try:
-        content = fetch(blobs, reference)
+        content = read_blob(blobs, reference)
     except BlobError:
         return
     yield _encode_line(ExportedBlob(data=base64.b64encode(content).decode("ascii")))
@@ -210,7 +210,7 @@ def _attachment_lines(blobs: Path, reference: str) -> Iterator[bytes]:
 
 def _blob_references(fact: AnyFact) -> Iterator[str]:
     message = message_of(fact)
-    for block in each_block(message.content) if message is not None else ():
+    for block in iter_blocks(message.content) if message is not None else ():
         if isinstance(block, MediaBlock) and is_blob(block.source):
             yield block.source.data
 

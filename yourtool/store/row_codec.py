@@ -18,7 +18,7 @@ from yourtool.notation import (
     decode_metadata,
     encode_content,
     encode_metadata,
-    one_instance,
+    intern_value,
     require_shallow,
 )
 from yourtool.text import storable
@@ -155,7 +155,7 @@ def message_from_row(
             _log.warning("%s has the newer schema version %d", label, stored_version)
         return Message(
             id=message_id,
-            session_id=one_instance(session_id),
+            session_id=intern_value(session_id),
             role=Role(role),
             content=decode_content(content, where=label),
             metadata=decode_metadata(metadata, where=label),

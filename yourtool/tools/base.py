@@ -286,7 +286,7 @@ def _shortened(value: Any, mask: Mask) -> Any:
         return value
     end = value.rfind("\n", 1, _LONGEST_DETAIL)
     size = end if end > 0 else _LONGEST_DETAIL
-    return f"{mask.part(value, 0, size)}\n… {len(value) - size:,} more characters"
+    return f"{mask.slice(value, 0, size)}\n… {len(value) - size:,} more characters"
 
 
 def _paths(value: object) -> Iterator[str]:

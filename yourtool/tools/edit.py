@@ -303,7 +303,7 @@ def _shown_line(text: str, lines: list[str], at: int, mask: Mask) -> str:
     start = sum(map(len, lines[:at]))
     length = len(lines[at].splitlines()[0])
     more = f"… [{length - _LONGEST_SHOWN:,} more characters]" if length > _LONGEST_SHOWN else ""
-    return mask.part(text, start, start + min(length, _LONGEST_SHOWN)) + more
+    return mask.slice(text, start, start + min(length, _LONGEST_SHOWN)) + more
 
 
 def _lines(data: bytes) -> list[str]:

@@ -180,7 +180,7 @@ def _shown(args: ReadFile, text: _Text, mask: Mask) -> str:
 
 
 def _shortened(line: str, mask: Mask) -> str:
-    start = mask.part(line, 0, _LONGEST_LINE)
+    start = mask.slice(line, 0, _LONGEST_LINE)
     return f"{start}… [{len(line) - _LONGEST_LINE:,} more characters in this line]"
 
 

@@ -64,7 +64,7 @@ class _Quote(Struct, frozen=True, array_like=True):
     is_cut_after: bool
 
     def shown(self, mask: Mask) -> tuple[int, str]:
-        text = mask.part(self.text, self.start, self.stop).strip("\r")
+        text = mask.slice(self.text, self.start, self.stop).strip("\r")
         return self.line, "…" * self.is_cut_before + text + "…" * self.is_cut_after
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.environment import CALL
-from yourtool.guardian import GRACE
+from yourtool.guardian import GRACE_SECONDS
 from yourtool.tools.output import Output
 
 _LIVE = 64_000
@@ -69,7 +69,7 @@ class Live:
 
 
 async def run(
-    command: ShellCommand, output: Output, *, seconds: float | None, grace: float = GRACE
+    command: ShellCommand, output: Output, *, seconds: float | None, grace: float = GRACE_SECONDS
 ) -> ProcessExit:
     """Run a program to its end, or until its time is up (None: never) or the call is cancelled.
 

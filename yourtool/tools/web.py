@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import httpx
 from msgspec import Meta, Struct
 
-from yourtool.decompression import ACCEPTED, CompressionError, decompressed
+from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
@@ -250,7 +250,7 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
         )
     data = bytearray()
     encoding = response.headers.get("content-encoding", "")
-    async with aclosing(decompressed(response.aiter_raw(), encoding)) as pieces:
+    async with aclosing(decompress(response.aiter_raw(), encoding)) as pieces:
         async for piece in pieces:
             data += piece
             if len(data) > MOST_BYTES:
@@ -262,11 +262,11 @@ async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
 def _shown(page: _Page, context: ToolContext) -> str:
     text, is_converted = decoded(page.data, page.charset), True
     if page.cut:
-        text = context.mask.without_half(text)
+        text = context.mask.without_partial_key(text)
     if page.media_type in ("text/html", "application/xhtml+xml"):
         text, is_converted = html_to_markdown(text, MOST_TEXT + 1, context.cancelled)
     is_cut = len(text) > MOST_TEXT
-    text = context.mask.part(text, 0, MOST_TEXT)
+    text = context.mask.slice(text, 0, MOST_TEXT)
     header = f"`{page.url}` ({page.media_type}, {len(page.data):,} bytes)"
     if page.cut:
         header += f"; only the first {MOST_BYTES:,} bytes were read"

@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.paths import resolve_paths, shipped
+from yourtool.paths import resolve_paths, shipped_directory
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.output_filter import Sanitise
 from yourtool.tui.plain_look import Colourless, Plain
@@ -256,7 +256,7 @@ class YourtoolApp(App[None]):
             return None, None
 
     def _use_theme(self, name: str) -> None:
-        fallback = load_theme(shipped("themes") / f"{DEFAULT}.toml")
+        fallback = load_theme(shipped_directory("themes") / f"{DEFAULT}.toml")
         files = [directory / f"{name}.toml" for directory in _theme_directories()]
         file = next((f for f in reversed(files) if f.is_file()), files[-1])
         theme = fallback
@@ -292,7 +292,7 @@ class YourtoolApp(App[None]):
 
 
 def _theme_directories() -> list[Path]:
-    return [shipped("themes"), resolve_paths().home / "themes"]
+    return [shipped_directory("themes"), resolve_paths().home / "themes"]
 
 
 async def _end_of(turn: Worker[None]) -> None:

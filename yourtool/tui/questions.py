@@ -5,7 +5,7 @@ from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.messages import canonical_json
-from yourtool.text import escaped_line
+from yourtool.text import escape_line
 
 DENY = Decision(verdict=Verdict.DENY)
 
@@ -42,7 +42,7 @@ def answer_options(question: Confirmation) -> tuple[Option, ...]:
 
 def title(question: Confirmation) -> Content:
     """Return one line that names the tool and the most it can do, or the limit."""
-    name = escaped_line(question.title)
+    name = escape_line(question.title)
     if question.kind == "limit":
         return Content(f"Go on? {name}")
     return Content(f"Allow {name}? ({question.side_effects.value})")

@@ -9,7 +9,7 @@ from msgspec import Struct
 from textual.binding import Binding
 
 from yourtool.agent.commands import COMMANDS
-from yourtool.amounts import Spending, money
+from yourtool.amounts import Spending, format_money
 from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, KeyPlace
@@ -125,8 +125,8 @@ def context_report(
 def spent(amount: Decimal, *, unpriced: bool) -> str:
     """Write what was spent; what nobody has a price for is never nothing."""
     if unpriced:
-        return f"{money(amount)} + unpriced" if amount else "unpriced"
-    return money(amount)
+        return f"{format_money(amount)} + unpriced" if amount else "unpriced"
+    return format_money(amount)
 
 
 def price_words(price: Price | None) -> str:
@@ -174,7 +174,7 @@ def _price_of(total: Spending) -> str:
     if unpriced and unpriced == total.requests:
         return f"unpriced for {unpriced} {words}"
     note = f", {unpriced} unpriced" if unpriced else ""
-    return f"{money(total.cost_usd)} for {total.requests} {words}{note}"
+    return f"{format_money(total.cost_usd)} for {total.requests} {words}{note}"
 
 
 def _reported(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:
@@ -186,7 +186,7 @@ def _reported(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:
     ]
     if not amounts:
         return ()
-    words = f"{money(sum(amounts, Decimal(0)))} for {len(amounts)} of {len(calls)} requests"
+    words = f"{format_money(sum(amounts, Decimal(0)))} for {len(amounts)} of {len(calls)} requests"
     return (("reported by providers", words),)
 
 

@@ -16,8 +16,8 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
 from yourtool.errors import ConfigError
-from yourtool.paths import shipped
-from yourtool.tables import parsed
+from yourtool.paths import shipped_directory
+from yourtool.tables import parse_toml
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ def load_theme(path: Path) -> ThemeFile:
         ConfigError: it is not a theme; names the file and what is wrong in it.
     """
     try:
-        theme = msgspec.convert(parsed(path.read_text("utf-8-sig")), ThemeFile)
+        theme = msgspec.convert(parse_toml(path.read_text("utf-8-sig")), ThemeFile)
         Palette(theme)
         theme.toolkit_theme().to_color_system().generate()
     except (OSError, ValueError, msgspec.ValidationError, StyleSyntaxError) as error:
@@ -228,5 +228,5 @@ def use_themes(themes: Iterable[ThemeFile]) -> None:
 def palette_of(name: str) -> Palette:
     """Return the palette of a theme by name; the default's for one of the toolkit's own."""
     if DEFAULT not in _palettes:
-        use_themes(load_themes([shipped("themes")]).values())
+        use_themes(load_themes([shipped_directory("themes")]).values())
     return _palettes.get(name) or _palettes[DEFAULT]

@@ -8,7 +8,7 @@ import pytest
 from tests.providers.exchanges import problems, request
 from tests.providers.histories import PNG
 from tests.strategies import Writer
-from yourtool.blobs import keep
+from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
@@ -171,7 +171,7 @@ PICTURE = base64.b64decode(PNG)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.req("D14")
 def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept(dialect, tmp_path):
-    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
+    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
     speaks, provider, _ = DIALECTS[dialect]
     target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
     said = Writer().message(Role.USER, [block])
@@ -183,7 +183,7 @@ def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept(dialect, tmp_path):
 @pytest.mark.parametrize("harm", ["missing", "changed"])
 @pytest.mark.req("D14")
 def test_what_is_not_as_it_was_kept_is_told_in_words(dialect, harm, tmp_path, caplog):
-    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
+    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
     [kept] = tmp_path.iterdir()
     if harm == "missing":
         kept.unlink()

@@ -43,7 +43,7 @@ from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.hygiene import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
-from yourtool.text import DEEPEST
+from yourtool.text import MAX_JSON_DEPTH
 
 QUICK = StreamTimeouts(first_event=0.5, content=0.5, trailer=0.01, linger=0.001)
 
@@ -621,7 +621,7 @@ async def test_citations_may_come_before_their_words_and_are_theirs_alone():
 
 async def test_a_note_as_deep_as_a_reply_may_be_can_be_stored():
     deep = "x"
-    for _ in range(DEEPEST - 3):
+    for _ in range(MAX_JSON_DEPTH - 3):
         deep = [deep]
     item = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh", "content": deep}
     done = {"type": "response.output_item.done", "item": item}

@@ -9,7 +9,7 @@ from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG
 from tests.providers.journeys import STATIONS
 from tests.strategies import Writer, examples
-from yourtool.blobs import keep
+from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
@@ -20,7 +20,7 @@ from yourtool.messages import (
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
-    each_block,
+    iter_blocks,
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import FileRoots
@@ -69,8 +69,8 @@ def left_out(places):
 
     def run(messages, target):
         shown = fit_attachments(messages, target, places)
-        given = [block for each in messages for block in each_block(each.content)]
-        after = [block for each in shown.messages for block in each_block(each.content)]
+        given = [block for each in messages for block in iter_blocks(each.content)]
+        after = [block for each in shown.messages for block in iter_blocks(each.content)]
         pairs = [pair for pair in zip(given, after, strict=True) if isinstance(pair[0], MediaBlock)]
         assert all(now in (was, TextBlock(placeholder_for(was))) for was, now in pairs)
         left = [was != now for was, now in pairs]
@@ -190,7 +190,7 @@ def test_images_that_tools_returned_count_as_well(left_out):
 
 
 def test_the_size_of_what_is_kept_or_in_the_workspace_is_the_files(left_out, places):
-    kept = ImageSource("file_ref", keep(places.blobs, RAW + b"\0" * 5_000))
+    kept = ImageSource("file_ref", store_blob(places.blobs, RAW + b"\0" * 5_000))
     (places.workspace / "cat.png").write_bytes(RAW + b"\0" * 5_000)
     sources = [kept, ImageSource("file_ref", "cat.png")]
     narrow = takes(max_image_bytes=5_000)

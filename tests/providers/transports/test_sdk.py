@@ -9,7 +9,7 @@ from tests.providers.exchanges import exchange, sets
 from tests.providers.fakes import all_of
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from yourtool.credentials import Secret
-from yourtool.decompression import PIECE
+from yourtool.decompression import MAX_PIECE_BYTES
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
 from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
 from yourtool.providers.transports.sdk import Login, SdkTransport
@@ -82,7 +82,7 @@ async def test_a_compressed_reply_arrives_in_small_pieces(connect, kind):
     [(_, sent, _)] = server.requests
     assert sent["accept-encoding"] == "gzip"
     assert sum(sizes) == 20_000_000
-    assert max(sizes) <= PIECE
+    assert max(sizes) <= MAX_PIECE_BYTES
 
 
 @KINDS

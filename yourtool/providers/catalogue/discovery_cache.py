@@ -19,7 +19,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.urls import origin_of
-from yourtool.text import escaped
+from yourtool.text import escape
 
 FILE_NAME = "models.json"
 _MAX_FILE_BYTES = 8 * 2**20
@@ -76,7 +76,7 @@ def load_discoveries(file: Path) -> tuple[DiscoveredModels, ...]:
         return ()
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
-            f"What servers said of their models is not used: {escaped(str(error))} in `{file}`."
+            f"What servers said of their models is not used: {escape(str(error))} in `{file}`."
             " `yourtool models --probe` writes it anew."
         ) from error
 

@@ -16,9 +16,18 @@ from msgspec.structs import asdict, astuple, replace
 
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Count, Effort, Model, ModelId, Price, Thinking
-from yourtool.paths import Paths, shipped
+from yourtool.paths import Paths, shipped_directory
 from yourtool.providers.catalogue.prices import MAX_RATE, MIN_RATE, is_plausible_rate
-from yourtool.tables import Fault, TableKey, dotted, leaves, line_of, nearest, nested, parsed
+from yourtool.tables import (
+    Fault,
+    TableKey,
+    build_tables,
+    format_key,
+    get_closest,
+    iter_leaves,
+    line_of,
+    parse_toml,
+)
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _CAPABILITIES = frozenset(AdapterCapabilities.__struct_fields__)
@@ -104,7 +113,9 @@ class Catalogue:
             ConfigError: naming file, line, key and the nearest key, or the two models that
                 share an alias.
         """
-        names = [directory / "models.toml" for directory in (shipped("config"), paths.home)]
+        names = [
+            directory / "models.toml" for directory in (shipped_directory("config"), paths.home)
+        ]
         rows: dict[str, dict[str, Any]] = {}
         defaults: dict[str, dict[str, Any]] = {}
         for file in names:
@@ -198,7 +209,7 @@ class Catalogue:
             raise UnknownModelError(f"`{name}` may mean {choices}; write one of them", tails)
         if ":" in name:
             return self.get(name)
-        close = nearest(name, (*self._aliases, *self._models))
+        close = get_closest(name, (*self._aliases, *self._models))
         hint = f"; did you mean `{close}`?" if close else "."
         raise UnknownModelError(
             f"No model is called `{name}`{hint} `yourtool models` lists them; any"
@@ -246,7 +257,7 @@ def _find_price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
 def _read_prices(paths: Paths) -> tuple[dict[str, Price], str]:
     prices: dict[str, Price] = {}
     versions: list[str] = []
-    for file in (shipped("config") / "prices.toml", paths.home / "prices.toml"):
+    for file in (shipped_directory("config") / "prices.toml", paths.home / "prices.toml"):
         tables = _read_tables(file, _PricesFile)
         for name, row in tables.get("models", {}).items():
             missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()
@@ -311,7 +322,7 @@ def _check_sizes(
 def _read_tables(file: Path, kind: type[Struct]) -> dict[str, Any]:
     try:
         text = file.read_text("utf-8-sig")
-        content = parsed(text, Decimal)
+        content = parse_toml(text, Decimal)
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -319,12 +330,12 @@ def _read_tables(file: Path, kind: type[Struct]) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"{file}: not TOML: {error}") from error
     values: dict[TableKey, Any] = {}
-    for key, value in leaves(content, kind):
+    for key, value in iter_leaves(content, kind):
         if isinstance(value, Fault):
             hint = f"; did you mean `{value.nearest}`?" if value.nearest else ""
             raise _table_error(file, key, f"{value.message}{hint}", text)
         values[key] = value
-    tables = nested(values)
+    tables = build_tables(values)
     for group in ("models", "defaults"):
         # Tables without a single key count as well, and the order is the file's.
         rows = tables.get(group, {})
@@ -334,4 +345,4 @@ def _read_tables(file: Path, kind: type[Struct]) -> dict[str, Any]:
 
 def _table_error(file: Path, key: TableKey, message: str, text: str | None = None) -> ConfigError:
     line = line_of(file.read_text("utf-8-sig") if text is None else text, key)
-    return ConfigError(f"{file}{f':{line}' if line else ''}: `{dotted(key)}`: {message}")
+    return ConfigError(f"{file}{f':{line}' if line else ''}: `{format_key(key)}`: {message}")

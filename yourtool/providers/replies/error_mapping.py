@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.errors import (
     AdapterError,
     AuthError,
@@ -176,7 +176,7 @@ def error_from_response(
     wait = wait if wait is None else min(wait, _MAX_WAIT)
     description = _CODE_DESCRIPTIONS.get(code, _DESCRIPTIONS[kind]) if code else _DESCRIPTIONS[kind]
     if kind is RateLimitError and code is None and wait is not None and wait > _LONG_WAIT:
-        description = f"asks to wait {duration(ceil(wait))}"
+        description = f"asks to wait {format_duration(ceil(wait))}"
     shown = f" ({number})" if number else ""
     error = kind(f"`{provider}` {description}{shown}: {report.message}", status=status, code=code)
     if code is ErrorCode.BILLING or report.is_daily:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.blobs import is_blob, kept_size
+from yourtool.blobs import get_blob_size, is_blob
 from yourtool.errors import BlobError
 from yourtool.messages import (
     ContentBlock,
@@ -26,7 +26,7 @@ from yourtool.messages import (
     Role,
     TextBlock,
     ToolResultBlock,
-    each_block,
+    iter_blocks,
 )
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
@@ -231,7 +231,7 @@ def _find_attachments(messages: Sequence[Message], places: FileRoots) -> Iterato
     asked = next((each for each in reversed(messages) if each.role is Role.USER), None)
     number = 0
     for message in messages:
-        for block in each_block(message.content):
+        for block in iter_blocks(message.content):
             if isinstance(block, MediaBlock):
                 size = _source_size(block.source, places)
                 yield _Attachment(number, block, size, is_current=message is asked)
@@ -282,7 +282,7 @@ def _source_size(source: ImageSource, places: FileRoots | None = None) -> int:
         return 0
     try:
         if is_blob(source):
-            return kept_size(places.blobs, source.data)
+            return get_blob_size(places.blobs, source.data)
         return (places.workspace / source.data).lstat().st_size
     except (OSError, ValueError, BlobError):
         return 0

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from yourtool.blobs import fetch, is_blob
+from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
 from yourtool.messages import (
     AudioBlock,
@@ -158,7 +158,7 @@ def _load_content(source: ImageSource, places: FileRoots | None, limit: int) -> 
         raise MediaRefusedError("it is a file, and there are no files here")
     elif is_blob(source):
         try:
-            content = fetch(places.blobs, source.data, limit)
+            content = read_blob(places.blobs, source.data, limit)
         except BlobError as error:
             raise MediaRefusedError(str(error)) from error
     else:

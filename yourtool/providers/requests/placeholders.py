@@ -11,7 +11,7 @@ from yourtool.messages import (
     Message,
     TextBlock,
     ToolResultBlock,
-    each_block,
+    iter_blocks,
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.requests.media import media_support
@@ -44,7 +44,7 @@ def placeholder_for(block: MediaBlock) -> str:
 
 def replace_unsupported_media(message: Message, can: AdapterCapabilities) -> Message:
     """Return the message with placeholders for the media of which the model takes none."""
-    media = [each for each in each_block(message.content) if isinstance(each, MediaBlock)]
+    media = [each for each in iter_blocks(message.content) if isinstance(each, MediaBlock)]
     if all(media_support(each, can).types for each in media):
         return message
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from msgspec import Struct
 
-from yourtool.decompression import ACCEPTED, CompressionError, decompressed
+from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
 from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
@@ -165,7 +165,7 @@ class _HttpxResponse:
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         try:
             encoding = self.headers.get("content-encoding", "")
-            async with aclosing(decompressed(self._response.aiter_raw(), encoding)) as pieces:
+            async with aclosing(decompress(self._response.aiter_raw(), encoding)) as pieces:
                 async for piece in pieces:
                     yield piece
         except CompressionError as error:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from yourtool.credentials import Secret
-from yourtool.decompression import ACCEPTED, CompressionError, decompressed
+from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
 from yourtool.providers.base import WireResponse
 from yourtool.providers.transports.http import (
@@ -196,7 +196,7 @@ class _DecompressedStream:
 
     def __init__(self, stream: Any, encoding: str, limit: int | None) -> None:
         self._stream = stream
-        self._pieces = decompressed(stream, encoding, limit)
+        self._pieces = decompress(stream, encoding, limit)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._pieces

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Protocol
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.errors import SwapRefusedError
 from yourtool.messages import Message, Role
 from yourtool.models import Model
@@ -161,4 +161,4 @@ def told_words(told: datetime | None, now: datetime) -> str:
 
 
 def _ago(seconds: float) -> str:
-    return f"{duration(int(seconds))} ago"
+    return f"{format_duration(int(seconds))} ago"

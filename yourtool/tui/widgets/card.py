@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiLines
@@ -184,7 +184,7 @@ class ToolCard(Item):
         parts: list[str] = []
         if self.status == "running":
             elapsed = int(self._clock() - self._started)
-            parts.append(f"running {duration(elapsed)}" if elapsed else "running")
+            parts.append(f"running {format_duration(elapsed)}" if elapsed else "running")
         elif self.status == "waiting":
             parts.append("waiting for you")
         elif self.status != "ok":
@@ -200,7 +200,7 @@ class ToolCard(Item):
             count = self._output.count("\n") + (not self._output.endswith("\n"))
             parts.append(f"{count:,} {'line' if count == 1 else 'lines'}")
         if self._seconds is not None and self._seconds >= 0.1 and self.status in ("ok", "failed"):
-            parts.append(duration(self._seconds))
+            parts.append(format_duration(self._seconds))
         return printable(" · ".join(parts)).replace("\n", " ")
 
     @property

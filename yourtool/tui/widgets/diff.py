@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from yourtool.text import escaped_line_pieces, escaped_pieces, printable
+from yourtool.text import escape_line_pieces, escape_pieces, printable
 from yourtool.tui.styled_lines import TAB, Source, StyledLine, cut_pieces, expand_tabs, lines_of
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
@@ -49,13 +49,13 @@ def approved_pieces(text: str) -> Iterator[str]:
     """Return what `approved_line` does, piece by piece."""
     begin = column = 0
     while (end := text.find("\t", begin)) >= 0:
-        for piece in escaped_pieces(text[begin:end]):
+        for piece in escape_pieces(text[begin:end]):
             column += cell_len(piece)
             yield piece
         column += 1
         yield "⇥" + " " * (-column % TAB)
         begin, column = end + 1, 0
-    yield from escaped_line_pieces(text[begin:])
+    yield from escape_line_pieces(text[begin:])
 
 
 def printable_pieces(text: str) -> Iterator[str]:

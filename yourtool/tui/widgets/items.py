@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.text import printable
 from yourtool.tui.styled_lines import Span, StyledLine
 from yourtool.tui.verbatim import plain_lines
@@ -177,7 +177,7 @@ class ErrorItem(Item):
             return self._advice
         if self.under_way:
             return f"Trying again ({self._attempts}); Esc stops."
-        left = duration(math.ceil(self._until - self._clock()))
+        left = format_duration(math.ceil(self._until - self._clock()))
         return f"Trying again in {left} ({self._attempts}); Esc stops."
 
 

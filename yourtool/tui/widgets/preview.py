@@ -17,7 +17,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 
 from yourtool.effects import Confirmation
-from yourtool.text import escaped_line_pieces
+from yourtool.text import escape_line_pieces
 from yourtool.tui.questions import about, arguments
 from yourtool.tui.styled_lines import StyledLine, cut_pieces, lines_of
 from yourtool.tui.widgets.diff import approved_pieces, diff_lines
@@ -229,7 +229,7 @@ def quoted(lines: Iterable[str], width: int) -> Iterator[str]:
 def _broken(line: str, width: int) -> Iterator[str]:
     """Break a line; a space at the end of a row would look like room for a wide character."""
     row = None
-    for following in cut_pieces(escaped_line_pieces(line), width):
+    for following in cut_pieces(escape_line_pieces(line), width):
         if row is not None:
             yield row[:-1] + _SPACE if row.endswith(" ") else row
         row = following

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from yourtool.amounts import duration
+from yourtool.amounts import format_duration
 from yourtool.events import (
     AnyFact,
     LlmCallCompleted,
@@ -87,9 +87,9 @@ def parts(status: StatusFields, *, narrow: bool) -> list[Part]:
     if status.urgent:
         found.append(Part(0, status.urgent, "$text-accent"))
     if status.activity:
-        clock = "" if status.seconds is None else f" {duration(status.seconds)}"
+        clock = "" if status.seconds is None else f" {format_duration(status.seconds)}"
         if status.silent is not None:
-            clock += f", silent for {duration(status.silent)}"
+            clock += f", silent for {format_duration(status.silent)}"
         found.append(Part(0, f"{status.activity}{clock}", "$warning"))
     if name:
         swap = f" → {_short(status.pending)}" if status.pending else ""

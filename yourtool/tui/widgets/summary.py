@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from yourtool.amounts import duration, money
+from yourtool.amounts import format_duration, format_money
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events import (
     LlmCallCompleted,
@@ -147,7 +147,7 @@ class TurnSummary:
             parts.append(reason)
         parts += self._used(event)
         if event.wall_time_seconds >= 0.05:
-            parts.append(duration(event.wall_time_seconds))
+            parts.append(format_duration(event.wall_time_seconds))
         return Footer(parts, _STOPS.get(event.stop_reason, "") or self._oddity())
 
     def _oddity(self) -> str:
@@ -168,9 +168,9 @@ class TurnSummary:
 
     def _cost(self, event: TurnCompleted | TurnCancelled) -> str:
         if self._unpriced:
-            known = f"{money(event.total_cost_usd)} + " if event.total_cost_usd else ""
+            known = f"{format_money(event.total_cost_usd)} + " if event.total_cost_usd else ""
             return f"{known}unpriced"
-        return money(event.total_cost_usd)
+        return format_money(event.total_cost_usd)
 
     def _reason(self) -> str:
         """Say why the turn went to its model, where the route was chosen or is not as before."""
