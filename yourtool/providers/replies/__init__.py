@@ -1,1 +1,1 @@
-"""How a reply is read: bytes into events, events into a message, refusals into errors."""
+"""Parse replies: bytes into events, events into a message, error responses into errors."""

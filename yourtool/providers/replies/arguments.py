@@ -1,4 +1,4 @@
-"""The arguments of a tool call: text that must be a JSON object, or is none at all."""
+"""Parse the arguments of a tool call: a JSON object, or empty text."""
 
 import json
 import re
@@ -14,11 +14,11 @@ _WHITESPACE = " \t\r\n"
 
 
 def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
-    """Return the object in `raw`, and why there is none; nothing at all is an empty object.
+    """Return the object in `raw`, or an empty one and the error; empty text is an empty object.
 
-    Nothing is repaired: half an object is an error, however clear its intention, and so is a NUL
-    character, which no path, command or text file can hold. Whole numbers are exact at any length;
-    NaN and Infinity are no JSON.
+    Nothing is repaired. An incomplete object is an error, and so is a NUL character, which no path,
+    command or text file can contain. Integers are exact at any length; NaN and Infinity are not
+    JSON.
     """
     if not raw.strip():
         return {}, None
@@ -37,15 +37,15 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
         return {}, f"the arguments are {error}"
     if (name := next((name for name in clean if _has_nul(name, clean[name])), None)) is not None:
         where = name.replace("\0", "\\u0000")
-        return {}, f"`{where}` holds a NUL character (\\u0000), which no tool accepts; leave it out"
+        return {}, f"`{where}` contains a NUL character (\\u0000), which no tool accepts; omit it"
     return clean, None
 
 
 def arguments_to_json(arguments: Any) -> str:
-    """Return arguments that a provider sends as an object as the text they are read from.
+    """Serialise arguments that a provider sends as an object.
 
-    What is no object stays so, also a text: it is refused with the rest, and so is a NaN that a
-    lenient server let through. Nothing at all is no text.
+    Values that are not objects, strings included, are serialised as they are; `parse_arguments`
+    rejects them, and also a NaN from a lenient server. None and `""` become empty text.
     """
     if arguments is None or arguments == "":
         return ""
@@ -53,28 +53,26 @@ def arguments_to_json(arguments: Any) -> str:
 
 
 def arguments_as_text(arguments: Any) -> str:
-    """Return arguments that a provider sends as text; some servers send the object itself."""
+    """Return arguments as text; some servers send the object where the API has text."""
     return arguments if isinstance(arguments, str) else arguments_to_json(arguments)
 
 
 class ArgumentsScanner:
-    """Whether arguments that come in pieces are an object yet; each piece is read once.
+    """Detect when arguments that arrive in pieces form a complete object.
 
-    They are parsed only when the first brace is closed: nothing that follows it can mend them, and
-    blanks alone leave an object what it is.
+    Each piece is scanned once. The arguments are parsed only when the first brace is closed: later
+    text cannot repair them, and only whitespace leaves a complete object complete.
     """
 
     def __init__(self) -> None:
         self._pieces_read = 0
         self._depth = 0
         self._is_quoted = False
-        self._pending_backslash = (
-            ""  # a backslash at the end of a piece, whose character is in the next
-        )
+        self._pending_backslash = ""  # at the end of a piece; the next one has its character
         self._is_complete: bool | None = None
 
     def is_complete(self, pieces: Sequence[str]) -> bool:
-        """Whether `pieces`, which are those of the last time and perhaps more, are an object."""
+        """Whether `pieces`, the earlier ones and any new ones, form an object."""
         new, self._pieces_read = pieces[self._pieces_read :], len(pieces)
         if self._is_complete is None:
             if any(map(self._closes_object, new)):
@@ -98,7 +96,7 @@ class ArgumentsScanner:
 
 
 def _has_nul(*values: Any) -> bool:
-    """Whether any text in JSON of limited depth, names included, holds NUL."""
+    """Whether any string in JSON of limited depth, names included, contains NUL."""
     for value in values:
         match value:
             case str() if "\0" in value:
@@ -118,7 +116,7 @@ def _decode(raw: str) -> Any:
     except (msgspec.DecodeError, UnicodeError):
         if "\\ud" not in raw.lower():
             raise
-        try:  # escapes of half a character may be the only trouble
+        try:  # lone surrogate escapes may be the only problem
             return json.loads(raw, parse_constant=_reject_constant)
         except ValueError:
             pass

@@ -1,7 +1,7 @@
-"""The parts of a reply while they grow; `Reply` decides when each may be seen.
+"""Builders for the blocks of a reply; `Reply` decides when each block is streamed.
 
-Pieces of text are kept in a list and joined once. A block has no place in the content until it has
-something to show.
+Pieces of text are collected in a list and joined once. A block gets its index in the content when
+its first event is streamed.
 """
 
 from collections.abc import Hashable
@@ -31,29 +31,29 @@ from yourtool.providers.replies.arguments import ArgumentsScanner, parse_argumen
 from yourtool.text import encodable, storable
 
 RAW_LIMIT = 2_000
-"""Characters kept of arguments that are not a JSON object."""
+"""Characters stored of arguments that are not a JSON object."""
 
 
 class BlockBuilder:
-    """What every kind of block has: pieces, and how many of them were shown."""
+    """Base of the builders: the pieces of a block, and how many of them were streamed."""
 
     def __init__(self, key: Hashable = None) -> None:
         self.key = key
-        """The provider's own name of the block; None for one that only its kind tells."""
+        """The provider's identifier of the block; None if only its kind identifies it."""
         self.parts: list[str] = []
         self.index = -1
-        """Its place in the content; -1 until something was shown."""
+        """Its index in the content; -1 until its first event."""
         self.notes: list[dict[str, Any]] = []
-        """What only the provider can read beside the text, such as citations."""
+        """Data in addition to the text that only the provider can read, such as citations."""
         self.pending_surrogate = ""
-        """Half a character that the other half did not follow yet."""
+        """A high surrogate at the end of a piece, until the low surrogate arrives."""
         self.is_ended = False
-        """Whether its end was shown; what follows is in the final content only."""
+        """Whether its end event was streamed; later pieces are in the final content only."""
         self._drained = 0
 
     @property
     def can_start(self) -> bool:
-        """Whether there is anything to show."""
+        """Whether the start event can be streamed."""
         return bool(self.parts)
 
     @property
@@ -62,7 +62,7 @@ class BlockBuilder:
         return True
 
     def append(self, text: str) -> None:
-        """Add a piece; half a character at its end waits for the other half."""
+        """Add a piece; a high surrogate at its end waits for the low one."""
         if self.pending_surrogate or not text.isascii():
             text = f"{self.pending_surrogate}{text}".encode("utf-16-le", "surrogatepass").decode(
                 "utf-16-le", "surrogatepass"
@@ -73,38 +73,38 @@ class BlockBuilder:
             self.parts.append(text)
 
     def clean(self, text: str) -> str:
-        """Return `text` as the block may hold it."""
+        """Return `text` without what the block cannot contain."""
         return storable(text)
 
     def flush(self) -> None:
-        """Give up waiting for the other half of a character."""
+        """Add a pending surrogate without its other half."""
         if self.pending_surrogate:
             self.parts.append(self.clean(self.pending_surrogate))
             self.pending_surrogate = ""
 
     def start(self, message_id: str) -> list[StreamEvent]:
-        """Return the event that begins the block, if its kind has one."""
+        """Return the start event of the block, if its kind has one."""
         raise NotImplementedError
 
     def end(self, message_id: str, unfinished: str | None = None) -> list[StreamEvent]:
-        """Return the event that ends the block, once; `unfinished`: why a call is not whole."""
+        """Return the end event of the block, once; `unfinished`: why a call is incomplete."""
         if self.is_ended:
             return []
         self.is_ended = True
         return self._end(message_id, unfinished)
 
     def drain_events(self, message_id: str) -> list[StreamEvent]:
-        """Return the events for what was not shown yet."""
+        """Return the events for the pieces that were not streamed yet."""
         new = self.parts[self._drained :] if self._drained else self.parts
         self._drained = len(self.parts)
         return [self._delta(message_id, part) for part in new]
 
     def restate(self, text: str) -> None:
-        """Put `text` in the place of all pieces; if some were shown, nothing more is."""
+        """Replace all pieces with `text`; if some were streamed, no more are."""
         self.parts, self._drained, self.pending_surrogate = [text], int(self.index >= 0), ""
 
     def content(self) -> ContentBlock:
-        """Return the block as it is stored."""
+        """Return the finished block."""
         raise NotImplementedError
 
     def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
@@ -115,7 +115,7 @@ class BlockBuilder:
 
 
 class TextBuilder(BlockBuilder):
-    """Words."""
+    """Builder for text."""
 
     def start(self, message_id: str) -> list[StreamEvent]:
         """Return `text_start`."""
@@ -129,27 +129,27 @@ class TextBuilder(BlockBuilder):
         return TextDelta(message_id=message_id, content_block_index=self.index, text=part)
 
     def content(self) -> ContentBlock:
-        """Return the words."""
+        """Return the text block."""
         return TextBlock("".join(self.parts))
 
 
 class ThinkingBuilder(BlockBuilder):
-    """Reasoning; worth keeping for its signature even without a word of text."""
+    """Builder for reasoning, which can be a signature without text."""
 
     signature: str | None = None
     is_altered = False
-    """Whether the text could not be held as it came, so that no signature fits it."""
+    """Whether the text had to be changed, so that its signature is invalid."""
     is_hidden = False
-    """Whether that the model thought is all there is to know."""
+    """Whether the provider reports only that the model reasoned."""
     _signature_shown = False
 
     @property
     def can_start(self) -> bool:
-        """Whether there is text or a signature, or known to be neither."""
+        """Whether there is text or a signature, or the reasoning is hidden."""
         return bool(self.parts) or self.signature is not None or self.is_hidden
 
     def clean(self, text: str) -> str:
-        """Return `text` with its NULs, which the signature covers."""
+        """Return encodable `text`; NUL characters stay, because the signature covers them."""
         clean = encodable(text)
         self.is_altered = self.is_altered or clean != text
         return clean
@@ -159,7 +159,7 @@ class ThinkingBuilder(BlockBuilder):
         return [ThinkingStart(message_id=message_id, content_block_index=self.index)]
 
     def drain_events(self, message_id: str) -> list[StreamEvent]:
-        """Return the events for what was not shown yet; the signature comes last."""
+        """Return the events that were not streamed yet; the signature comes last."""
         events = super().drain_events(message_id)
         if self.signature is not None and not self._signature_shown:
             self._signature_shown = True
@@ -181,15 +181,15 @@ class ThinkingBuilder(BlockBuilder):
         return ThinkingDelta(message_id=message_id, content_block_index=self.index, text=part)
 
     def content(self) -> ContentBlock:
-        """Return the reasoning, with its signature where that fits."""
+        """Return the reasoning, with its signature if that is valid."""
         return ThinkingBlock("".join(self.parts), None if self.is_altered else self.signature)
 
 
 class RedactedThinkingBuilder(BlockBuilder):
-    """Reasoning that is unreadable; no event shows it."""
+    """Builder for encrypted reasoning, which has no events."""
 
     def clean(self, text: str) -> str:
-        """Return opaque data as it is."""
+        """Return encodable data, otherwise unchanged."""
         return encodable(text)
 
     def start(self, message_id: str) -> list[StreamEvent]:
@@ -209,7 +209,10 @@ class RedactedThinkingBuilder(BlockBuilder):
 
 
 class ServerToolBuilder(BlockBuilder):
-    """A block of the provider's own, kept to be sent back; `parts` alternate field and text."""
+    """Builder for a block of the provider that is stored to be replayed.
+
+    `parts` alternates between field names and text.
+    """
 
     def __init__(self, key: Hashable, raw: dict[str, Any]) -> None:
         super().__init__(key)
@@ -217,11 +220,11 @@ class ServerToolBuilder(BlockBuilder):
 
     @property
     def can_start(self) -> bool:
-        """Never."""
+        """Always false: the block has no events."""
         return False
 
     def to_raw(self) -> dict[str, Any]:
-        """Return the block as the provider would have sent it in one piece."""
+        """Return the block as the provider would send it in one piece."""
         grown: dict[str, list[str]] = {}
         for field, text in zip(self.parts[::2], self.parts[1::2], strict=True):
             grown.setdefault(field, []).append(text)
@@ -236,14 +239,14 @@ class ServerToolBuilder(BlockBuilder):
 
 
 class ToolCallBuilder(BlockBuilder):
-    """A call; blocks after it wait until it cannot grow any more."""
+    """Builder for a tool call; later blocks wait until it is closed."""
 
     wire_id: str | None = None
     name = ""
     use_id = ""
-    """Ours; minted when the call is first shown."""
+    """The canonical id, created with the start event."""
     was_closed = False
-    """Whether the provider said that the call is whole."""
+    """Whether the provider marked the call as complete."""
     error: str | None = None
     _input: dict[str, Any]
     _is_probed = False
@@ -253,36 +256,38 @@ class ToolCallBuilder(BlockBuilder):
         self._scanner = ArgumentsScanner()
 
     def clean(self, text: str) -> str:
-        """Return `text` with its NULs, which make the arguments an error."""
+        """Return encodable `text`; NUL characters stay and make the arguments an error."""
         return encodable(text)
 
     @property
     def has_complete_arguments(self) -> bool:
-        """Whether the arguments are an object, so that nothing can be added to them."""
+        """Whether the arguments are an object, which cannot be extended."""
         return self._scanner.is_complete(self.parts)
 
     def is_repetition(self, fragment: str) -> bool:
-        """Whether `fragment` is all of the arguments once more, as some servers send them."""
+        """Whether `fragment` repeats the complete arguments, as some servers send them."""
         at = 0
-        for part in self.parts:  # none is empty, so these are no more steps than characters
+        for (
+            part
+        ) in self.parts:  # no part is empty, so there are at most as many steps as characters
             if not fragment.startswith(part, at):
                 return False
             at += len(part)
         return at == len(fragment) and self.has_complete_arguments
 
     def restate(self, text: str) -> None:
-        """Put `text` in the place of all pieces."""
+        """Replace all pieces with `text`."""
         super().restate(text)
         self._scanner = ArgumentsScanner()
 
     @property
     def can_start(self) -> bool:
-        """Whether the name is known."""
+        """Whether the call has a name."""
         return bool(self.name)
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or its arguments are an object already so nothing is missing."""
+        """Whether it was closed, or its arguments are already a complete object."""
         if not self.name:
             return False
         if not self.was_closed and not self._is_probed and self.parts:
@@ -315,11 +320,11 @@ class ToolCallBuilder(BlockBuilder):
         ]
 
     def content(self) -> ContentBlock:
-        """Return the call with its arguments, or with none where they were no JSON object."""
+        """Return the call; its arguments are empty if they were not a JSON object."""
         return ToolUseBlock(self.use_id, self.name, self._input)
 
     def input_error(self, *, cut: bool) -> ToolInputError | None:
-        """Return why the call must not run, if so; `cut`: the token limit may have hit it."""
+        """Return why the call must not run, if so; `cut`: the output limit may have cut it."""
         if cut:
             why = "the reply reached its token limit, so the arguments may be incomplete"
         elif self.error is not None:

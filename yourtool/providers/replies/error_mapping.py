@@ -1,10 +1,10 @@
-"""What a provider's refusal means: a status, a body of any shape, and headers become one error.
+"""Map error responses to exceptions, from the status, the body and the headers.
 
 Sources: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/guides/error-codes,
 https://openrouter.ai/docs/api-reference/errors and, for Google,
 https://ai.google.dev/gemini-api/docs/troubleshooting. Bodies differ: `error` is an object or a
-string, codes are numbers or words, some servers say `detail` or `message`, proxies answer in HTML,
-and an error may come under status 200, inside a stream or instead of it.
+string, codes are numbers or words, some servers use `detail` or `message`, proxies return HTML, and
+an error can have status 200, inside a stream or instead of it.
 """
 
 import re
@@ -36,7 +36,7 @@ from yourtool.providers.replies.response_headers import parse_wait
 from yourtool.text import storable, storable_json
 
 MESSAGE_LIMIT = 600
-"""Characters of a provider's own words that are kept."""
+"""Longest message of a provider that is stored, in characters."""
 
 _API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
 _TAGS = re.compile(
@@ -60,13 +60,13 @@ _OUTPUT_TOKENS_EXCEEDED = re.compile(
     r".*exceed",
     re.IGNORECASE | re.DOTALL,
 )
-"""Says that more was asked for than the model writes or thinks at once."""
+"""Matches errors about the output limit or the reasoning budget, not the prompt."""
 _NON_RETRYABLE = frozenset({400, 401, 403, 404, 413})
-"""Statuses that another attempt does not change, whatever a header says."""
+"""Statuses that are never retried, even if a header suggests it."""
 _LONG_WAIT = 60
-"""Seconds; a wait that goes beyond is told."""
+"""Seconds; a longer wait is mentioned in the message."""
 _MAX_WAIT = 366 * 24 * 3600.0
-"""Seconds; what goes beyond, such as `inf`, is the same to the user."""
+"""Seconds; limits longer waits, such as `inf`."""
 _BILLING_CODES = frozenset(
     {
         "insufficient_quota",
@@ -83,11 +83,11 @@ _BILLING_MESSAGE = re.compile(
     re.IGNORECASE,
 )
 _DAILY_QUOTA = re.compile(r"per_?day", re.IGNORECASE)
-"""What Google calls the limits that no short wait helps against."""
+"""Matches Google's names of daily quotas, for which a retry is useless."""
 _RETRY_HINT = re.compile(
     r"(?:try again|retry) in ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|[dhms]))+)", re.IGNORECASE
 )
-"""How long to wait, where only the words say so."""
+"""Matches a wait that only the message contains."""
 _CONTENT_FILTER_CODES = frozenset(
     {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 )
@@ -134,12 +134,12 @@ _INVALID_REQUEST_CODES = _CONTENT_FILTER_CODES | {
 }
 _DESCRIPTIONS: dict[type[AdapterError], str] = {
     AuthError: "does not accept the key",
-    RateLimitError: "asks to slow down",
+    RateLimitError: "is rate limited",
     ServerError: "failed",
-    NetworkError: "took too long",
+    NetworkError: "timed out",
     ContextOverflowError: "cannot take a conversation this long",
     InvalidRequestError: "refused the request",
-    OtherAdapterError: "answered with an error",
+    OtherAdapterError: "returned an error",
 }
 _CODE_DESCRIPTIONS = {
     ErrorCode.BILLING: "has no credit or quota left for this key",
@@ -148,35 +148,35 @@ _CODE_DESCRIPTIONS = {
 
 
 class _ErrorBody(Struct, frozen=True):
-    """The parts of an error body that matter, whatever its shape."""
+    """The fields of an error body, independent of its shape."""
 
-    words: frozenset[str]
-    """Types and codes, as far as they are words."""
+    codes: frozenset[str]
+    """Types and codes that are words."""
     number: int
-    """The HTTP status that the body itself gives; 0 where it gives none."""
+    """The HTTP status in the body; 0 without one."""
     message: str
     request_id: str | None
     retry_after: float | None
-    """Seconds that the body itself asks to wait."""
+    """The wait in the body, in seconds."""
     is_daily: bool
-    """Whether a day's quota is used up."""
+    """Whether a daily quota is exhausted."""
 
 
 def error_from_response(
     provider: str, status: int, body: bytes, headers: Mapping[str, str] | None = None
 ) -> AdapterError:
-    """Return the error that a response stands for; `status` 200: the body alone tells."""
+    """Return the error of a response; with `status` 200, the body contains the status."""
     headers = headers or {}
     report = _parse_body(body)
     number = status if status != HTTPStatus.OK else report.number
     kind = _classify(number, report)
     code = _find_code(number, report)
-    told = retry_after(headers)
-    wait = report.retry_after if told is None else told
+    header_wait = retry_after(headers)
+    wait = report.retry_after if header_wait is None else header_wait
     wait = wait if wait is None else min(wait, _MAX_WAIT)
     description = _CODE_DESCRIPTIONS.get(code, _DESCRIPTIONS[kind]) if code else _DESCRIPTIONS[kind]
     if kind is RateLimitError and code is None and wait is not None and wait > _LONG_WAIT:
-        description = f"asks to wait {format_duration(ceil(wait))}"
+        description = f"is rate limited for {format_duration(ceil(wait))}"
     shown = f" ({number})" if number else ""
     error = kind(f"`{provider}` {description}{shown}: {report.message}", status=status, code=code)
     if code is ErrorCode.BILLING or report.is_daily:
@@ -191,12 +191,12 @@ def error_from_response(
 
 
 def error_from_payload(provider: str, report: dict[str, Any]) -> AdapterError:
-    """Return the error that a decoded part of a reply stands for."""
+    """Return the error in a decoded part of a reply."""
     return error_from_response(provider, HTTPStatus.OK, canonical_json(storable_json(report)))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the provider asks to wait: milliseconds, seconds, or a date."""
+    """Return the seconds to wait from headers with milliseconds, seconds, or a date."""
     if (wait := _parse_wait(headers.get("retry-after-ms", ""), per_second=1000)) is not None:
         return wait
     value = headers.get("retry-after", "").strip()
@@ -211,7 +211,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _parse_wait(value: str, per_second: int = 1) -> float | None:
-    """Return seconds from a number; a header that was sent twice comes as a list."""
+    """Parse a number into seconds; a repeated header is a comma-separated list."""
     try:
         number = float(value.partition(",")[0])
     except ValueError:
@@ -220,25 +220,25 @@ def _parse_wait(value: str, per_second: int = 1) -> float | None:
 
 
 def _classify(number: int, report: _ErrorBody) -> type[AdapterError]:
-    words = report.words
-    is_auth = words & _AUTH_CODES or _INVALID_KEY_MESSAGE in report.message.lower()
-    if number == 403 and words & _CONTENT_FILTER_CODES:
+    codes = report.codes
+    is_auth = codes & _AUTH_CODES or _INVALID_KEY_MESSAGE in report.message.lower()
+    if number == 403 and codes & _CONTENT_FILTER_CODES:
         return InvalidRequestError
     if number in (401, 403) or (is_auth and number < 500):
         return AuthError
     if number == HTTPStatus.PAYMENT_REQUIRED:
         return InvalidRequestError
-    if number in (429, 529) or words & _RATE_LIMIT_CODES:
+    if number in (429, 529) or codes & _RATE_LIMIT_CODES:
         return RateLimitError
-    if number == 413 or words & _OVERFLOW_CODES:
+    if number == 413 or codes & _OVERFLOW_CODES:
         return ContextOverflowError
     if number == 408:
         return NetworkError
-    if _is_overflow(report.message):  # local servers say so with any number
+    if _is_overflow(report.message):  # local servers use any status
         return ContextOverflowError
-    if number >= 500 or (words & _SERVER_ERROR_CODES and not 400 <= number < 500):
+    if number >= 500 or (codes & _SERVER_ERROR_CODES and not 400 <= number < 500):
         return ServerError
-    if 400 <= number < 500 or words & _INVALID_REQUEST_CODES:
+    if 400 <= number < 500 or codes & _INVALID_REQUEST_CODES:
         return InvalidRequestError
     return OtherAdapterError
 
@@ -250,10 +250,10 @@ def _is_overflow(message: str) -> bool:
 
 
 def _find_code(number: int, report: _ErrorBody) -> ErrorCode | None:
-    is_unpaid = report.words & _BILLING_CODES or _BILLING_MESSAGE.search(report.message)
+    is_unpaid = report.codes & _BILLING_CODES or _BILLING_MESSAGE.search(report.message)
     if number == HTTPStatus.PAYMENT_REQUIRED or is_unpaid:
         return ErrorCode.BILLING
-    return ErrorCode.CONTENT_FILTER if report.words & _CONTENT_FILTER_CODES else None
+    return ErrorCode.CONTENT_FILTER if report.codes & _CONTENT_FILTER_CODES else None
 
 
 def _parse_body(body: bytes) -> _ErrorBody:
@@ -276,7 +276,7 @@ def _parse_body(body: bytes) -> _ErrorBody:
     request_id = whole.get("request_id")
     message = _find_message(error, fields, whole, body)
     return _ErrorBody(
-        words=frozenset(words),
+        codes=frozenset(words),
         number=next((number for number in numbers if number), 0),
         message=message,
         request_id=request_id if isinstance(request_id, str) else None,
@@ -290,10 +290,10 @@ def _parse_body(body: bytes) -> _ErrorBody:
 
 
 def _find_wait(details: list[dict[str, Any]], message: str) -> float | None:
-    told = [text(each.get("retryDelay")) for each in details]
-    if (said := _RETRY_HINT.search(message)) is not None:
-        told.append(said[1])
-    return next((wait for each in told if (wait := parse_wait(each)) is not None), None)
+    delays = [text(each.get("retryDelay")) for each in details]
+    if (hint := _RETRY_HINT.search(message)) is not None:
+        delays.append(hint[1])
+    return next((wait for each in delays if (wait := parse_wait(each)) is not None), None)
 
 
 def _parse_status(value: Any) -> int:
@@ -304,13 +304,13 @@ def _parse_status(value: Any) -> int:
 
 def _find_message(error: Any, fields: dict[str, Any], whole: dict[str, Any], body: bytes) -> str:
     candidates = (error, fields.get("message"), fields.get("detail"), whole.get("message"))
-    told = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
+    message = next((value for value in candidates if isinstance(value, str) and value.strip()), "")
     raw = mapping(fields.get("metadata")).get("raw")
-    if told and isinstance(raw, str):
-        told = f"{told}: {raw}"
-    if not told:
-        told = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
-    told = " ".join(storable(_API_KEY.sub("[key]", told)).split())
-    if not told:
-        return "the answer has no text"
-    return told if len(told) <= MESSAGE_LIMIT else f"{told[:MESSAGE_LIMIT]}…"
+    if message and isinstance(raw, str):
+        message = f"{message}: {raw}"
+    if not message:
+        message = _TAGS.sub(" ", body[: 16 * MESSAGE_LIMIT].decode("utf-8", "replace"))
+    message = " ".join(storable(_API_KEY.sub("[key]", message)).split())
+    if not message:
+        return "the response has no text"
+    return message if len(message) <= MESSAGE_LIMIT else f"{message[:MESSAGE_LIMIT]}…"

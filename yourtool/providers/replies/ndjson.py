@@ -1,6 +1,6 @@
 """Split a body into the JSON documents on its lines, https://github.com/ndjson/ndjson-spec.
 
-A body of one line is one event too, so a server that answers at once is read like one that streams.
+A body of one line is one event, so replies that are not streamed need no separate parser.
 """
 
 from yourtool.errors import NetworkError
@@ -8,7 +8,7 @@ from yourtool.providers.replies.sse import LINE_LIMIT, PAGE_LIMIT, BodyDecoder, 
 
 
 class NdjsonDecoder(BodyDecoder):
-    """One event a line, without a name; empty lines are none."""
+    """Decoder with one unnamed event per line; empty lines are skipped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class NdjsonDecoder(BodyDecoder):
             events = [SseEvent("", line) for line in lines if line.strip()]
         if self._pending_size > LINE_LIMIT:
             raise NetworkError(
-                f"the stream holds a line of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
+                f"the stream has a line of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
                 retryable=False,
             )
         return events
 
     def end(self) -> list[SseEvent]:
-        """Return the last line, which nothing needs to end."""
+        """Return the last line, which may lack a line end."""
         line, self._pending = b"".join(self._pending), []
         return [SseEvent("", line)] if line.strip() else []

@@ -1,10 +1,10 @@
-"""One reply as it arrives: keeps the rules of the event stream whatever a provider sends.
+"""Assemble one reply and emit its events in valid order, whatever order a provider sends.
 
-`message_start` comes first and only once there is something to show, so that a request which fails
-before that can be sent again unseen. Blocks appear in the order in which they began. A call that is
-still open holds back what comes after it, so each call has one start, its fragments and one end in
-a row, and indices never decrease; where a provider writes several calls by turns, only liveliness
-is lost. What arrives for a block after its time is in the final content all the same.
+`message_start` is emitted with the first content, so that a request that fails earlier can be
+retried invisibly. Blocks are emitted in the order in which they started. An open call delays later
+blocks: each call has one start, its fragments and one end in a row, and indices never decrease. If
+a provider interleaves calls, the later ones are only displayed later. Text that arrives for a block
+after its end event is still in the final content.
 """
 
 import logging
@@ -39,14 +39,14 @@ from yourtool.text import encodable, storable, storable_json
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G", TextBuilder, ThinkingBuilder)
 ABRUPT_STOPS = (StopReason.CONTENT_FILTER, StopReason.ERROR, StopReason.REFUSAL)
-"""Why a reply may end within a call, which then must not run unless it was closed before."""
+"""Stop reasons that can end a reply inside a call; the call runs only if it was closed."""
 
 
 class Reply:
-    """What a dialect fills, piece by piece, and the events that this gives rise to.
+    """A reply under construction: a dialect adds pieces, and each call returns the new events.
 
-    `key` is the provider's own name of a block; without one, text and thinking go on where they
-    left off.
+    `key` is the provider's identifier of a block. Without one, text and reasoning extend the newest
+    block.
     """
 
     def __init__(
@@ -59,59 +59,59 @@ class Reply:
         self._message_id = request.message_id
         self._blocks: list[BlockBuilder] = []
         self._by_key: dict[Hashable, BlockBuilder] = {}
-        self._current = 0  # the block that may be shown; those before it are over
+        self._current = 0  # index of the block that is streamed; earlier ones are closed
         self._next_index = 0
         self._is_started = False
         self._usage: TokenUsage | None = None
         self.stop_reason: StopReason | None = None
         self.stop_detail: str | None = None
         self.error: AdapterError | None = None
-        """What the provider reported inside the reply."""
+        """The error that the provider reported inside the reply."""
         self.headers: Mapping[str, str] = {}
-        """Of the response."""
+        """The headers of the response."""
         self.response_id = ""
-        """The provider's name of the reply."""
+        """The provider's id of the reply."""
         self.response_metadata: dict[str, Any] = {}
-        """What the provider says about the reply as a whole; kept to be shown, never sent back."""
+        """Data about the reply, such as citations; stored for display, never sent back."""
         self.is_done = False
-        """Whether the provider has said everything."""
+        """Whether the provider marked the reply as complete."""
         self.is_cut_off = False
-        """Whether it stopped without saying why, so that a call still open may not be whole."""
+        """Whether it ended without a stop reason, so that an open call may be incomplete."""
         self.argument_size = 0
-        """Characters of all calls' arguments so far."""
+        """Characters in the arguments of all calls so far."""
         self.activity = 0
-        """Grows with every piece of content; pings and counters are none."""
+        """Number of content pieces so far; pings and counters are not content."""
         self.scratch: dict[Any, Any] = {}
-        """What the dialect has to remember from one frame to the next."""
+        """State of the dialect between frames."""
 
     def add_text(self, text: str, key: Hashable = None) -> list[StreamEvent]:
-        """Take more words."""
+        """Add text."""
         return self._append(self._find_or_add(TextBuilder, key), text) if text else []
 
     def add_thinking(self, text: str, key: Hashable = None) -> list[StreamEvent]:
-        """Take more reasoning."""
+        """Add reasoning."""
         return self._append(self._find_or_add(ThinkingBuilder, key), text) if text else []
 
     def add_signature(self, signature: str, key: Hashable = None) -> list[StreamEvent]:
-        """Take the signature of a block of reasoning, whose text may be empty."""
+        """Set the signature of a reasoning block, whose text may be empty."""
         block = self._find_or_add(ThinkingBuilder, key)
         block.signature = encodable(signature)
         self.activity += 1
         return self._drain_in_order(block)
 
     def add_hidden_thinking(self, key: Hashable) -> list[StreamEvent]:
-        """Note reasoning of which the provider tells nothing but that there was some."""
+        """Add reasoning whose content the provider does not send."""
         block = self._find_or_add(ThinkingBuilder, key)
         block.is_hidden = True
         self.activity += 1
         return self._drain_in_order(block)
 
     def add_redacted_thinking(self, data: str) -> list[StreamEvent]:
-        """Take reasoning that is whole and unreadable."""
+        """Add a complete block of encrypted reasoning."""
         return self._append(self._add(RedactedThinkingBuilder()), data) if data else []
 
     def start_call(self, key: Hashable, wire_id: str | None, name: str | None) -> list[StreamEvent]:
-        """Take the head of a call; what is said again later is set once and never appended."""
+        """Start a call, or complete its id and name; repeated values are ignored."""
         block = self._by_key.get(key)
         if not isinstance(block, ToolCallBuilder):
             block = self._add(ToolCallBuilder(key))
@@ -121,12 +121,12 @@ class Reply:
         return self._drain_in_order(block)
 
     def find_call(self, key: Hashable) -> ToolCallBuilder | None:
-        """Return the call under `key` as far as it is here."""
+        """Return the call with `key`, complete or not."""
         block = self._by_key.get(key)
         return block if isinstance(block, ToolCallBuilder) else None
 
     def add_arguments(self, key: Hashable, fragment: str) -> list[StreamEvent]:
-        """Take more of a call's arguments."""
+        """Add a fragment of a call's arguments."""
         block = self.find_call(key)
         if not fragment or block is None or block.is_repetition(fragment):
             return []
@@ -137,23 +137,23 @@ class Reply:
         return self._append(block, fragment)
 
     def complete_block(self, key: Hashable, text: str) -> list[StreamEvent]:
-        """Take all of a block that came in pieces: what they lack is one more piece.
+        """Complete a block with its full text; the missing end is added as one more piece.
 
-        If they say something else, the whole is right; what was shown cannot be taken back.
+        If the pieces differ from it, the full text replaces them in the final content.
         """
         block = self._by_key.get(key)
         if block is None or not text or (isinstance(block, ToolCallBuilder) and block.is_ended):
             return []
-        said = block.clean(text)
-        told, block.pending_surrogate = "".join(block.parts), ""
-        if not said.startswith(told):
-            block.restate(said)
-        elif len(said) > len(told):
-            return self._append(block, said[len(told) :])
+        full = block.clean(text)
+        received, block.pending_surrogate = "".join(block.parts), ""
+        if not full.startswith(received):
+            block.restate(full)
+        elif len(full) > len(received):
+            return self._append(block, full[len(received) :])
         return []
 
     def close_call(self, key: Hashable) -> list[StreamEvent]:
-        """Note that the block under `key` is whole."""
+        """Mark the call with `key` as complete."""
         block = self._by_key.get(key)
         if not isinstance(block, ToolCallBuilder) or block.was_closed:
             return []
@@ -161,28 +161,28 @@ class Reply:
         return self._advance()
 
     def close_calls(self, *, blank: bool = True) -> list[StreamEvent]:
-        """Note that every call is whole; without `blank` only those that have arguments."""
+        """Mark every call as complete; without `blank`, only those that have arguments."""
         for block in self._blocks:
             if isinstance(block, ToolCallBuilder) and (blank or block.parts):
                 block.was_closed = True
         return self._advance()
 
     def add_server_block(self, key: Hashable, raw: dict[str, Any]) -> None:
-        """Keep a block that only this provider can read, for when the message is sent back."""
+        """Store a block that only this provider can read, to replay it with the message."""
         self._add(ServerToolBuilder(key, storable_json(raw)))
         self.activity += 1
 
     def extend_server_block(self, key: Hashable, field: str, text: str) -> None:
-        """Take more of a field of such a block."""
+        """Append to a field of a server block."""
         block = self._by_key.get(key)
         if isinstance(block, ServerToolBuilder):
             block.parts += (field, encodable(text))
             self.activity += 1
 
     def add_note(self, key: Hashable, note: dict[str, Any], *, of_text: bool = False) -> bool:
-        """Keep a note beside the block under `key`, or without one the newest, if there is any.
+        """Attach a note to the block with `key`, or to the newest block; return whether it exists.
 
-        `of_text`: it is about words, which may follow it.
+        `of_text`: the note is about text, which may arrive after it.
         """
         if of_text:
             block = self._find_or_add(TextBuilder, key)
@@ -194,38 +194,38 @@ class Reply:
         return block is not None
 
     def last_piece_span(self) -> tuple[int, int]:
-        """Return which characters of the newest block its newest piece takes up."""
+        """Return the start and end of the newest piece in the newest block, in characters."""
         parts = self._blocks[-1].parts if self._blocks else []
         end = sum(map(len, parts))
         return end - len(parts[-1]) if parts else 0, end
 
     def has_block(self, key: Hashable) -> bool:
-        """Whether there is a block under `key`."""
+        """Whether there is a block with `key`."""
         return key in self._by_key
 
     def is_server_block(self, key: Hashable) -> bool:
-        """Whether the block under `key` is one of the provider's own."""
+        """Whether the block with `key` is a server block."""
         return isinstance(self._by_key.get(key), ServerToolBuilder)
 
     @property
     def provider(self) -> str:
-        """Who is speaking."""
+        """The name of the provider."""
         return self._request.model.provider
 
     @property
     def has_calls(self) -> bool:
-        """Whether the model wants to run a tool."""
+        """Whether the reply contains tool calls."""
         return any(isinstance(block, ToolCallBuilder) for block in self._blocks)
 
     def update_usage(self, usage: TokenUsage) -> list[StreamEvent]:
-        """Take the counters so far."""
+        """Set the token counters so far."""
         if usage == self._usage:
             return []
         self._usage = usage
         return [UsageUpdate(message_id=self._message_id, usage=usage)] if self._is_started else []
 
     def finish(self) -> Iterator[StreamEvent]:
-        """End a reply that is whole."""
+        """End a complete reply."""
         reason = self.stop_reason or StopReason.END_TURN
         is_cut = self.is_cut_off or reason in ABRUPT_STOPS
         yield from self._finish_blocks(
@@ -235,18 +235,18 @@ class Reply:
         yield self._build_completion(reason, self.stop_detail, errors, self._provider_raw())
 
     def cancel(self) -> Iterator[StreamEvent]:
-        """End a reply that the user stopped."""
+        """End a reply that the user cancelled."""
         yield from self._finish_blocks("the reply was stopped before this call was complete")
         yield self._build_completion(
             StopReason.CANCELLED, None, self._input_errors(cut=False), None
         )
 
     def fail(self, error: AdapterError) -> Iterator[StreamEvent]:
-        """End a reply that `error` cut; nothing at all if none of it was shown."""
+        """End a reply that `error` interrupted; yield nothing if nothing was streamed."""
         if not self._is_started:
             error.usage = self._usage
             return
-        yield from self._finish_blocks("the reply broke off before this call was complete")
+        yield from self._finish_blocks("the reply was interrupted before this call was complete")
         errors = self._input_errors(cut=False)
         yield self._build_completion(StopReason.ERROR, self.stop_detail, errors, None)
         yield StreamError(
@@ -277,13 +277,13 @@ class Reply:
         return self._drain_in_order(block)
 
     def _drain_in_order(self, block: BlockBuilder) -> list[StreamEvent]:
-        """Return what is new in `block` if its turn has come or can be brought about."""
+        """Return the new events of `block` unless an open call delays them."""
         if self._blocks[self._current] is block:
             return self._drain(block)
         return self._advance() if block.index < 0 else []
 
     def _advance(self) -> list[StreamEvent]:
-        """Go on to later blocks as far as those in front are over, and show what is there."""
+        """Advance past closed blocks and return the new events."""
         if not self._blocks:
             return []
         front = self._blocks[self._current]
@@ -329,7 +329,7 @@ class Reply:
         return events
 
     def _finish_blocks(self, unfinished: str | None) -> Iterator[StreamEvent]:
-        """Show what waited and end what is open."""
+        """Stream delayed blocks and end open ones."""
         yield from self._start_message()
         for block in self._blocks[self._current :]:
             if isinstance(block, ToolCallBuilder) and not block.name:
@@ -356,7 +356,7 @@ class Reply:
         )
 
     def _input_errors(self, *, cut: bool) -> dict[str, ToolInputError]:
-        """Return why calls must not run; of a reply that was cut, the last one never may."""
+        """Return why calls must not run; in a reply that was cut, the last one never runs."""
         calls = [block for block in self._blocks if isinstance(block, ToolCallBuilder)]
         errors: dict[str, ToolInputError] = {}
         for call in calls:
@@ -366,25 +366,25 @@ class Reply:
         return errors
 
     def _provider_raw(self) -> dict[str, Any] | None:
-        """Return what only the provider can read, by its place among the blocks."""
-        kept: list[dict[str, Any]] = []
+        """Return the data that only the provider can read, by its position among the blocks."""
+        opaque: list[dict[str, Any]] = []
         notes: dict[str, Any] = {}
         place = 0
         for block in self._blocks:
             if isinstance(block, ServerToolBuilder):
-                kept.append({"at": place, "block": block.to_raw()})
+                opaque.append({"at": place, "block": block.to_raw()})
             elif block.index >= 0:
                 place = block.index + 1
                 if block.notes:
                     notes[str(block.index)] = [storable_json(note) for note in block.notes]
-        if not kept and not notes and not self.response_metadata:
+        if not opaque and not notes and not self.response_metadata:
             return None
         scope = scope_of(self._request, self._api)
         about = {"about": storable_json(self.response_metadata)} if self.response_metadata else {}
-        return {"scope": scope, "blocks": kept, "notes": notes, **about}
+        return {"scope": scope, "blocks": opaque, "notes": notes, **about}
 
     def _final_usage(self, reason: StopReason) -> TokenUsage:
-        """Return what was used; a request that was stopped unanswered used nothing we know of."""
+        """Return the usage; zero for a request that was cancelled before any response."""
         is_over = self.stop_reason is not None
         is_cut = reason in (StopReason.CANCELLED, StopReason.ERROR) and not is_over
         is_accepted = is_cut and bool(self.headers)

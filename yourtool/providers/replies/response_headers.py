@@ -1,4 +1,4 @@
-"""What the head of a response says beside the reply: ids for a support desk, and what rate is left.
+"""Parse response headers: request ids for support, and the remaining rate limits.
 
 Sources: https://docs.claude.com/en/api/rate-limits#response-headers,
 https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers, which most compatible
@@ -14,7 +14,7 @@ from yourtool.messages import RateLimits, Receipt
 from yourtool.text import storable
 
 _MAX_ID_LENGTH = 200
-"""Characters of an id that are kept."""
+"""Longest id that is stored, in characters."""
 _ID_HEADERS = ("request-id", "x-request-id", "x-generation-id")
 _REQUESTS_HEADERS = (
     "anthropic-ratelimit-requests-remaining",
@@ -33,11 +33,11 @@ _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
 _DURATION = re.compile(rf"(?:{_TIME_SPAN.pattern})+")
 _MIN_TIMESTAMP = 1_000_000_000
-"""Figures above this are points in time, in seconds since 1970 or in thousandths of them."""
+"""Larger numbers are Unix timestamps, in seconds or milliseconds."""
 
 
 def parse_receipt(headers: Mapping[str, str], response_id: str) -> Receipt | None:
-    """Return what is worth keeping; None if there is nothing."""
+    """Return the ids and rate limits of a response; None if it has none."""
     request_id = next((headers[name] for name in _ID_HEADERS if headers.get(name)), "")
     resets = [
         wait for name in _RESET_HEADERS if (wait := parse_wait(headers.get(name, ""))) is not None
@@ -56,12 +56,12 @@ def parse_receipt(headers: Mapping[str, str], response_id: str) -> Receipt | Non
 
 
 def _find_number(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
-    told = (headers.get(name, "").strip() for name in names)
-    return next((int(each[:15]) for each in told if each.isascii() and each.isdecimal()), None)
+    values = (headers.get(name, "").strip() for name in names)
+    return next((int(each[:15]) for each in values if each.isascii() and each.isdecimal()), None)
 
 
 def parse_wait(value: str) -> float | None:
-    """Read a span such as `6m0s`, a number of seconds, or a point in time; None for all else."""
+    """Parse a duration such as `6m0s`, seconds, or a point in time into seconds from now."""
     value = value.strip()
     if _DURATION.fullmatch(value):
         return round(sum(float(n) * _UNITS[unit] for n, unit in _TIME_SPAN.findall(value)), 3)

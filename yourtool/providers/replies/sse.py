@@ -1,10 +1,10 @@
-"""Split the bytes of a response into server-sent events, or see that they are one JSON document.
+"""Decode the body of a response: server-sent events or one JSON document.
 
 The event stream format is https://html.spec.whatwg.org/multipage/server-sent-events.html: lines
-end in `\\n`, `\\r\\n` or `\\r` and in nothing else, so U+2028 or a form feed inside a JSON string
-never ends one. Bytes are cut at line ends only, so no character is ever cut. Differing from it, an
-event at the very end counts without the blank line that should follow, and one whose data is blank
-does not: some servers say so that they are still there.
+end in `\\n`, `\\r\\n` or `\\r` only, so U+2028 or a form feed inside a JSON string never ends one.
+Bytes are split at line ends only, so no character is split. There are two differences: an event at
+the end of the stream needs no blank line after it, and an event with blank data is skipped, because
+some servers send those as keep-alives.
 """
 
 from typing import NamedTuple
@@ -12,28 +12,28 @@ from typing import NamedTuple
 from yourtool.errors import NetworkError
 
 LINE_LIMIT = 8 * 1024 * 1024
-"""Bytes in one event; more is taken for a broken server."""
+"""Largest event in bytes; a larger one is an error."""
 DOCUMENT_LIMIT = 64 * 1024 * 1024
-"""Bytes in a response that is one JSON document."""
+"""Largest response in bytes that is one JSON document."""
 PAGE_LIMIT = 16 * 1024
-"""Bytes that are kept of a web page."""
+"""Bytes stored of a web page."""
 
 _BOM = b"\xef\xbb\xbf"
 _WHITESPACE = b" \t\r\n"
 
 
 class SseEvent(NamedTuple):
-    """One event with data; `event` is empty where the server did not name it."""
+    """One event with data; `event` is empty if the server did not name it."""
 
     event: str
     data: bytes
 
 
 class SseDecoder:
-    """Takes chunks of any size and returns the events that are complete."""
+    """Incremental decoder for chunks of any size."""
 
     def __init__(self) -> None:
-        self._pending: list[bytes] = []  # an unfinished line, joined once its end is here
+        self._pending: list[bytes] = []  # an unfinished line, joined when its end arrives
         self._pending_size = 0
         self._after_cr = False
         self._name = ""
@@ -62,7 +62,7 @@ class SseDecoder:
         return events
 
     def end(self) -> list[SseEvent]:
-        """Return what the last lines held, now that no more will come."""
+        """Return the events in the remaining bytes at the end of the stream."""
         line, self._pending = b"".join(self._pending), []
         events = [self._process_line(line)] if line else []
         events.append(self._process_line(b""))
@@ -89,17 +89,16 @@ class SseDecoder:
     def _check_size(self) -> None:
         if self._pending_size + self._size > LINE_LIMIT:
             raise NetworkError(
-                f"the stream holds an event of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
+                f"the stream has an event of more than {LINE_LIMIT // 2**20} MiB; it was cut off",
                 retryable=False,
             )
 
 
 class BodyDecoder:
-    """Decides by the first visible byte whether a body is a stream or one JSON document.
+    """Decoder that detects from the first visible byte whether a body is a stream or a document.
 
-    Content types do not tell: proxies lose them, some servers pad JSON with blank lines while they
-    wait or begin a stream with a space, and a server that cannot stream answers with a document to
-    a request for a stream.
+    Content types are not reliable: proxies drop them, some servers pad JSON with blank lines while
+    they wait or start a stream with a space, and a server that cannot stream returns a document.
     """
 
     def __init__(self) -> None:
@@ -107,16 +106,16 @@ class BodyDecoder:
         self._document: list[bytes] | None = None
         self._size = 0
         self._undecided = True
-        self._partial_bom = b""  # the beginning of a byte order mark, if there is nothing else yet
+        self._partial_bom = b""  # a partial byte order mark at the start of the body
         self._is_page = False
         self.page = b""
-        """The beginning of a web page, if the body is one."""
+        """The start of the body if it is a web page."""
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Return the events that `chunk` completes; none while a document arrives.
+        """Return the events that `chunk` completes; empty for a document.
 
         Raises:
-            NetworkError: the body is larger than anything a model says.
+            NetworkError: an event or the document is too large.
         """
         if self._undecided:
             chunk = (
@@ -147,12 +146,12 @@ class BodyDecoder:
         return []
 
     def end(self) -> list[SseEvent]:
-        """Return the events in what is left, now that no more will come."""
+        """Return the events in the remaining bytes at the end of the body."""
         return self._sse.end()
 
     @property
     def is_document(self) -> bool:
-        """Whether the body is one JSON document, as far as it is here."""
+        """Whether the body is one JSON document."""
         return self._document is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Providers' words for why a reply ended; every one that is known is mapped, none is guessed."""
+"""Map the stop reasons of providers; unknown ones become `OTHER`."""
 
 import logging
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ _log = logging.getLogger(__name__)
 
 
 def parse_stop_reason(word: str, known: Mapping[str, StopReason], provider: str) -> StopReason:
-    """Return our word for the provider's; an unknown one is logged."""
+    """Return the stop reason for the provider's `word`; an unknown one is logged."""
     if (reason := known.get(word)) is not None:
         return reason
-    _log.warning("`%s` ended a reply for a reason that is not known here: %r", provider, word)
+    _log.warning("`%s` sent an unknown stop reason: %r", provider, word)
     return StopReason.OTHER

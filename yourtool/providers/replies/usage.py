@@ -1,4 +1,4 @@
-"""What a reply used, where its provider did not say all of it."""
+"""Complete the token usage of a reply where the provider did not report it."""
 
 import logging
 from collections.abc import Iterable
@@ -17,21 +17,21 @@ def final_usage(
 ) -> TokenUsage:
     """Return the counters of a reply, with estimates for counters the provider omitted.
 
-    `counted` is what the provider said last, and `texts` what had arrived. The counters of a reply
-    that `is_cut` came before its end: the output was at least what had arrived.
+    `counted` has the last reported counters, and `texts` the received text. The counters of a reply
+    that `is_cut` precede its end, so the output is at least the size of the received text.
     """
     if counted is not None and counted.prompt_tokens and not is_cut:
         return counted
     model = request.model.id
-    shown = round(sum(estimate_text(text, model) for text in texts))
+    received = round(sum(estimate_text(text, model) for text in texts))
     if counted is not None and counted.prompt_tokens:
-        if shown <= counted.output_tokens:
+        if received <= counted.output_tokens:
             return counted
-        return replace(counted, output_tokens=shown, estimated=True)
+        return replace(counted, output_tokens=received, estimated=True)
     if not is_cut:
-        _log.warning("`%s` did not report how many tokens it used; they are estimated", model)
-    said = 0 if counted is None else counted.output_tokens
-    output = max(said, shown) if is_cut else said or max(1, shown)
+        _log.warning("`%s` did not report its token usage; it is estimated", model)
+    reported = 0 if counted is None else counted.output_tokens
+    output = max(reported, received) if is_cut else reported or max(1, received)
     return replace(
         counted or TokenUsage(input_tokens=0, output_tokens=0),
         input_tokens=estimate_tokens(request.messages, request.tools, model),

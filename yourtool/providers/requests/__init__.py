@@ -1,1 +1,1 @@
-"""What every request is made of, whoever it goes to."""
+"""Build the parts of a request that all dialects share."""

@@ -1,9 +1,9 @@
-"""How much a request may hold of pictures, recordings and documents, and what is left out of it.
+"""Limit the images, audio and documents in a request to what the model accepts.
 
-A provider refuses a request that is too large, and would refuse it again in every later turn. So
-the oldest are left out as soon as the newest would not go in any more, and then as many that the
-rest is half of what is taken: the beginning of the conversation, which providers keep, changes
-seldom instead of in every turn. The message of the user that is answered keeps its own the longest.
+A provider rejects a request that is too large, and would reject it again in every later turn. When
+the newest attachment does not fit, the oldest are omitted until the rest is half of the limit: the
+cached prefix of the conversation then changes rarely instead of in every turn. Attachments of the
+current user message are omitted last.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -36,31 +36,31 @@ from yourtool.providers.requests.placeholders import placeholder_for
 from yourtool.text import printable
 
 _TEXT_SIZE_STEP = 2**20
-"""Bytes; the room for words grows in such steps, so that what is left out seldom changes."""
+"""Bytes; the size of the text is rounded up to this, so the selection rarely changes."""
 _OVERHEAD = 2**18
-"""Bytes for the tools and for all that a dialect puts around words."""
+"""Bytes for the tools and the JSON around the text."""
 
 
 class FittedMessages(NamedTuple):
-    """Messages that a provider does not refuse for their size."""
+    """Messages within the limits of a provider."""
 
     messages: tuple[Message, ...]
     notice: str | None = None
-    """What the user should know of what has words in its place; None: nothing has."""
+    """A notice about omitted attachments; None if there are none."""
 
 
 class _Attachment(NamedTuple):
     number: int
-    """Among all that the messages hold, from 0."""
+    """Its index among all attachments of the messages, from 0."""
     block: MediaBlock
     size: int
-    """Bytes as they are, without base64."""
+    """Bytes before base64."""
     is_current: bool = False
-    """Whether it belongs to the message that is answered."""
+    """Whether it belongs to the last user message."""
 
 
 class _Total(Struct, frozen=True):
-    """What attachments come to together."""
+    """The total size of several attachments."""
 
     size: int = 0
     """Bytes in base64."""
@@ -84,7 +84,7 @@ class _Total(Struct, frozen=True):
 
 
 _Limit: TypeAlias = Literal["size", "images", "wide"]
-"""What there can be too much of."""
+"""The limit that is exceeded."""
 _Block = TypeVar("_Block", bound=ContentBlock)
 _NO_DATA = ImageSource("base64", "")
 
@@ -92,9 +92,9 @@ _NO_DATA = ImageSource("base64", "")
 def fit_attachments(
     messages: Sequence[Message], model: Model, places: FileRoots, losses: DropLog | None = None
 ) -> FittedMessages:
-    """Return the messages with words in place of what a request to `model` has no room for.
+    """Return the messages with placeholders for attachments that do not fit in a request.
 
-    Asks the file system for sizes; what is missing there counts as nothing.
+    Reads sizes from the file system; a missing file has size 0.
     """
     can = model.capabilities
     attachments = [
@@ -111,21 +111,21 @@ def fit_attachments(
         if (words := _find_excess(attachment, model))
     }
     alone = [attachment for attachment in attachments if attachment.number not in excess]
-    left = {attachment.number for attachment in attachments} - _select_fitting(alone, can, room)
-    if not left:
+    omitted = {attachment.number for attachment in attachments} - _select_fitting(alone, can, room)
+    if not omitted:
         return FittedMessages(tuple(messages))
-    why = list(excess.values())[:1]
+    reasons = list(excess.values())[:1]
     if limit := _find_exceeded_limit(_sum_up(alone, can), can, room):
-        why.append(f"{_describe_limit(limit, model)}, and the oldest give way")
+        reasons.append(f"{_describe_limit(limit, model)}, and the oldest are omitted first")
     numbers, drop = count(), (losses or DropLog()).for_model(model)
-    shown = tuple(_replace_omitted(message, left, numbers, drop) for message in messages)
-    return FittedMessages(shown, _format_notice(len(left), why))
+    shown = tuple(_replace_omitted(message, omitted, numbers, drop) for message in messages)
+    return FittedMessages(shown, _format_notice(len(omitted), reasons))
 
 
 def find_attachment_problem(content: Iterable[ContentBlock], model: Model) -> str | None:
-    """Say why a request to `model` cannot hold all of these; None: nothing is too much.
+    """Return why these attachments do not fit in a request to `model`; None if they fit.
 
-    What is kept in a file already, and what the model takes none of, counts as nothing here.
+    Stored files and attachments that the model does not support are not counted.
     """
     can = model.capabilities
     attachments = [
@@ -145,32 +145,34 @@ def find_attachment_problem(content: Iterable[ContentBlock], model: Model) -> st
     return _describe_limit(limit, model) if limit else None
 
 
-def _format_notice(number: int, why: Iterable[str]) -> str:
-    what = "1 attachment is" if number == 1 else f"{number:,} attachments are"
+def _format_notice(number: int, reasons: Iterable[str]) -> str:
+    subject = "1 attachment is" if number == 1 else f"{number:,} attachments are"
     return (
-        f"{what} left out of what is sent: {'; '.join(why)}."
-        " The session keeps all; a model that takes more gets more."
+        f"{subject} omitted from the request: {'; '.join(reasons)}."
+        " The session still contains all of them; a model with higher limits receives more."
     )
 
 
 def _select_fitting(
     attachments: Iterable[_Attachment], can: AdapterCapabilities, room: int
 ) -> set[int]:
-    """Return the numbers of those for which there is room."""
-    kept: dict[int, _Attachment] = {}
+    """Return the numbers of the attachments that fit."""
+    selected: dict[int, _Attachment] = {}
     total = _Total()
     for newest in attachments:
-        kept[newest.number] = newest
+        selected[newest.number] = newest
         total += _sum_up([newest], can)
         if _find_exceeded_limit(total, can, room) is None:
             continue
-        for attachment in sorted(kept.values(), key=lambda each: each.is_current or each is newest):
+        for attachment in sorted(
+            selected.values(), key=lambda each: each.is_current or each is newest
+        ):
             part = 1 if attachment.is_current or attachment is newest else 2
             if _find_exceeded_limit(total, can, room, part) is None:
                 break
             total -= _sum_up([attachment], can)
-            del kept[attachment.number]
-    return set(kept)
+            del selected[attachment.number]
+    return set(selected)
 
 
 def _sum_up(attachments: Iterable[_Attachment], can: AdapterCapabilities) -> _Total:
@@ -183,7 +185,7 @@ def _sum_up(attachments: Iterable[_Attachment], can: AdapterCapabilities) -> _To
 
 
 def _find_excess(attachment: _Attachment, model: Model) -> str | None:
-    """Say why something is too large for the model by itself; None: it is not."""
+    """Return why a single attachment is too large for the model; None if it is not."""
     kind, _, limit = media_support(attachment.block, model.capabilities)
     named = printable(attachment.block.name) if isinstance(attachment.block, DocumentBlock) else ""
     name = f"`{named}`" if named else "one"
@@ -200,7 +202,7 @@ def _find_excess(attachment: _Attachment, model: Model) -> str | None:
 def _find_exceeded_limit(
     total: _Total, can: AdapterCapabilities, room: int, part: int = 1
 ) -> _Limit | None:
-    """Return what is too much for one of `part` parts; None: nothing is.
+    """Return the limit that `total` exceeds, divided by `part`; None if it exceeds none.
 
     `room`: bytes.
     """
@@ -214,15 +216,15 @@ def _find_exceeded_limit(
 
 
 def _describe_limit(limit: _Limit, model: Model) -> str:
-    can, begin = model.capabilities, f"`{model.id}` takes at most "
+    can, prefix = model.capabilities, f"`{model.id}` takes at most "
     match limit:
         case "size":
-            return f"{begin}{format_mib(can.max_request_bytes)} in one request"
+            return f"{prefix}{format_mib(can.max_request_bytes)} in one request"
         case "images":
-            return f"{begin}{can.max_images:,} images in one request"
+            return f"{prefix}{can.max_images:,} images in one request"
         case "wide":
             larger = f"more than {can.many_images_side:,} pixels a side"
-            return f"{begin}{can.many_images:,} images in one request if one has {larger}"
+            return f"{prefix}{can.many_images:,} images in one request if one has {larger}"
         case _:
             assert_never(limit)
 
@@ -239,12 +241,12 @@ def _find_attachments(messages: Sequence[Message], places: FileRoots) -> Iterato
 
 
 def _replace_omitted(
-    message: Message, left: Container[int], numbers: Iterator[int], drop: DropCallback
+    message: Message, omitted: Container[int], numbers: Iterator[int], drop: DropCallback
 ) -> Message:
     def shown(block: _Block) -> _Block | TextBlock:
-        if not isinstance(block, MediaBlock) or next(numbers) not in left:
+        if not isinstance(block, MediaBlock) or next(numbers) not in omitted:
             return block
-        drop(block, message, "a request has no room for it")
+        drop(block, message, "the request has no room for it")
         return TextBlock(placeholder_for(block))
 
     content = tuple(
@@ -257,13 +259,13 @@ def _replace_omitted(
 
 
 def _text_size(messages: Iterable[Message]) -> int:
-    """Return how many bytes a request needs beside its attachments, rounded up."""
+    """Return the bytes of a request without its attachments, rounded up."""
     bare = sum(len(msgspec.json.encode(_without_data(message.content))) for message in messages)
     return -(-(bare + _OVERHEAD) // _TEXT_SIZE_STEP) * _TEXT_SIZE_STEP
 
 
 def _without_data(content: Iterable[ContentBlock]) -> list[ContentBlock]:
-    """Return the blocks with nothing in their attachments."""
+    """Return the blocks with the data of attachments removed."""
     return [
         replace(block, source=_NO_DATA)
         if isinstance(block, MediaBlock)
@@ -275,7 +277,7 @@ def _without_data(content: Iterable[ContentBlock]) -> list[ContentBlock]:
 
 
 def _source_size(source: ImageSource, places: FileRoots | None = None) -> int:
-    """Return the bytes of what a request holds itself; an address stays an address."""
+    """Return the bytes that a source adds to the request; 0 for a URL."""
     if source.kind == "base64":
         return len(source.data) // 4 * 3
     if source.kind == "url" or places is None:

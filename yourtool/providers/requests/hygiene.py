@@ -1,10 +1,10 @@
-"""The view of a history that a request is made of: valid for every provider, whatever was stored.
+"""Build the request view of a history: messages that every provider accepts.
 
-Pure and idempotent; the stored history is never touched. Results stand directly after the message
-that called, in the order of the calls; a call that nobody answered is answered here, with an error
-that says why; results without a call are left out, and so is what no provider takes or what only
-another model can read. A reply that broke off and that nothing followed is left out too: the model
-answers anew what it was asked.
+Pure and idempotent; the stored history does not change. Tool results directly follow the message
+with their calls, in the order of the calls. A call without a result gets one with an error and its
+reason. Results without a call are dropped, as are blocks that no provider accepts or that only
+another model can read. An interrupted reply at the end is dropped, so the model starts its reply
+again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from yourtool.text import storable
 
 _INTERRUPTIONS = {
     MessageStatus.CANCELLED: "This call was not run: the user stopped the turn.",
-    MessageStatus.ERROR: "This call was not run: the reply broke off.",
+    MessageStatus.ERROR: "This call was not run: the reply was interrupted.",
     MessageStatus.PARTIAL: "This call was not run: the program ended while the reply arrived.",
 }
 _SUMMARIES = (Origin.BRANCH_SUMMARY, Origin.COMPACTION_SUMMARY)
@@ -53,15 +53,15 @@ def build_request_view(
     rejected_through: str | None = None,
     losses: DropLog | None = None,
 ) -> tuple[Message, ...]:
-    """Return `messages` as `model` may be asked to continue them.
+    """Return the request view of `messages` for `model`.
 
-    `thinking_on_swap`: whether another model's reasoning is left out, or goes on as plain text.
-    `api`: the wire format that it is asked in; what it thought in another one, it cannot read.
-    `rejected_through`: up to this message id, `model` rejected what only it can read.
-    `losses`: takes the blocks that are left out.
+    `thinking_on_swap`: whether another model's reasoning is dropped or sent as plain text.
+    `api`: the wire format of the request; reasoning from another format is not readable.
+    `rejected_through`: `model` rejected opaque blocks up to this message id.
+    `losses`: records the dropped blocks.
 
     Raises:
-        InvalidRequestError: a block that is marked critical would be left out.
+        InvalidRequestError: a block that is marked critical would be dropped.
     """
     drop = (losses or DropLog()).for_model(model)
     messages = [_without_provenance(each, model, api, rejected_through) for each in messages]
@@ -75,17 +75,19 @@ def build_request_view(
             message = _with_reasoning_as_text(message, model)
         if message.role is Role.SYSTEM and _is_injected(message.metadata.origin):
             message = replace(message, role=Role.USER)
-        kept = _filter_message(message, model, seen, drop)
-        if kept is None:
+        filtered = _filter_message(message, model, seen, drop)
+        if filtered is None:
             continue
-        answers = (results.get(call.id) or _synthetic_result(kept, call) for call in kept.tool_uses)
-        turns.append([kept, *answers])
+        answers = (
+            results.get(call.id) or _synthetic_result(filtered, call) for call in filtered.tool_uses
+        )
+        turns.append([filtered, *answers])
     for call_id, answer in results.items():
         if call_id not in seen:
             drop(answer.content[0], answer, "its tool call is missing")
     while turns and _is_abandoned(turns[-1]):
         for block in turns[-1][0].content:
-            drop(block, turns[-1][0], "the reply broke off; nothing followed it")
+            drop(block, turns[-1][0], "the reply was interrupted; nothing followed it")
         turns.pop()
     if not model.capabilities.supports_parallel_tool_calls:
         turns = [_split_parallel_calls(turn) for turn in turns]
@@ -95,14 +97,14 @@ def build_request_view(
 def _without_provenance(
     message: Message, model: Model, api: str | None, rejected_through: str | None
 ) -> Message:
-    """Clear the model of a message whose opaque parts it cannot be sent back.
+    """Clear the model of a message whose opaque blocks must not be replayed.
 
-    It wrote the message in another wire format, or rejected the parts before.
+    The message was written in another wire format, or the model rejected its blocks before.
     """
     if message.metadata.model != model.id:
         return message
-    asked = message.metadata.request
-    is_foreign = api is not None and asked is not None and asked.api not in (None, api)
+    request = message.metadata.request
+    is_foreign = api is not None and request is not None and request.api not in (None, api)
     is_rejected = rejected_through is not None and message.id <= rejected_through
     if not (is_foreign or is_rejected):
         return message
@@ -110,7 +112,7 @@ def _without_provenance(
 
 
 def find_last_opaque_id(messages: Sequence[Message], model: Model) -> str | None:
-    """Return the id of the last message with parts that only `model` can read, if any."""
+    """Return the id of the last message with blocks that only `model` can read, if any."""
     return next((each.id for each in reversed(messages) if _is_opaque(each, model)), None)
 
 
@@ -123,9 +125,9 @@ def _is_opaque(message: Message, model: Model) -> bool:
 
 
 def _split_parallel_calls(turn: list[Message]) -> list[Message]:
-    """Return a message and its answers with each call in a message of its own.
+    """Split a message with several calls into one message per call, each with its result.
 
-    What only the provider can read is placed by position in the whole message, so it goes.
+    Opaque provider data refers to positions in the unsplit message, so it is dropped.
     """
     said, *answers = turn
     if len(answers) <= 1:
@@ -144,7 +146,7 @@ def _split_parallel_calls(turn: list[Message]) -> list[Message]:
 
 
 def _with_opening_prompt(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages so that the user has the first word, as many models insist."""
+    """Add a user message before a leading reply, because many models require one."""
     for at, message in enumerate(messages):
         if message.role is Role.ASSISTANT:
             opening = Message(
@@ -162,12 +164,12 @@ def _with_opening_prompt(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _is_injected(origin: str | None) -> bool:
-    """Whether an entry was spoken by no person, model or tool, and is no instruction of ours."""
+    """Whether a message is a summary or an extension's entry, and so not an instruction."""
     return origin in _SUMMARIES or (origin or "").startswith("custom:")
 
 
 def _is_abandoned(turn: Sequence[Message]) -> bool:
-    """Whether a message and its answers are a reply that broke off before any call was run."""
+    """Whether a message is an interrupted reply of which no call ran."""
     said, *answers = turn
     return (
         said.role is Role.ASSISTANT
@@ -177,7 +179,7 @@ def _is_abandoned(turn: Sequence[Message]) -> bool:
 
 
 def _with_reasoning_as_text(message: Message, model: Model) -> Message:
-    """Return the message with another model's reasoning as text of its own."""
+    """Return the message with another model's reasoning converted to text."""
     if message.role is not Role.ASSISTANT or message.metadata.model == model.id:
         return message
     content = tuple(
@@ -190,7 +192,7 @@ def _with_reasoning_as_text(message: Message, model: Model) -> Message:
 
 
 def _first_results(messages: Sequence[Message], drop: DropCallback) -> dict[str, Message]:
-    """Return the first result of each call, alone in its message."""
+    """Return the first result of each call, in a separate message."""
     results: dict[str, Message] = {}
     for message in messages:
         if message.role is not Role.TOOL or message.metadata.audience is Audience.USER:
@@ -199,7 +201,7 @@ def _first_results(messages: Sequence[Message], drop: DropCallback) -> dict[str,
             if not isinstance(block, ToolResultBlock):
                 drop(block, message, _MISPLACED)
             elif block.tool_use_id in results:
-                drop(block, message, "its call is answered already")
+                drop(block, message, "its call already has a result")
             else:
                 alone = message.content == (block,)
                 answer = message if alone else replace(message, content=(block,))
@@ -210,7 +212,7 @@ def _first_results(messages: Sequence[Message], drop: DropCallback) -> dict[str,
 def _filter_message(
     message: Message, model: Model, seen: set[str], drop: DropCallback
 ) -> Message | None:
-    """Return the message with what the model can take of it; None if nothing is left."""
+    """Return the message with the blocks that the model accepts; None if there are none."""
     metadata = message.metadata
     raw = metadata.provider_raw
     if raw is not None and (
@@ -218,7 +220,7 @@ def _filter_message(
     ):
         metadata, raw = replace(metadata, provider_raw=None), None
     if message.role is Role.ASSISTANT:
-        # What only the provider can read is placed by position: blank text holds positions too.
+        # Opaque provider data refers to block positions, so blank text must stay with it.
         said = tuple(_assistant_blocks(message, model, seen, drop))
         if len(said) != len(message.content):
             metadata, raw = replace(metadata, provider_raw=None), None
@@ -235,7 +237,7 @@ def _filter_message(
 
 
 def _user_blocks(message: Message, drop: DropCallback) -> Iterator[ContentBlock]:
-    """Yield what a user's or a system message may hold."""
+    """Yield the blocks that a user or system message can contain."""
     kinds = TextBlock | MediaBlock if message.role is Role.USER else TextBlock
     for block in message.content:
         if isinstance(block, kinds):
@@ -251,7 +253,7 @@ def _is_visible(block: ContentBlock) -> bool:
 def _assistant_blocks(
     message: Message, model: Model, seen: set[str], drop: DropCallback
 ) -> Iterator[ContentBlock]:
-    """Yield what the model said, as far as it may be shown to the model that goes on."""
+    """Yield the blocks of a reply that `model` can receive."""
     for block in message.content:
         match block:
             case TextBlock():
@@ -273,7 +275,7 @@ def _assistant_blocks(
 
 
 def _synthetic_result(message: Message, call: ToolUseBlock) -> Message:
-    """Return the answer to a call that has none; a function of the call."""
+    """Return an error result for a call without a result; it depends on the call only."""
     why = _INTERRUPTIONS.get(message.metadata.status, _NO_RESULT)
     errors = message.metadata.tool_input_errors or {}
     if (error := errors.get(call.id)) is not None:

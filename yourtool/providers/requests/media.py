@@ -1,8 +1,8 @@
-"""Pictures, recordings and documents on their way to a model: what they are, how large, and where
-their bytes come from.
+"""Load images, audio and documents for a request, with checks of their type and size.
 
-A `file_ref` is a kept attachment or a path of the workspace. Such a path is opened one component at
-a time without following a link, so it cannot lead out, whatever is renamed meanwhile.
+A `file_ref` is a stored attachment or a path in the workspace. A path is opened one component at a
+time without following symbolic links, so it cannot leave the workspace, even if files are renamed
+meanwhile.
 """
 
 import base64
@@ -36,28 +36,28 @@ from yourtool.providers.media_types import (
 from yourtool.providers.urls import is_http_url
 
 _MIN_IMAGE_SIZE = 24
-"""Bytes; no picture of a type that is accepted has fewer."""
+"""Bytes; smaller than any valid image of an accepted type."""
 _TYPES_WITH_LEADING_SIZE = ("image/png", "image/gif")
-"""Types whose sizes stand right at the beginning."""
+"""Types with their dimensions at the start of the file."""
 
 
 class MediaRefusedError(Exception):
-    """Why something cannot be sent; a reason for the log."""
+    """An attachment cannot be sent; the message is a reason for the log."""
 
 
 class MediaSupport(NamedTuple):
-    """What a model takes of one kind of block."""
+    """The types and sizes that a model accepts for one kind of attachment."""
 
     kind: str
-    """What such blocks are called, in the plural."""
+    """The name of the kind in messages, in the plural."""
     types: frozenset[str]
-    """Media types; empty: it takes none."""
+    """Accepted media types; empty if the kind is not supported."""
     limit: int
-    """Bytes of one, as they are."""
+    """Largest size of one attachment, in bytes before base64."""
 
 
 class Media(NamedTuple):
-    """Something ready for the wire: either a URL, or base64 text and what it really is."""
+    """An attachment ready to send: a URL, or base64 data with the detected media type."""
 
     media_type: str
     data: str
@@ -65,17 +65,17 @@ class Media(NamedTuple):
 
     @property
     def data_url(self) -> str:
-        """The URL, or one that holds the bytes."""
+        """The URL, or a data URL with the content."""
         return self.url or f"data:{self.media_type};base64,{self.data}"
 
     @property
     def text(self) -> str:
-        """The text of a plain document."""
+        """The content of a plain text document."""
         return base64.b64decode(self.data).decode("utf-8", "replace")
 
 
 def media_support(block: MediaBlock, can: AdapterCapabilities) -> MediaSupport:
-    """Return what is taken of the kind that `block` is of."""
+    """Return what the model accepts for the kind of `block`."""
     match block:
         case ImageBlock():
             types = set(IMAGE_TYPES) & set(can.accepted_image_media_types or IMAGE_TYPES)
@@ -83,28 +83,28 @@ def media_support(block: MediaBlock, can: AdapterCapabilities) -> MediaSupport:
             return MediaSupport("images", frozenset(taken), can.max_image_bytes)
         case AudioBlock():
             types = AUDIO_TYPES if can.supports_audio else ()
-            return MediaSupport("recordings", frozenset(types), can.max_file_bytes)
+            return MediaSupport("audio", frozenset(types), can.max_file_bytes)
         case DocumentBlock():
             types = DOCUMENT_TYPES if can.supports_documents else ()
             return MediaSupport("documents", frozenset(types), can.max_file_bytes)
 
 
 def format_mib(size: int) -> str:
-    """Return a number of bytes as words."""
+    """Format a number of bytes as MiB."""
     return f"{size / 2**20:.3g} MiB"
 
 
 def prepare_media(
     block: MediaBlock, message: Message, request: Request, only: Collection[str] = ()
 ) -> Media | None:
-    """Return what to send for a block of `message`; None, with a warning, if it cannot be sent.
+    """Return the content of a block of `message`; None, with a warning, if it cannot be sent.
 
-    `only`: the media types that the dialect has a place for; empty: all that are known here.
+    `only`: the media types that the dialect supports; empty for all.
     """
     try:
         media = _load_media(block, request)
         if only and media.url is None and media.media_type not in only:
-            raise MediaRefusedError(f"{media.media_type} has no place in this dialect")
+            raise MediaRefusedError(f"this dialect does not support {media.media_type}")
     except MediaRefusedError as error:
         request.drop_log.drop(block, message, request.model, str(error))
         return None
@@ -112,30 +112,31 @@ def prepare_media(
 
 
 def format_document(document: DocumentBlock, media: Media) -> str:
-    """Return a plain document as words, for a dialect that has no other place for it."""
+    """Format a plain text document as text, for a dialect without documents."""
     return f"The file {document.name or 'attached'}:\n\n{media.text}"
 
 
 def _load_media(block: MediaBlock, request: Request) -> Media:
-    """Return what to send for `block`.
+    """Return the content of `block`.
 
     Raises:
-        MediaRefusedError: it is missing, changed, too large, of a type not accepted, or outside.
+        MediaRefusedError: it is missing, changed, too large, of an unsupported type, or outside the
+            workspace.
     """
     kind, types, limit = media_support(block, request.model.capabilities)
     if not types:
-        raise MediaRefusedError(f"the model takes no {kind}")
+        raise MediaRefusedError(f"the model does not support {kind}")
     source = block.source
     if source.kind == "url":
-        if not is_http_url(source.data):
-            raise MediaRefusedError("its address is not an http address with a host")
+        if not is_web_address(source.data):
+            raise MediaRefusedError("its address is not an HTTP URL with a host")
         return Media(block.media_type, "", source.data)
     content = _load_content(source, request.file_roots, limit)
     media_type = _detect_type(content)
     if block.media_type == PLAIN and media_type not in types:
-        media_type = PLAIN  # a text begins as it likes
+        media_type = PLAIN  # plain text has no signature
     if media_type is None:
-        raise MediaRefusedError(f"it does not begin as {kind} do that are accepted")
+        raise MediaRefusedError(f"its content is not one of the accepted types of {kind}")
     if media_type not in types:
         raise MediaRefusedError(f"{kind} of type {media_type} are not accepted")
     encoded = source.data if source.kind == "base64" else base64.b64encode(content).decode("ascii")
@@ -143,7 +144,7 @@ def _load_media(block: MediaBlock, request: Request) -> Media:
 
 
 def _detect_type(content: bytes) -> str | None:
-    """Return what the first bytes tell; of a picture cut off before its size, they tell nothing."""
+    """Detect the media type from the first bytes; None for an image without its dimensions."""
     kind = sniff(content)
     if kind not in IMAGE_TYPES:
         return kind
@@ -155,7 +156,7 @@ def _load_content(source: ImageSource, places: FileRoots | None, limit: int) -> 
     if source.kind == "base64":
         content = _decode(source.data, limit)
     elif places is None:
-        raise MediaRefusedError("it is a file, and there are no files here")
+        raise MediaRefusedError("it is a file, and this request has no access to files")
     elif is_blob(source):
         try:
             content = read_blob(places.blobs, source.data, limit)

@@ -1,6 +1,6 @@
-"""The schema of a reply as providers take it: closed objects, and only the keywords they know.
+"""Convert the schema of a reply for providers: closed objects and only supported keywords.
 
-What else it demands is said in its description, and checked when the reply has come.
+Other keywords are moved to the description, and the reply is validated against the full schema.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from yourtool.messages import canonical_json
 
 SCHEMA_NAME = "reply"
-"""What the schema is called where it needs a name."""
+"""The name of the schema in APIs that require one."""
 _BASIC_KEYWORDS = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
 )
@@ -30,9 +30,9 @@ _ANNOTATIONS = frozenset({"default", "examples", "title"})
 
 
 def close_objects(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema with objects that take no names but their own, as providers demand.
+    """Return the schema with `additionalProperties: false` in objects, as providers require.
 
-    What fits it fits the original as well.
+    A value that is valid for the result is valid for the original.
     """
     whole = dict(schema)
     if "properties" in schema:
@@ -47,9 +47,9 @@ def close_objects(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restrict_schema(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Return the schema closed and with these keywords alone."""
+    """Return the schema with closed objects and only the keywords in `known`."""
     kept: dict[str, Any] = {}
-    told: dict[str, Any] = {}
+    other: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword == "properties":
             kept[keyword] = {name: restrict_schema(part, known) for name, part in value.items()}
@@ -58,11 +58,11 @@ def restrict_schema(schema: Mapping[str, Any], known: frozenset[str]) -> dict[st
         elif keyword in known:
             kept[keyword] = value
         elif keyword not in _ANNOTATIONS:
-            told[keyword] = value
+            other[keyword] = value
     if _is_object(schema):
         kept["additionalProperties"] = False
-    if told:
-        demand = f"Must fit {canonical_json(told).decode()}."
+    if other:
+        demand = f"Must match {canonical_json(other).decode()}."
         kept["description"] = f"{kept['description']} {demand}" if "description" in kept else demand
     return kept
 
@@ -72,7 +72,7 @@ def _is_object(schema: Mapping[str, Any]) -> bool:
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
-    """Whether every object is closed and has all of its properties, as OpenAI's strict mode asks.
+    """Whether every object is closed and requires all properties, as OpenAI's strict mode needs.
 
     https://platform.openai.com/docs/guides/structured-outputs
     """
@@ -87,6 +87,6 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
 
 
 def build_named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name, the schema and its strictness, as OpenAI's interfaces take them."""
+    """Return the schema with its name and strictness, for the APIs of OpenAI."""
     wire = restrict_schema(schema, OPENAI_KEYWORDS)
     return {"name": SCHEMA_NAME, "schema": wire, "strict": is_strict(wire)}

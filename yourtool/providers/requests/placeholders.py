@@ -1,4 +1,4 @@
-"""What a request says in place of what is not there, or cannot be sent."""
+"""Placeholders in requests for content that is missing or cannot be sent."""
 
 from msgspec.structs import replace
 
@@ -17,22 +17,22 @@ from yourtool.models import AdapterCapabilities
 from yourtool.providers.requests.media import media_support
 
 EMPTY_MESSAGE = "(an empty message)"
-"""A user's message that has nothing visible."""
+"""A user message without visible content."""
 NO_OUTPUT = "(no output)"
-"""The result of a tool that said nothing."""
+"""A tool result without output."""
 ERROR_PREFIX = "Error: "
-"""Begins a tool's result where a dialect has no field that says so."""
+"""Prefix of failed tool results in dialects without an error field."""
 FILLER_REPLY = "(noted)"
-"""A reply where a model insists on one between the results of tools and the next prompt."""
+"""A reply between tool results and the next prompt, for models that require one."""
 SEE_BELOW = "(see the images below)"
-"""A result that is pictures alone, where a dialect takes none in results."""
+"""A result with images only, in dialects without images in results."""
 IMAGES_LABEL = "The images that the tools returned:"
-"""Begins the user's message that those pictures follow in."""
+"""First line of the user message with the images of tool results."""
 DEFAULT_PDF_NAME = "document.pdf"
 
 
 def placeholder_for(block: MediaBlock) -> str:
-    """Return the words that stand for what a user or a tool showed and a request leaves out."""
+    """Return the placeholder for an attachment that is not sent."""
     match block:
         case ImageBlock():
             return "(an image that could not be shown to you)"
@@ -43,7 +43,7 @@ def placeholder_for(block: MediaBlock) -> str:
 
 
 def replace_unsupported_media(message: Message, can: AdapterCapabilities) -> Message:
-    """Return the message with placeholders for the media of which the model takes none."""
+    """Return the message with placeholders for attachments that the model does not support."""
     media = [each for each in iter_blocks(message.content) if isinstance(each, MediaBlock)]
     if all(media_support(each, can).types for each in media):
         return message

@@ -1,5 +1,4 @@
-"""The system prompt where a model takes no system messages in the list and its dialect has no
-other place for it."""
+"""Move the system prompt to the first user message, for models without system messages."""
 
 from msgspec.structs import replace
 
@@ -8,9 +7,9 @@ from yourtool.providers.base import Request
 
 
 def move_system_to_first_prompt(request: Request) -> Request:
-    """Return the request with the system prompt at the beginning of the first user message.
+    """Return the request with the system prompt at the start of the first user message.
 
-    Unchanged for a model that takes system messages in the list.
+    Unchanged for a model that supports system messages.
     """
     if request.model.capabilities.supports_system_messages_in_list or not request.system:
         return request
@@ -26,7 +25,7 @@ def move_system_to_first_prompt(request: Request) -> Request:
 
 
 def _prepend_text(words: str, message: Message) -> Message:
-    """Blocks keep their places in the message where that can be: cache marks refer to them."""
+    """Put `words` first; blocks keep their positions if possible, as cache breakpoints use them."""
     first = message.content[0]
     if isinstance(first, TextBlock) and first.text.strip():
         content = (TextBlock(f"{words}\n\n{first.text}"), *message.content[1:])

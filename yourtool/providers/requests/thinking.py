@@ -1,4 +1,4 @@
-"""Thinking levels: which ones a model takes, and what it is asked for instead of the others."""
+"""Map a reasoning effort to the ones that a model supports."""
 
 from yourtool.models import EFFORTS, Effort, Model
 
@@ -7,7 +7,7 @@ _BUDGET_EFFORTS: tuple[Effort, ...] = EFFORTS[1:]
 
 
 def supported_efforts(model: Model) -> tuple[Effort, ...]:
-    """Return what the model can be asked for, least first; nothing: it takes no level."""
+    """Return the supported efforts, lowest first; empty if the model has no such setting."""
     if not model.capabilities.supports_thinking:
         return ()
     if model.thinking_levels:
@@ -16,9 +16,9 @@ def supported_efforts(model: Model) -> tuple[Effort, ...]:
 
 
 def effective_effort(model: Model, wanted: Effort | None) -> Effort | None:
-    """Return the level that the model is asked for; None: it thinks as it likes.
+    """Return the effort to request from the model; None for the default of the model.
 
-    A level that it does not take becomes the next lower one, or else the lowest, and never `off`.
+    An unsupported effort becomes the next lower one, or else the lowest one, but never `off`.
     """
     supported = supported_efforts(model)
     if wanted in supported or wanted not in EFFORTS or not supported:
@@ -31,21 +31,21 @@ def effective_effort(model: Model, wanted: Effort | None) -> Effort | None:
 
 
 def describe_effort_change(model: Model, wanted: Effort | None) -> str | None:
-    """Say what becomes of a level that the model does not take; None: it is asked for as it is."""
+    """Describe how an unsupported effort is adjusted; None if it is used unchanged."""
     level = effective_effort(model, wanted)
     if wanted is None or level == wanted:
         return None
     if level is None:
-        return None if wanted == "off" else f"`{model.id}` takes no thinking level; none is sent."
+        return None if wanted == "off" else f"`{model.id}` has no reasoning effort."
     named = ", ".join(f"`{each}`" for each in supported_efforts(model))
-    return f"`{model.id}` cannot think at `{wanted}`, only at {named}; `{level}` is asked for."
+    return f"`{model.id}` supports no effort `{wanted}`, only {named}; `{level}` is used."
 
 
 def describe_effort(model: Model, wanted: Effort | None) -> str:
-    """Say in a line what the model is asked for, and what it could be."""
+    """Describe the requested and the supported efforts in one line."""
     if not (supported := supported_efforts(model)):
-        return f"Thinking: `{model.id}` takes no level."
+        return f"Reasoning effort: not supported by `{model.id}`."
     level = effective_effort(model, wanted)
-    now = "as the model likes" if level is None else level
+    now = "model default" if level is None else level
     instead = f" instead of {wanted}" if level != wanted else ""
-    return f"Thinking: {now}{instead}; `/effort` takes {', '.join(supported)}."
+    return f"Reasoning effort: {now}{instead}; `/effort` takes {', '.join(supported)}."
