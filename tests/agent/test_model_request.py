@@ -81,12 +81,11 @@ async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
     session = await bench.session(script, wishes=RequestSettings(effort="max"))
     [told] = warnings(await play(session.send("hi")))
-    assert told.startswith("`anthropic:test` cannot think at `max`")
+    assert told.startswith("`anthropic:test` supports no effort `max`")
     assert warnings(await play(session.send("hi"))) == []
     await play(session.select_effort("minimal"))
-    assert (
-        session.thinking() == "Thinking: low instead of minimal; `/effort` takes low, medium, high."
-    )
+    effort = "Reasoning effort: low instead of minimal; `/effort` takes low, medium, high."
+    assert session.thinking() == effort
     assert session.thinking() in session.explain()
     [told] = warnings(await play(session.send("hi")))
     assert "`minimal`" in told
@@ -134,9 +133,9 @@ async def test_a_session_with_more_pictures_than_a_model_takes_goes_on(bench):
     await play(session.select("narrow"))
     told = [*await play(session.send("and now?")), *await play(session.send("sure?"))]
     assert warnings(told) == [
-        "2 attachments are left out of what is sent: `openai:narrow` takes at most 2 images in one"
-        " request, and the oldest give way. The session keeps all; a model that takes more gets"
-        " more."
+        "2 attachments are omitted from the request: `openai:narrow` takes at most 2 images in one"
+        " request, and the oldest are omitted first. The session still contains all of them; a"
+        " model with higher limits receives more."
     ]
     await play(session.select("test"))
     assert warnings(await play(session.send("back"))) == []

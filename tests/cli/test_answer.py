@@ -332,7 +332,7 @@ def test_a_provider_that_demands_a_long_wait_is_not_sent_another_request(line, m
         assert len(server.requests) == 1
     assert result["exit_code"] == 75
     assert result["error"]["retryable"]
-    assert "asks to wait 10 min" in result["error"]["message"]
+    assert "is rate limited for 10 min" in result["error"]["message"]
 
 
 def test_a_refused_credential_file_names_the_rule_that_allows_it(line):

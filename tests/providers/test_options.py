@@ -25,7 +25,7 @@ SCHEMA = {
 CLOSED = {
     "type": "object",
     "properties": {
-        "name": {"type": "string", "description": 'Who. Must fit {"minLength":1}.'},
+        "name": {"type": "string", "description": 'Who. Must match {"minLength":1}.'},
         "size": {"type": "array", "items": {"type": "integer", "maximum": 9}},
     },
     "required": ["name", "size"],
@@ -37,7 +37,7 @@ PLAIN = {
         **CLOSED["properties"],
         "size": {
             "type": "array",
-            "items": {"type": "integer", "description": 'Must fit {"maximum":9}.'},
+            "items": {"type": "integer", "description": 'Must match {"maximum":9}.'},
         },
     },
 }

@@ -364,7 +364,7 @@ async def test_a_refused_request_yields_nothing_and_names_the_provider():
     assert events == []
     assert isinstance(error, RateLimitError)
     assert error.retry_after == 2
-    assert str(error) == "`openai` asks to slow down (429): slow down"
+    assert str(error) == "`openai` is rate limited (429): slow down"
 
 
 async def test_an_error_inside_a_stream_keeps_what_came_before_it():

@@ -60,14 +60,14 @@ class Request(Struct, frozen=True, kw_only=True):
     """The id the reply will have; stream events carry it."""
     model: Model
     messages: tuple[Message, ...]
-    """System messages first, stable before volatile; then the conversation as `hygiene.view`
-    made it valid."""
+    """System messages first, stable before volatile; then the conversation from
+    `hygiene.build_request_view`."""
     tools: tuple[ToolDefinition, ...] = ()
     max_output_tokens: int
     stop_sequences: tuple[str, ...] = ()
     temperature: float | None = None
     effort: Effort | None = None
-    """Thinking level; a model that does not take it gets `thinking.asked` of it."""
+    """Thinking level; a model that does not take it gets `effective_effort` of it."""
     tool_choice: ToolChoice = "auto"
     """Only with `tools`."""
     output_schema: Mapping[str, Any] | None = None

@@ -132,7 +132,7 @@ def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning(caplog
         "What is in this picture?",
         "The images that the tools returned:",
     ]
-    assert caplog.records[-1].reason == "it fetches no images"
+    assert caplog.records[-1].reason == "the server does not fetch images"
     asked = request(QWEN, [Writer().message(Role.USER, [image("https://x.example/a", "url")])])
     assert wire(asked)["messages"][0]["content"] == "(an image that could not be shown to you)"
 

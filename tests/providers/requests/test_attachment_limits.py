@@ -127,33 +127,34 @@ PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
         (
             [[picture(2**19)], [picture()]],
             {"max_image_bytes": 2**18},
-            "1 attachment is left out of what is sent: `anthropic:narrow` takes images of at most"
+            "1 attachment is omitted from the request: `anthropic:narrow` takes images of at most"
             " 0.25 MiB, and one has 0.5 MiB.",
         ),
         (
             [[PDF]],
             {"max_file_bytes": 2**19},
-            "1 attachment is left out of what is sent: `anthropic:narrow` takes documents of at"
+            "1 attachment is omitted from the request: `anthropic:narrow` takes documents of at"
             " most 0.5 MiB, and `plan␛.pdf` has 1 MiB.",
         ),
         (
             [[picture()]] * 5,
             {"max_images": 4},
-            "3 attachments are left out of what is sent: `anthropic:narrow` takes at most 4 images"
-            " in one request, and the oldest give way.",
+            "3 attachments are omitted from the request: `anthropic:narrow` takes at most 4 images"
+            " in one request, and the oldest are omitted first.",
         ),
         (
             [[picture(side=2_001)], *[[picture()]] * 2],
             {"many_images": 2},
-            "1 attachment is left out of what is sent: `anthropic:narrow` takes at most 2 images"
-            " in one request if one has more than 2,000 pixels a side, and the oldest give way.",
+            "1 attachment is omitted from the request: `anthropic:narrow` takes at most 2 images"
+            " in one request if one has more than 2,000 pixels a side, and the oldest are omitted"
+            " first.",
         ),
         (
             [[PDF], [picture(side=801)], [PDF], [picture(side=802)]],
             {"max_image_side": 800},
-            "3 attachments are left out of what is sent: `anthropic:narrow` takes images of at most"
+            "3 attachments are omitted from the request: `anthropic:narrow` takes images of at most"
             " 800 pixels a side, and one has 801; `anthropic:narrow` takes at most 3 MiB in one"
-            " request, and the oldest give way.",
+            " request, and the oldest are omitted first.",
         ),
     ],
     ids=["bytes", "name", "images", "many", "both"],
@@ -161,7 +162,8 @@ PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
 @pytest.mark.req("R-ADP-15")
 def test_the_remark_says_what_was_too_much(places, turns, limits, words):
     remark = fit_attachments(told(*turns), takes(**limits), places).notice
-    assert remark == f"{words} The session keeps all; a model that takes more gets more."
+    rest = "The session still contains all of them; a model with higher limits receives more."
+    assert remark == f"{words} {rest}"
 
 
 def test_where_words_alone_are_too_much_every_attachment_is_left_out(left_out):

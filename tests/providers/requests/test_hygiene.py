@@ -110,7 +110,7 @@ def test_results_without_a_call_and_second_results_are_left_out_with_a_warning(c
     second, stray = answer(writer, use), answer(writer, "tu_x")
     assert build_request_view([called, first, second, stray], SONNET)[1:] == (called, first)
     assert [(each.message_id, each.reason) for each in caplog.records] == [
-        (second.id, "its call is answered already"),
+        (second.id, "its call already has a result"),
         (stray.id, "its tool call is missing"),
     ]
 
@@ -191,7 +191,7 @@ def test_leftovers_are_not_placed_by_positions_that_have_changed():
             {"status": MessageStatus.CANCELLED},
             "This call was not run: the user stopped the turn.",
         ),
-        ({"status": MessageStatus.ERROR}, "This call was not run: the reply broke off."),
+        ({"status": MessageStatus.ERROR}, "This call was not run: the reply was interrupted."),
     ],
 )
 def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):

@@ -77,7 +77,7 @@ def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
         (image("A" * (LIMIT * 2)), "larger than 3.75 MiB"),
         (image("data:image/png;base64,AAAA"), "not base64"),
         (image(""), "it is empty"),
-        (image("AAAA", media_type="image/tiff"), "does not begin as images do"),
+        (image("AAAA", media_type="image/tiff"), "is not one of the accepted types of images"),
         (image("file:///etc/passwd", "url"), "not an http address"),
         (image("https://", "url"), "not an http address with a host"),
         (image("https://:80/a.png", "url"), "not an http address with a host"),
@@ -117,7 +117,7 @@ def test_bytes_that_are_no_picture_are_not_sent_as_one(send, tmp_path, caplog, c
     data = "a.png" if kind == "file_ref" else base64.b64encode(content).decode()
     assert send(image(data, kind)) is None
     [record] = caplog.records
-    assert "it does not begin as images do" in record.reason
+    assert "its content is not one of the accepted types of images" in record.reason
 
 
 @pytest.mark.parametrize(

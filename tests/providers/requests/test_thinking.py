@@ -63,7 +63,7 @@ def test_only_who_wants_no_thinking_gets_none():
 def test_a_level_that_is_not_taken_is_told_of_with_those_that_are():
     target = model("openai", "gpt-5", thinking_levels=("minimal", "high"))
     assert describe_effort_change(target, "max") == (
-        "`openai:gpt-5` cannot think at `max`, only at `minimal`, `high`; `high` is asked for."
+        "`openai:gpt-5` supports no effort `max`, only `minimal`, `high`; `high` is used."
     )
     assert (
         describe_effort_change(target, "high")
@@ -71,22 +71,19 @@ def test_a_level_that_is_not_taken_is_told_of_with_those_that_are():
         is describe_effort_change(PLAIN, "off")
         is None
     )
-    assert (
-        describe_effort_change(PLAIN, "low")
-        == "`openai:gpt-4.1` takes no thinking level; none is sent."
-    )
+    assert describe_effort_change(PLAIN, "low") == "`openai:gpt-4.1` has no reasoning effort."
 
 
 @pytest.mark.parametrize(
     ("wanted", "line"),
     [
-        (None, "Thinking: as the model likes; `/effort` takes minimal, high."),
-        ("high", "Thinking: high; `/effort` takes minimal, high."),
-        ("max", "Thinking: high instead of max; `/effort` takes minimal, high."),
+        (None, "Reasoning effort: model default; `/effort` takes minimal, high."),
+        ("high", "Reasoning effort: high; `/effort` takes minimal, high."),
+        ("max", "Reasoning effort: high instead of max; `/effort` takes minimal, high."),
     ],
 )
 def test_a_line_says_what_is_asked_for(wanted, line):
     assert (
         describe_effort(model("openai", "x", thinking_levels=("high", "minimal")), wanted) == line
     )
-    assert describe_effort(PLAIN, wanted) == "Thinking: `openai:gpt-4.1` takes no level."
+    assert describe_effort(PLAIN, wanted) == "Reasoning effort: not supported by `openai:gpt-4.1`."

@@ -1,9 +1,9 @@
 """Dialect: the Messages API, https://docs.claude.com/en/api/messages and .../messages-streaming.
 
-Server tools run at the provider, so their blocks are no calls of ours; like every block of a type
-that is not known here they are kept with the message and sent back in their place to the model that
-wrote them. A tool without arguments streams as empty text. Counters come in two events, and the
-last figure that is not null is the final one.
+Server tools run at the provider, so their blocks are not tool calls of ours. Like all blocks of
+unknown types they are stored with the message and replayed in position to the model that wrote
+them. A tool call without arguments streams as empty text. Counters arrive in two events, and the
+last number that is not null is the final one.
 """
 
 from collections.abc import Iterable
@@ -40,20 +40,22 @@ _COUNTERS = (
 
 
 class Anthropic:
-    """Speaks the Messages API."""
+    """The dialect of the Messages API."""
 
     api = API
 
     def __init__(
         self, *, supports_long_cache: bool = False, requires_signatures: bool = True
     ) -> None:
-        """`keeps_long`: the host takes the longer retention of caches; `signs`: it takes only
-        reasoning that is signed, as the maker's own does."""
+        """`supports_long_cache`: the host supports the longer cache retention.
+
+        `requires_signatures`: the host rejects reasoning without a signature, as Anthropic does.
+        """
         self._supports_long_cache = supports_long_cache
         self._requires_signatures = requires_signatures
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Write the request; equal requests have equal bytes."""
+        """Build the request body; equal requests have equal bytes."""
         return WireRequest(
             path=_PATH,
             body=canonical_json(
@@ -66,7 +68,7 @@ class Anthropic:
         )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Read one event of a stream; unknown ones are skipped, new ones come without notice.
+        """Translate one event of a stream; unknown events are skipped.
 
         Raises:
             NetworkError: the event is not JSON.
@@ -101,7 +103,7 @@ class Anthropic:
         return ()
 
     def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Read a reply that came as one JSON document.
+        """Translate a reply that arrived as one JSON document.
 
         Raises:
             NetworkError: it is not JSON.
@@ -119,7 +121,7 @@ class Anthropic:
         reply.is_done = True
 
     def is_complete(self, reply: Reply) -> bool:
-        """The reason for the end is enough where a proxy leaves `message_stop` out."""
+        """Whether the reply may end here; some proxies omit `message_stop`."""
         return reply.is_done or reply.stop_reason is not None
 
 
@@ -143,7 +145,7 @@ def _translate_delta(key: Any, delta: dict[str, Any], reply: Reply) -> Iterable[
 
 
 def _translate_block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Read a block that begins, or a whole one."""
+    """Translate the start of a block, or a complete block."""
     match block.get("type"):
         case "text":
             yield from reply.add_text(text(block.get("text")), key)
@@ -157,7 +159,7 @@ def _translate_block(key: Any, block: dict[str, Any], reply: Reply) -> Iterable[
             yield from reply.add_redacted_thinking(text(block.get("data")))
         case "tool_use":
             yield from reply.start_call(key, text(block.get("id")), text(block.get("name")))
-            if (arguments := block.get("input")) != {}:  # a stream begins with none and adds to it
+            if (arguments := block.get("input")) != {}:  # a stream starts with an empty object
                 yield from reply.add_arguments(key, arguments_to_json(arguments))
         case _:
             reply.add_server_block(key, block)
@@ -170,7 +172,7 @@ def _set_stop_reason(word: Any, reply: Reply) -> None:
 
 
 def _update_usage(usage: Any, reply: Reply) -> Iterable[StreamEvent]:
-    """Take counters: the last figure that is not null holds."""
+    """Update the counters; the last number that is not null is final."""
     counters: dict[str, int] = reply.scratch
     for name in _COUNTERS:
         if (figure := count(mapping(usage).get(name))) is not None:

@@ -28,7 +28,7 @@ from yourtool.providers.requests.thinking import effective_effort, supported_eff
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "messages"
-"""The name of this wire format beside what is kept for it."""
+"""The name of this wire format in stored messages."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EFFORTS = {"minimal": "low"}
 _BUDGETS = {
@@ -51,9 +51,10 @@ _log = logging.getLogger(__name__)
 def build_body(
     request: Request, *, supports_long_cache: bool = False, requires_signatures: bool = True
 ) -> dict[str, Any]:
-    """Return the request as the server takes it.
+    """Return the request body.
 
-    `keeps_long`: it can cache for an hour; `signs`: it refuses reasoning without a signature.
+    `supports_long_cache`: the server can cache for an hour.
+    `requires_signatures`: the server rejects reasoning without a signature.
     """
     model = request.model
     if not supports_long_cache and request.cache.retention == "long":
@@ -86,7 +87,7 @@ def build_body(
     if wire.get("thinking", _DISABLED_THINKING)["type"] == "enabled" and _started_without_reasoning(
         wire["messages"]
     ):
-        _log.warning("`%s` goes on with a reply that began without thinking", model.id)
+        _log.warning("`%s` continues a reply that started without reasoning", model.id)
         del wire["thinking"]
     if request.output_schema is not None:
         shape = {
@@ -114,7 +115,7 @@ def _system_prompt(request: Request) -> list[dict[str, Any]]:
 
 
 def _messages(request: Request, *, requires_signatures: bool) -> list[dict[str, Any]]:
-    """Return the conversation with neighbours of one role joined."""
+    """Return the conversation with consecutive messages of one role merged."""
     turns: list[dict[str, Any]] = []
     for message in request.messages:
         match message.role:
@@ -141,7 +142,7 @@ def _messages(request: Request, *, requires_signatures: bool) -> list[dict[str, 
 
 
 def _user_content(message: Message, request: Request) -> list[dict[str, Any]]:
-    """Return the blocks of a user's or a tool's message."""
+    """Return the blocks of a user or tool message."""
     blocks: list[dict[str, Any]] = []
     for index, block in enumerate(message.content):
         if isinstance(block, TextBlock) and block.text.strip():
@@ -161,7 +162,9 @@ def _tool_result(result: ToolResultBlock, message: Message, request: Request) ->
             if part.text.strip():
                 content.append({"type": "text", "text": part.text})
         elif result.is_error:
-            request.drop_log.drop(part, message, request.model, "an error takes only text")
+            request.losses.drop(
+                part, message, request.model, "an error result can contain only text"
+            )
             content.append({"type": "text", "text": placeholder_for(part)})
         else:
             content += _media_or_placeholder(part, message, request)
@@ -174,7 +177,7 @@ def _tool_result(result: ToolResultBlock, message: Message, request: Request) ->
         wire["content"] = content
     if result.is_error:
         wire["is_error"] = True
-        wire.setdefault("content", [{"type": "text", "text": "The tool failed and said nothing."}])
+        wire.setdefault("content", [{"type": "text", "text": "The tool failed without output."}])
     return wire
 
 
@@ -187,7 +190,7 @@ def _media_or_placeholder(
 
 
 def _media_part(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
-    """Return a picture, a PDF or a plain text; there is no block for sound
+    """Return an image, a PDF or a plain text; the API has no audio block
     (https://docs.claude.com/en/docs/build-with-claude/pdf-support)."""
     media = prepare_media(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN))
     if media is None:
@@ -206,19 +209,19 @@ def _media_part(block: MediaBlock, message: Message, request: Request) -> list[d
 def _assistant_content(
     message: Message, request: Request, *, requires_signatures: bool
 ) -> list[dict[str, Any]]:
-    """Return the blocks of the model's own message; reasoning never stands last.
+    """Return the blocks of a reply; trailing reasoning is dropped.
 
-    Servers that are like Anthropic's but sign nothing want their reasoning back all the same.
+    Compatible servers without signatures require their reasoning back as well.
     """
     model = request.model
-    kept = ProviderExtras(message, request, API)
+    extras = ProviderExtras(message, request, API)
     blocks: list[tuple[dict[str, Any], ThinkingBlock | RedactedThinkingBlock | None]] = []
     for place, block in enumerate(message.content):
-        blocks += [(raw, None) for raw in kept.before(place) if _is_replayable(raw)]
+        blocks += [(raw, None) for raw in extras.before(place) if _is_replayable(raw)]
         match block:
             case TextBlock(words) if words.strip():
                 wire: dict[str, Any] = {"type": "text", "text": words}
-                if notes := kept.notes(place):
+                if notes := extras.notes(place):
                     wire["citations"] = notes
                 blocks.append((wire, None))
             case ToolUseBlock():
@@ -237,7 +240,7 @@ def _assistant_content(
             case _:
                 pass
         _add_cache_breakpoint([wire for wire, _ in blocks], message.id, place, request)
-    blocks += [(raw, None) for raw in kept.rest() if _is_replayable(raw)]
+    blocks += [(raw, None) for raw in extras.rest() if _is_replayable(raw)]
     while blocks and (thought := blocks[-1][1]) is not None:
         request.drop_log.drop(
             thought, message, model, "reasoning without a following text or tool call"
@@ -247,15 +250,15 @@ def _assistant_content(
 
 
 def _is_replayable(raw: dict[str, Any]) -> bool:
-    """Whether a block that was kept may be sent back: it is of no kind that we have a place for."""
+    """Whether a stored block can be replayed: it has a type that is not canonical."""
     kind = text(raw.get("type"))
     return bool(kind) and kind not in _CANONICAL_TYPES
 
 
 def _reasoning_fields(request: Request, *, is_forced: bool) -> dict[str, Any]:
-    """Return the fields that ask for a thinking level in the model's own form.
+    """Return the fields for the reasoning effort in the form of the model.
 
-    A call cannot be forced while the model thinks.
+    A forced tool call requires that reasoning is off.
     """
     if not request.model.capabilities.supports_thinking:
         return {}
@@ -263,9 +266,9 @@ def _reasoning_fields(request: Request, *, is_forced: bool) -> dict[str, Any]:
         effective_effort(request.model, request.effort),
         request.model.thinking or "budget",
     )
-    must_rest = level == "off" or is_forced
+    is_off = level == "off" or is_forced
     if form == "budget":
-        if level is None or must_rest:
+        if level is None or is_off:
             return {}
         budget = min(_BUDGETS[level], request.max_output_tokens - _MIN_BUDGET)
         enabled = {"type": "enabled", "budget_tokens": budget}
@@ -273,7 +276,7 @@ def _reasoning_fields(request: Request, *, is_forced: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if level is not None and level != "off":
         fields["output_config"] = {"effort": _EFFORTS.get(level, level)}
-    if form == "adaptive" and must_rest:
+    if form == "adaptive" and is_off:
         fields["thinking"] = _DISABLED_THINKING
     elif form == "adaptive" and fields:
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
@@ -281,38 +284,38 @@ def _reasoning_fields(request: Request, *, is_forced: bool) -> dict[str, Any]:
 
 
 def _started_without_reasoning(turns: list[dict[str, Any]]) -> bool:
-    """Whether the reply that goes on began without reasoning, as another model's does.
+    """Whether the unfinished reply started without reasoning, as one of another model does.
 
-    Models that think by a budget refuse to begin with it in the middle of a reply, which is all
-    between two prompts of the user, with the results of its calls
+    A reply is everything between two prompts of the user, tool results included. Models with a
+    reasoning budget reject reasoning that starts in the middle of one
     (https://docs.claude.com/en/docs/build-with-claude/extended-thinking).
     """
-    began = None
+    first = None
     for at in range(len(turns) - 1, -1, -1):
         kinds = {block["type"] for block in turns[at]["content"]}
         if turns[at]["role"] == "assistant":
-            began = turns[at]["content"][0]["type"]
+            first = turns[at]["content"][0]["type"]
         elif "tool_result" not in kinds or (at < len(turns) - 1 and kinds != {"tool_result"}):
             break
-    return began is not None and began not in _REASONING_TYPES
+    return first is not None and first not in _REASONING_TYPES
 
 
 def _tool_choice(request: Request) -> dict[str, Any] | None:
-    """Return whether tools must be called; a model that always thinks cannot be made to.
+    """Return the tool choice; a model that always reasons does not support forced tool calls.
 
     https://docs.claude.com/en/docs/build-with-claude/extended-thinking
     """
     choice, model = request.tool_choice, request.model
-    one = {"disable_parallel_tool_use": True} if request.disables_parallel_calls else {}
-    freely = {"type": "auto", **one} if one else None
+    one = {"disable_parallel_tool_use": True} if request.one_call_at_a_time else {}
+    auto = {"type": "auto", **one} if one else None
     if choice == "auto" or not request.tools:
-        return freely
+        return auto
     if choice == "none":
         return {"type": "none"}
     thinks = model.capabilities.supports_thinking and model.thinking in ("adaptive", "effort")
     if thinks and "off" not in supported_efforts(model):
-        _log.warning("`%s` always thinks, so no tool is forced upon it", model.id)
-        return freely
+        _log.warning("`%s` always reasons, so no tool call is forced", model.id)
+        return auto
     if isinstance(choice, ForcedTool):
         return {"type": "tool", "name": sanitize_tool_name(choice.name), **one}
     return {"type": "any", **one}
@@ -321,7 +324,7 @@ def _tool_choice(request: Request) -> dict[str, Any] | None:
 def _add_cache_breakpoint(
     blocks: list[dict[str, Any]], message_id: str | None, index: int, request: Request
 ) -> None:
-    """Let the prefix be kept up to the last of the blocks, if the plan has it end there."""
+    """Set a cache breakpoint on the last block, if the cache plan has one there."""
     if (
         blocks
         and request.cache.has(message_id, index)

@@ -1,4 +1,4 @@
-"""Pictures, recordings and documents as parts of a message of Chat Completions."""
+"""Images, audio and documents as message parts of Chat Completions."""
 
 from typing import Any
 
@@ -10,21 +10,21 @@ from yourtool.providers.requests.placeholders import DEFAULT_PDF_NAME
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _RELAYED_AUDIO_FORMATS = {**_AUDIO_FORMATS, "audio/ogg": "ogg", "audio/flac": "flac"}
-"""What recordings are called, at OpenAI and behind OpenRouter
+"""Names of audio formats at OpenAI and at OpenRouter
 (https://openrouter.ai/docs/guides/overview/multimodal/audio)."""
 
 
 def media_parts(
     block: MediaBlock, message: Message, request: Request, *, relayed: bool
 ) -> list[dict[str, Any]]:
-    """Return the part for a block, if the server takes such.
+    """Return the part for a block; empty if the server does not support it.
 
-    `relayed`: a server such as OpenRouter, which takes more kinds of sound, and PDFs by address.
+    `relayed`: a server such as OpenRouter, which supports more audio formats, and PDF URLs.
     """
     formats = _RELAYED_AUDIO_FORMATS if relayed else _AUDIO_FORMATS
     accepts_url = isinstance(block, ImageBlock) or (isinstance(block, DocumentBlock) and relayed)
     if block.source.kind == "url" and not accepts_url:
-        request.drop_log.drop(block, message, request.model, "it is not fetched from an address")
+        request.losses.drop(block, message, request.model, "the API does not fetch it from a URL")
         return []
     media = prepare_media(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN, *formats))
     if media is None:

@@ -1,4 +1,4 @@
-"""The request body of Chat Completions, and the ways in which servers differ about it."""
+"""The request body of Chat Completions, with the differences between servers."""
 
 import re
 from typing import Any, TypeAlias
@@ -35,34 +35,34 @@ from yourtool.providers.token_weights import find_weights
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "chat"
-"""The name of this wire format beside what is kept for it."""
+"""The name of this wire format in stored messages."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields that hold what a model thought as one text, the first one's being taken."""
+"""Fields with reasoning as one text; the first one that is present counts."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _SHORT_IDS = re.compile(r"[a-zA-Z0-9]{9}")
 _NEEDS_BREAKPOINTS = ("anthropic/", "google/", "qwen/")
-"""Models behind OpenRouter that cache nothing by themselves
+"""Models at OpenRouter that cache only up to explicit breakpoints
 (https://openrouter.ai/docs/features/prompt-caching)."""
 _TAKES_MESSAGE_BREAKPOINTS = ("anthropic/",)
-"""Those that heed more than one mark; to the others only what stands still is worth marking."""
+"""Models that support several breakpoints; others get one after the stable system prompt."""
 _REQUIRES_REASONING = re.compile(
     r"deepseek-(?:chat|reasoner|v[4-9])|kimi-k(?:2[.-](?:[5-9]|thinking)|[3-9])|mimo", re.IGNORECASE
 )
-"""Models that refuse a conversation with tools in which a reply of theirs, or of the model before
-them, has no reasoning, be it a blank (https://api-docs.deepseek.com/guides/thinking_mode)."""
+"""Models that reject a conversation with tools in which a reply has no reasoning; a blank is
+enough (https://api-docs.deepseek.com/guides/thinking_mode)."""
 _REASONING_FIELD = "reasoning_content"
 _BLANK_REASONING = " "
 _NUMBERED_IDS = re.compile(r"kimi", re.IGNORECASE)
-"""Models that fall silent where calls have other ids than those that they learned
+"""Models that stop responding if calls have other ids than in their training
 (https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md)."""
 _CACHE_CONTROL = {"type": "ephemeral"}
 Reasoning: TypeAlias = ThinkingBlock | RedactedThinkingBlock
 REASONING_ENTRIES = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""Kinds of entries of `reasoning_details` and the field that holds their words."""
+"""Types of entries in `reasoning_details` and the field with their text."""
 
 
 def build_body(request: Request, quirks: Quirks) -> dict[str, Any]:
-    """Return the request as the server takes it."""
+    """Return the request body."""
     model = request.model
     wire: dict[str, Any] = {
         "model": model.wire_name,
@@ -110,7 +110,7 @@ def build_body(request: Request, quirks: Quirks) -> dict[str, Any]:
 
 def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    images: list[dict[str, Any]] = []  # from tool results; they follow once all have answered
+    images: list[dict[str, Any]] = []  # from tool results; they follow the last result
     ids = _wire_ids(request, quirks)
     if system := _system_prompt(request, quirks):
         messages.append({"role": quirks.system_role, "content": system})
@@ -139,14 +139,14 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
 def _after_tool_results(
     prompt: list[dict[str, Any]], messages: list[dict[str, Any]], quirks: Quirks
 ) -> list[dict[str, Any]]:
-    """Return a prompt, with a reply before it where none may follow the results of tools."""
+    """Return a prompt, after a filler reply if it must not follow tool results directly."""
     if quirks.reply_after_tools and messages and messages[-1]["role"] == "tool":
         return [{"role": "assistant", "content": FILLER_REPLY}, *prompt]
     return prompt
 
 
 def _wire_ids(request: Request, quirks: Quirks) -> dict[str, str]:
-    """Return under which id each call is sent."""
+    """Return the wire ids of all calls."""
     model, ids = request.model, dict[str, str]()
     is_short = quirks.short_tool_ids
     if is_short is None:
@@ -163,8 +163,8 @@ def _wire_ids(request: Request, quirks: Quirks) -> dict[str, str]:
 
 
 def _system_prompt(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:
-    """Return all system messages as one, in parts where a mark has to follow the stable one."""
-    said = [
+    """Merge the system messages, in parts if a cache breakpoint follows the stable one."""
+    texts = [
         "\n\n".join(
             block.text
             for block in message.content
@@ -173,23 +173,23 @@ def _system_prompt(request: Request, quirks: Quirks) -> str | list[dict[str, Any
         for message in request.messages
         if message.role is Role.SYSTEM
     ]
-    marked = {mark.message_id for mark in request.cache.breakpoints}
-    is_told = quirks.cache_breakpoints and request.model.wire_name.startswith(_NEEDS_BREAKPOINTS)
-    if not (is_told and said and said[0] and request.messages[0].id in marked):
-        return "\n\n".join(filter(None, said))
-    stable = {"type": "text", "text": said[0], "cache_control": _CACHE_CONTROL}
-    return [stable, *({"type": "text", "text": text} for text in said[1:] if text)]
+    marked = {mark.message_id for mark in request.cache.marks}
+    is_needed = quirks.cache_breakpoints and request.model.wire_name.startswith(_NEEDS_BREAKPOINTS)
+    if not (is_needed and texts and texts[0] and request.messages[0].id in marked):
+        return "\n\n".join(filter(None, texts))
+    stable = {"type": "text", "text": texts[0], "cache_control": _CACHE_CONTROL}
+    return [stable, *({"type": "text", "text": text} for text in texts[1:] if text)]
 
 
 def _with_cache_breakpoint(
     wires: list[dict[str, Any]], message: Message, request: Request, quirks: Quirks
 ) -> list[dict[str, Any]]:
-    """Mark the end of a message that ends a prefix, for models that heed more than one mark.
+    """Add a cache breakpoint to the end of a message, for models that support several.
 
-    All words are put in parts for them, so that a message looks the same when its mark is gone.
+    For these models all text is sent in parts, so a message has the same form without a breakpoint.
     """
-    is_heeded = request.model.wire_name.startswith(_TAKES_MESSAGE_BREAKPOINTS)
-    if not (quirks.cache_breakpoints and is_heeded and request.cache.breakpoints):
+    is_supported = request.model.wire_name.startswith(_TAKES_MESSAGE_BREAKPOINTS)
+    if not (quirks.cache_breakpoints and is_supported and request.cache.marks):
         return wires
     for wire in wires:
         if isinstance(wire["content"], str):
@@ -223,12 +223,12 @@ def _user_message(message: Message, request: Request, quirks: Quirks) -> list[di
 def _assistant_message(
     message: Message, request: Request, quirks: Quirks, ids: dict[str, str]
 ) -> list[dict[str, Any]]:
-    kept = ProviderExtras(message, request, API)
+    extras = ProviderExtras(message, request, API)
     wire: dict[str, Any] = {"role": "assistant"}
     if message.text.strip():
         wire["content"] = message.text
     calls = [
-        _tool_call(block, ids[block.id], kept.notes(place))
+        _tool_call(block, ids[block.id], extras.notes(place))
         for place, block in enumerate(message.content)
         if isinstance(block, ToolUseBlock)
     ]
@@ -239,11 +239,11 @@ def _assistant_message(
         for block in message.content:
             _drop_reasoning(block, message, request)
         return []
-    details, rest = _reasoning_entries(message, quirks, kept)
+    details, rest = _reasoning_entries(message, quirks, extras)
     if details:
         wire["reasoning_details"] = details
     if not details or rest:
-        wire |= _reasoning_field(message, rest, request, quirks, kept)
+        wire |= _reasoning_field(message, rest, request, quirks, extras)
     for block in rest:
         if not isinstance(block, ThinkingBlock) or not any(
             name in wire for name in REASONING_FIELDS
@@ -258,7 +258,7 @@ def _drop_reasoning(block: object, message: Message, request: Request) -> None:
 
 
 def _tool_call(call: ToolUseBlock, wire_id: str, notes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a call, with what Google's own interface of this kind put beside it
+    """Return a call, with the extra content from Google's compatible API
     (https://ai.google.dev/gemini-api/docs/thought-signatures)."""
     arguments = canonical_json(call.input).decode()
     wire: dict[str, Any] = {
@@ -277,10 +277,10 @@ def _reasoning_field(
     blocks: list[Reasoning],
     request: Request,
     quirks: Quirks,
-    kept: ProviderExtras,
+    extras: ProviderExtras,
 ) -> dict[str, str]:
-    """Return reasoning under the name that it came by, or a blank for a model that requires it."""
-    notes = [note for place in range(len(message.content)) for note in kept.notes(place)]
+    """Return reasoning in the field that it arrived in, or a blank if the model requires one."""
+    notes = [note for place in range(len(message.content)) for note in extras.notes(place)]
     field = next(
         (name for note in notes if (name := text(note.get("field"))) in REASONING_FIELDS), ""
     )
@@ -296,19 +296,19 @@ def _reasoning_field(
 
 
 def _reasoning_entries(
-    message: Message, quirks: Quirks, kept: ProviderExtras
+    message: Message, quirks: Quirks, extras: ProviderExtras
 ) -> tuple[list[dict[str, Any]], list[Reasoning]]:
-    """Return reasoning as the entries that it came in, in their order, and what came otherwise.
+    """Return reasoning that arrived in entries, in their order, and the other reasoning blocks.
 
-    Gateways such as OpenRouter's, Vercel's and Snowflake's send such entries, and models behind
-    them refuse or forget their reasoning without what is sealed in it.
+    Gateways such as OpenRouter, Vercel and Snowflake send such entries. Their models reject or
+    ignore reasoning without the encrypted data in them.
     """
     details: list[dict[str, Any]] = []
     rest: list[Reasoning] = []
     for place, block in enumerate(message.content):
         if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
             continue
-        entries = [mapping(note.get("entry")) for note in kept.notes(place)]
+        entries = [mapping(note.get("entry")) for note in extras.notes(place)]
         entry = next(filter(None, entries), mapping(None))
         if quirks.reasoning_details or (entry and quirks.reasoning_details is None):
             details.append(_reasoning_entry(block, entry))
@@ -350,7 +350,7 @@ def _tool_result(
     quirks: Quirks,
     images: list[dict[str, Any]],
 ) -> str | list[dict[str, Any]]:
-    """Return what a tool said; that it is an error is said in its words."""
+    """Return the output of a tool; an error has a prefix."""
     texts: list[str] = []
     own: list[dict[str, Any]] = []
     for part in result.content:
@@ -360,14 +360,14 @@ def _tool_result(
             shown = media_parts(part, message, request, relayed=quirks.more_media)
             own += shown
             texts += [] if shown else [placeholder_for(part)]
-    said = "\n".join(text for text in texts if text.strip())
+    output = "\n".join(text for text in texts if text.strip())
     if own and not quirks.images_in_tool_results:
         images += own
-        said = said or SEE_BELOW
+        output = output or SEE_BELOW
         own = []
-    said = said or ("" if own else NO_OUTPUT)
+    output = output or ("" if own else NO_OUTPUT)
     if result.is_error:
-        said = f"{ERROR_PREFIX}{said}"
+        output = f"{ERROR_PREFIX}{output}"
     if not own:
-        return said
-    return [*([{"type": "text", "text": said}] if said else []), *own]
+        return output
+    return [*([{"type": "text", "text": output}] if output else []), *own]

@@ -1,10 +1,9 @@
-"""Counters of Chat Completions as disjoint buckets.
+"""Parse the counters of Chat Completions into disjoint buckets.
 
-`prompt_tokens` includes what was read from a cache and, at OpenRouter and OpenAI, what was written
-to one. What was read has another name at DeepSeek (`prompt_cache_hit_tokens`), Moonshot
-(`cached_tokens` without an object around it) and Mistral (`num_cached_tokens`). At xAI and Mistral
-it can exceed `prompt_tokens`, and at xAI `completion_tokens` leaves the reasoning out, which shows
-in the total.
+`prompt_tokens` includes cache reads and, at OpenRouter and OpenAI, cache writes. Cache reads have
+other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens` without an object
+around it) and Mistral (`num_cached_tokens`). At xAI and Mistral they can exceed `prompt_tokens`,
+and at xAI `completion_tokens` excludes the reasoning, which `total_tokens` reveals.
 """
 
 import logging
@@ -21,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def parse_usage(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
-    """Return the buckets; None where the server did not say enough."""
+    """Return the usage; None if counters are missing."""
     prompt, output = count(counters.get("prompt_tokens")), count(counters.get("completion_tokens"))
     if prompt is None or output is None:
         return None
@@ -37,8 +36,8 @@ def parse_usage(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
     if rest < 0 and not reply.scratch.get("clamped"):
         reply.scratch["clamped"] = True
         _log.warning(
-            "`%s` counts %d prompt tokens, but %d from a cache and %d into one; the rest is taken"
-            " as none",
+            "`%s` reports %d prompt tokens, but %d cache reads and %d cache writes; the rest is"
+            " counted as 0",
             reply.provider,
             prompt,
             cached,
@@ -57,13 +56,13 @@ def parse_usage(counters: dict[str, Any], reply: Reply) -> TokenUsage | None:
 
 
 def _count_modality(kind: str, counters: dict[str, Any]) -> int | None:
-    """Return how many tokens of prompt and output are of a kind; None where there are none."""
+    """Return the tokens of one modality in prompt and output; None for 0."""
     sides = ("prompt_tokens_details", "completion_tokens_details")
     return sum(count(mapping(counters.get(side)).get(kind)) or 0 for side in sides) or None
 
 
 def _parse_cost(reported: Any) -> Decimal | None:
-    """Return US dollars as OpenRouter reports them; zero is a price too."""
+    """Return the US dollars that OpenRouter reports; 0 is valid."""
     if isinstance(reported, bool) or not isinstance(reported, int | float):
         return None
     cost = Decimal(str(reported))

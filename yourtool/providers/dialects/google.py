@@ -1,8 +1,8 @@
 """Dialect: generateContent, https://ai.google.dev/api/generate-content.
 
-A reply is a list of parts in one or several pieces, and its only end is the reason why it ended; a
-prompt that was blocked has no reply. Any part may carry a signature, also a text that is empty but
-for it. Without `alt=sse` the pieces are one JSON array. Figures that are zero are left out.
+A reply is a list of parts in one or several chunks, and only the finish reason marks its end; a
+blocked prompt has no reply. Any part can have a signature, even an empty text. Without `alt=sse`
+the chunks are one JSON array. Counters that are zero are omitted.
 """
 
 from collections.abc import Iterable
@@ -53,16 +53,16 @@ _STOP_REASONS = {
     ),
 }
 _METADATA_FIELDS = ("citationMetadata", "finishMessage", "groundingMetadata", "urlContextMetadata")
-"""Fields that say something about the reply, the last of each being the whole."""
+"""Fields with data about the reply; the last value of each is complete."""
 
 
 class Google:
-    """Speaks generateContent."""
+    """The dialect of generateContent."""
 
     api = API
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Write the request; equal requests have equal bytes."""
+        """Build the request body; equal requests have equal bytes."""
         name = request.model.wire_name
         place = quote(name if "/" in name else f"models/{name}")
         method = "streamGenerateContent?alt=sse" if request.is_streaming else "generateContent"
@@ -70,7 +70,7 @@ class Google:
         return WireRequest(path=path, body=canonical_json(build_body(request)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Read one event of a stream; what is unknown is skipped.
+        """Translate one event of a stream; unknown fields are skipped.
 
         Raises:
             NetworkError: the event is not JSON.
@@ -81,7 +81,7 @@ class Google:
         return _translate_chunk(chunk, reply)
 
     def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Read a reply that came as one JSON document: an object, or an array of its pieces.
+        """Translate a reply that arrived as one JSON document: an object, or an array of chunks.
 
         Raises:
             NetworkError: it is not JSON.
@@ -98,14 +98,14 @@ class Google:
             reply.error = error_from_response(reply.provider, 200, document)
 
     def is_complete(self, reply: Reply) -> bool:
-        """A reply is whole with the reason why it ended."""
+        """Whether the finish reason has arrived."""
         return reply.stop_detail is not None
 
 
 def _translate_chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("responseId")) or reply.response_id
     for candidate in objects(chunk.get("candidates")):
-        if candidate.get("index"):  # further candidates answer the same question again
+        if candidate.get("index"):  # other candidates are alternatives
             continue
         for part in objects(mapping(candidate.get("content")).get("parts")):
             yield from _translate_part(part, reply)
@@ -132,14 +132,14 @@ def _translate_part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]
     elif words:
         yield from reply.add_text(words)
         if signature:
-            begin, end = reply.last_piece_span()
-            reply.add_note(None, {"from": begin, "to": end, SIGNATURE: signature})
+            start, end = reply.last_piece_span()
+            reply.add_note(None, {"from": start, "to": end, SIGNATURE: signature})
     elif signature or "text" not in part:
         reply.add_server_block(None, part)
 
 
 def _translate_reasoning(words: str, signature: str, reply: Reply) -> Iterable[StreamEvent]:
-    """Read reasoning; a signature belongs to the part that carries it, and to it alone."""
+    """Translate reasoning; a signature belongs to its part only."""
     key = _next_key(reply) if words and signature else None
     yield from reply.add_thinking(words, key)
     if signature:
@@ -156,23 +156,23 @@ def _translate_call(call: dict[str, Any], signature: str, reply: Reply) -> Itera
 
 
 def _next_key(reply: Reply) -> int:
-    """Return a key that no block has yet."""
+    """Return a new block key."""
     reply.scratch["blocks"] = key = reply.scratch.get("blocks", 0) + 1
     return key
 
 
 def _update_usage(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Take counters: thoughts are beside the words, prompts of Google's own tools beside ours."""
+    """Update the counters; reasoning and prompts of server tools are counted separately."""
     names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
-    prompt, said, thoughts, total = (count(usage.get(name)) for name in names)
-    if prompt is None and said is None and thoughts is None and total is None:
+    prompt, output, thoughts, total = (count(usage.get(name)) for name in names)
+    if prompt is None and output is None and thoughts is None and total is None:
         return ()
     cached = count(usage.get("cachedContentTokenCount")) or 0
-    whole = (prompt or 0) + (count(usage.get("toolUsePromptTokenCount")) or 0)
+    input_tokens = (prompt or 0) + (count(usage.get("toolUsePromptTokenCount")) or 0)
     return reply.update_usage(
         TokenUsage(
-            input_tokens=max(0, whole - cached),
-            output_tokens=(said or 0) + (thoughts or 0),
+            input_tokens=max(0, input_tokens - cached),
+            output_tokens=(output or 0) + (thoughts or 0),
             cached_input_tokens=cached,
             reasoning_tokens=thoughts,
             image_tokens=_count_modality("IMAGE", usage),
@@ -182,7 +182,7 @@ def _update_usage(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
 
 
 def _count_modality(modality: str, usage: dict[str, Any]) -> int | None:
-    """Return how many tokens of prompt and output are of a kind; None where there are none."""
+    """Return the tokens of one modality in prompt and output; None for 0."""
     details = ("promptTokensDetails", "candidatesTokensDetails", "toolUsePromptTokensDetails")
     counted = (
         count(each.get("tokenCount")) or 0

@@ -1,10 +1,10 @@
 """The request body of Gemini's generateContent, https://ai.google.dev/api/generate-content.
 
-Turns of the user and the model alternate, the user's first. The calls of one reply are parts of one
-content, and as many answers follow it at once, found by their order and the function's name: most
-calls have no id. Signatures go back on the very part they came with
-(https://ai.google.dev/gemini-api/docs/thought-signatures); a call that another model made has none,
-and says so where the newer models insist on one.
+Turns of the user and the model alternate and start with the user. The calls of one reply are parts
+of one content, and as many results follow it directly, matched by order and function name, because
+most calls have no id. Signatures are replayed on the part that they arrived with
+(https://ai.google.dev/gemini-api/docs/thought-signatures). Calls of other models have none; newer
+models require a marker instead.
 """
 
 import re
@@ -38,14 +38,14 @@ from yourtool.providers.requests.thinking import effective_effort
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "generateContent"
-"""The name of this wire format beside what is kept for it."""
+"""The name of this wire format in stored messages."""
 SIGNATURE = "thoughtSignature"
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
 _MEDIA_TYPE_NAMES = {"audio/mpeg": "audio/mp3"}
-"""Media types that have another name here."""
+"""Media types with another name in this API."""
 _NON_CONTENT_FIELDS = {"partMetadata", "thought"}
-"""Fields of a part beside what it holds."""
+"""Fields of a part in addition to its content."""
 _CANONICAL_FIELDS = {"functionCall", "functionResponse"}
 _CONTINUE = {"text": "(go on)"}
 _MAX_STOPS = 5
@@ -63,7 +63,7 @@ Parts = list[dict[str, Any]]
 
 
 def build_body(request: Request) -> dict[str, Any]:
-    """Return the request as the server takes it."""
+    """Return the request body."""
     wire: dict[str, Any] = {
         "contents": _contents(request),
         "generationConfig": _generation_config(request),
@@ -87,7 +87,7 @@ def build_body(request: Request) -> dict[str, Any]:
 
 
 def function_name(name: str) -> str:
-    """Return a tool's name as Google takes it: a letter or `_` first."""
+    """Return a tool name that Google accepts: it starts with a letter or `_`."""
     name = sanitize_tool_name(name)
     return name if name[0].isalpha() or name[0] == "_" else f"_{name}"[:64]
 
@@ -110,15 +110,15 @@ def _generation_config(request: Request) -> dict[str, Any]:
         config["responseJsonSchema"] = restrict_schema(request.output_schema, GOOGLE_KEYWORDS)
     if (level := effective_effort(model, request.effort)) is not None:
         is_budget = model.thinking == "budget"
-        wanted = {"thinkingBudget": _BUDGETS[level]} if is_budget else {"thinkingLevel": level}
-        config["thinkingConfig"] = {"includeThoughts": level != "off", **wanted}
+        setting = {"thinkingBudget": _BUDGETS[level]} if is_budget else {"thinkingLevel": level}
+        config["thinkingConfig"] = {"includeThoughts": level != "off", **setting}
     return config
 
 
 def _contents(request: Request) -> Parts:
     names = {call.id: call.name for message in request.messages for call in message.tool_uses}
     turns: Parts = []
-    images: Parts = []  # from tool results; they follow once all have answered
+    images: Parts = []  # from tool results; they follow the last result
     for message in request.messages:
         if message.role is Role.SYSTEM:
             continue
@@ -143,9 +143,9 @@ def _contents(request: Request) -> Parts:
 
 
 def _append_parts(turns: Parts, role: str, parts: Parts) -> None:
-    """Add parts to the last content if it is of the same role, else begin another one.
+    """Append parts to the last content if it has the same role, else start a new one.
 
-    Answers to calls stay alone: what the user says next is a content of its own.
+    Tool results are not mixed with other parts: the next user message is a separate content.
     """
     if not parts:
         return
@@ -176,7 +176,7 @@ def _user_content(message: Message, request: Request) -> Parts:
 
 
 def _media_part(block: MediaBlock, message: Message, request: Request) -> Parts:
-    """Return a picture, a recording or a document, which all look alike
+    """Return an image, audio or a document, which have the same form
     (https://ai.google.dev/gemini-api/docs/audio)."""
     media = prepare_media(block, message, request)
     if media is None:
@@ -195,52 +195,52 @@ def _tool_result(
     images: Parts,
 ) -> dict[str, Any]:
     own: Parts = []
-    words: list[str] = []
+    texts: list[str] = []
     for part in result.content:
         if isinstance(part, TextBlock):
-            words.append(part.text)
+            texts.append(part.text)
         else:
             shown = _media_part(part, message, request)
             own += shown
-            words += [] if shown else [placeholder_for(part)]
+            texts += [] if shown else [placeholder_for(part)]
     images += own
-    said = "\n".join(words) or (SEE_BELOW if own else NO_OUTPUT)
-    answer = {
+    output = "\n".join(texts) or (SEE_BELOW if own else NO_OUTPUT)
+    response = {
         "name": function_name(names.get(result.tool_use_id, "")),
-        "response": {"error" if result.is_error else "output": said},
+        "response": {"error" if result.is_error else "output": output},
     }
-    return {"functionResponse": {**answer, **_call_id(result.tool_use_id, request)}}
+    return {"functionResponse": {**response, **_call_id(result.tool_use_id, request)}}
 
 
 def _call_id(tool_use_id: str, request: Request) -> dict[str, str]:
-    """Return the id that the model gave the call, if it gave one."""
-    known = request.tool_ids.issued_id(request.model.provider, tool_use_id)
+    """Return the id that the model assigned to the call, if any."""
+    known = request.tool_ids.known_wire(request.model.provider, tool_use_id)
     return {} if known is None else {"id": known}
 
 
 def _assistant_content(message: Message, request: Request) -> Parts:
-    kept = ProviderExtras(message, request, API)
+    extras = ProviderExtras(message, request, API)
     parts: Parts = []
     for place, block in enumerate(message.content):
-        parts += filter(_is_replayable, kept.before(place))
-        parts += _block_parts(block, message, request, kept.notes(place))
-    parts += filter(_is_replayable, kept.rest())
+        parts += filter(_is_replayable, extras.before(place))
+        parts += _block_parts(block, message, request, extras.notes(place))
+    parts += filter(_is_replayable, extras.rest())
     if all(part.get("thought") for part in parts):
         for block in message.content:
-            if not isinstance(block, RedactedThinkingBlock):  # of which each is told by itself
-                request.drop_log.drop(
+            if not isinstance(block, RedactedThinkingBlock):  # which is reported separately
+                request.losses.drop(
                     block, message, request.model, "reasoning without a following text or tool call"
                 )
         return []
     calls = [part for part in parts if "functionCall" in part]
-    needs_one = not _UNSIGNED_MODELS.match(request.model.wire_name)
-    if calls and needs_one and SIGNATURE not in calls[0]:
+    requires_signature = not _UNSIGNED_MODELS.match(request.model.wire_name)
+    if calls and requires_signature and SIGNATURE not in calls[0]:
         calls[0][SIGNATURE] = _NO_SIGNATURE
     return parts
 
 
 def _is_replayable(part: dict[str, Any]) -> bool:
-    """Whether a part of Google's own may be sent back: it holds something, and no call of ours."""
+    """Whether a stored part can be replayed: it has content, and it is not a call or result."""
     return bool(part.keys() - _NON_CONTENT_FIELDS) and not part.keys() & _CANONICAL_FIELDS
 
 
@@ -266,17 +266,17 @@ def _block_parts(block: ContentBlock, message: Message, request: Request, notes:
 
 
 def _text_parts(words: str, notes: Parts) -> Parts:
-    """Return a text as the parts it came in, as far as one of them was signed."""
+    """Split a text into the signed parts that it arrived in."""
     parts: Parts = []
     at = 0
     for note in notes:
-        begin, end = count(note.get("from")), count(note.get("to"))
+        start, end = count(note.get("from")), count(note.get("to"))
         signature = text(note.get(SIGNATURE))
-        if begin is None or end is None or not (at <= begin < end <= len(words) and signature):
+        if start is None or end is None or not (at <= start < end <= len(words) and signature):
             continue
-        if words[at:begin]:
-            parts.append({"text": words[at:begin]})
-        parts.append({"text": words[begin:end], SIGNATURE: signature})
+        if words[at:start]:
+            parts.append({"text": words[at:start]})
+        parts.append({"text": words[start:end], SIGNATURE: signature})
         at = end
     rest = words[at:]
     return [*parts, {"text": rest}] if rest.strip() or (rest and parts) else parts

@@ -1,8 +1,8 @@
-"""JSON Schema as Google takes it for the arguments of a function.
+"""Convert JSON Schema to Google's subset for function arguments.
 
 The subset is https://ai.google.dev/api/caching#Schema: one type, no references, enumerations of
-text only, and no keyword that is not listed there. What cannot be said is left out, never guessed;
-arguments are checked against the tool's own schema in any case.
+strings only, and no other keywords. Unsupported constraints are dropped, never guessed; arguments
+are always validated against the schema of the tool.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ _MAX_DEPTH = 32
 
 
 def google_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments' schema in Google's subset; None where there are no arguments.
+    """Return the schema in Google's subset; None if there are no arguments.
 
-    References are written out, except inside themselves, where anything is allowed.
+    References are inlined; a recursive one becomes an object without constraints.
     """
     definitions = {**mapping(schema.get("$defs")), **mapping(schema.get("definitions"))}
     converted = _SchemaConverter(definitions).convert(dict(schema), ())
@@ -30,7 +30,7 @@ class _SchemaConverter:
         self._definitions = definitions
 
     def convert(self, schema: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
-        """Return one node; `inside`: the definitions that are being written out around it."""
+        """Convert one node; `inside`: the definitions that are being inlined around it."""
         schema, inside = self._resolve_reference(schema, inside)
         if len(inside) > _MAX_DEPTH:
             return {"type": "object"}
@@ -56,8 +56,8 @@ class _SchemaConverter:
         if values and converted["type"] == "string":
             converted["enum"] = [value for value in values if isinstance(value, str) and value]
         elif values:
-            told = "One of " + ", ".join(map(str, values)) + "."
-            converted["description"] = f"{text(converted.get('description'))} {told}".strip()
+            allowed = "One of " + ", ".join(map(str, values)) + "."
+            converted["description"] = f"{text(converted.get('description'))} {allowed}".strip()
         if converted["type"] == "array":
             items = mapping(schema.get("items"))
             converted["items"] = self.convert(items, (*inside, "")) if items else {"type": "string"}
@@ -84,7 +84,7 @@ class _SchemaConverter:
 
 
 def _merge(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """Lay a part of `allOf` under the schema that holds it."""
+    """Merge a part of `allOf` into the schema that contains it; the schema has precedence."""
     both = {**part, **schema}
     both["properties"] = {**mapping(part.get("properties")), **mapping(schema.get("properties"))}
     both["required"] = [*_strings(schema.get("required")), *_strings(part.get("required"))]
@@ -92,7 +92,7 @@ def _merge(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_type(schema: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return the type, empty if there is none, and whether `null` is allowed beside it."""
+    """Return the type, empty if it is missing, and whether `null` is also allowed."""
     named = schema.get("type")
     names = [named.lower()] if isinstance(named, str) else [n.lower() for n in _strings(named)]
     known = [name for name in names if name in _TYPES]
@@ -101,7 +101,7 @@ def _parse_type(schema: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _enum_values(schema: Mapping[str, Any], choices: list[dict[str, Any]]) -> list[Any] | None:
-    """Return the values of an enumeration, of a constant, or of a choice of such; else None."""
+    """Return the values of `enum`, `const`, or a union of them; otherwise None."""
     if "const" in schema:
         return [schema["const"]]
     if isinstance(found := schema.get("enum"), list):
@@ -117,7 +117,7 @@ def _enum_values(schema: Mapping[str, Any], choices: list[dict[str, Any]]) -> li
 
 
 def _infer_type(schema: Mapping[str, Any], values: list[Any] | None) -> str:
-    """Return the type that a schema without one most likely means."""
+    """Infer the type of a schema without one."""
     if values:
         names: dict[Any, str] = {
             bool: "boolean",

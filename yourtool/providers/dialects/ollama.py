@@ -1,11 +1,11 @@
-"""Dialect: Ollama's own chat, https://docs.ollama.com/api/chat, one JSON object a line.
+"""Dialect: Ollama's chat API, https://docs.ollama.com/api/chat, one JSON object per line.
 
-Arguments are objects both ways, and a call comes whole; several calls come in one line or in
-several. Only newer servers give calls an id, so results follow in the order of the calls and name
-their tool as well. Many models think without being asked to.
+Arguments are objects in both directions, and a call arrives complete; several calls arrive in one
+line or in several. Only newer servers assign ids to calls, so results follow in the order of the
+calls and also name their tool. Many models reason by default.
 
-The context is requested in the size that routing reckons with, and a prompt beyond it is refused
-instead of cut: otherwise the server takes its default and drops what is oldest without a word.
+The request sets the context window that routing assumes, and disables truncation: otherwise the
+server uses its default window and silently drops the oldest messages.
 """
 
 import re
@@ -59,20 +59,20 @@ _STOP_REASONS = {
     "unload": StopReason.OTHER,
 }
 _EFFORT_MODELS = "gpt-oss"
-"""What the names of the models hold that take a level; all others take yes or no."""
+"""Part of the names of models with a reasoning effort; others have only on and off."""
 
 
 class Ollama:
-    """Speaks to an Ollama server."""
+    """The dialect of Ollama servers."""
 
     api = "ollama"
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Write the request; equal requests have equal bytes."""
+        """Build the request body; equal requests have equal bytes."""
         return WireRequest(_PATH, canonical_json(_build_body(request)), NdjsonDecoder)
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Read one line.
+        """Translate one line.
 
         Raises:
             NetworkError: the line is not JSON.
@@ -96,7 +96,7 @@ class Ollama:
             reply.is_done = True
 
     def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Read a reply that came at once: a stream of one line.
+        """Translate a reply that arrived as one document, which is a stream of one line.
 
         Raises:
             NetworkError: it is not JSON.
@@ -104,7 +104,7 @@ class Ollama:
         return self.translate(SseEvent("", document), reply)
 
     def is_complete(self, reply: Reply) -> bool:
-        """A stream is whole with the line that says so only."""
+        """Whether the line with `done` has arrived."""
         return reply.is_done
 
 
@@ -118,7 +118,7 @@ def _translate_call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]
 
 
 def _update_usage(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Take the counters; a prompt that was in the server's memory is not counted at all."""
+    """Update the counters; the server does not count a prompt that it has cached."""
     prompt, output = count(chunk.get("prompt_eval_count")), count(chunk.get("eval_count"))
     if prompt is None or output is None:
         return ()
@@ -158,15 +158,15 @@ def _build_body(request: Request) -> dict[str, Any]:
             for tool in tools
         ]
     if (level := effective_effort(model, request.effort)) is not None:
-        thinks = level != "off"
-        wire["think"] = level if thinks and _EFFORT_MODELS in model.wire_name else thinks
+        is_on = level != "off"
+        wire["think"] = level if is_on and _EFFORT_MODELS in model.wire_name else is_on
     return wire
 
 
 def _callable_tools(request: Request) -> Sequence[ToolDefinition]:
-    """Return the tools that may be called: the server can be told no more about calls than that.
+    """Return the tools to offer, as the API has no tool choice.
 
-    A reply is held to a schema from its first word on, so no call can come before it.
+    With an output schema the whole reply follows the schema, so it cannot contain calls.
     """
     choice = request.tool_choice
     is_bare = choice == "none" or request.output_schema is not None
@@ -179,7 +179,7 @@ def _callable_tools(request: Request) -> Sequence[ToolDefinition]:
 
 def _messages(request: Request) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    images: list[str] = []  # from tool results; they follow once all have answered
+    images: list[str] = []  # from tool results; they follow the last result
     names: dict[str, str] = {}
     if request.system:
         messages.append({"role": "system", "content": "\n\n".join(request.system)})
@@ -196,10 +196,10 @@ def _messages(request: Request) -> list[dict[str, Any]]:
             case Role.TOOL:
                 for block in message.content:
                     if isinstance(block, ToolResultBlock):
-                        words, own = _split_content(block.content, message, request)
-                        said = "\n".join(words) or (SEE_BELOW if own else NO_OUTPUT)
+                        texts, own = _split_content(block.content, message, request)
+                        output = "\n".join(texts) or (SEE_BELOW if own else NO_OUTPUT)
                         name = names.get(block.tool_use_id, "unknown")
-                        messages.append(_tool_result(block, name, said, request))
+                        messages.append(_tool_result(block, name, output, request))
                         images += own
             case Role.SYSTEM:
                 pass
@@ -209,33 +209,33 @@ def _messages(request: Request) -> list[dict[str, Any]]:
 
 
 def _user_message(message: Message, request: Request) -> dict[str, Any]:
-    words, images = _split_content(message.content, message, request)
-    said = "\n\n".join(words) or ("" if images else EMPTY_MESSAGE)
-    heard: dict[str, Any] = {"role": "user", "content": said}
-    return {**heard, "images": images} if images else heard
+    texts, images = _split_content(message.content, message, request)
+    content = "\n\n".join(texts) or ("" if images else EMPTY_MESSAGE)
+    wire: dict[str, Any] = {"role": "user", "content": content}
+    return {**wire, "images": images} if images else wire
 
 
 def _split_content(
     blocks: Iterable[ContentBlock], message: Message, request: Request
 ) -> tuple[list[str], list[str]]:
-    """Return the words, also those for what cannot be shown, and the pictures."""
-    words: list[str] = []
+    """Return the texts, with placeholders for unsupported media, and the images."""
+    texts: list[str] = []
     images: list[str] = []
     for block in blocks:
         if isinstance(block, TextBlock) and block.text.strip():
-            words.append(block.text)
+            texts.append(block.text)
         elif isinstance(block, MediaBlock):
             image = _image_data(block, message, request)
-            (words if image is None else images).append(image or placeholder_for(block))
-    return words, images
+            (texts if image is None else images).append(image or placeholder_for(block))
+    return texts, images
 
 
 def _image_data(block: MediaBlock, message: Message, request: Request) -> str | None:
-    """Return a picture as plain base64; the server fetches nothing from an address."""
+    """Return an image as base64; the server does not fetch URLs."""
     if not isinstance(block, ImageBlock):
         request.drop_log.drop(block, message, request.model, "the API has no field for it")
     elif block.source.kind == "url":
-        request.drop_log.drop(block, message, request.model, "it fetches no images")
+        request.losses.drop(block, message, request.model, "the server does not fetch images")
     elif (image := prepare_media(block, message, request)) is not None:
         return image.data
     return None
@@ -265,11 +265,13 @@ def _assistant_message(message: Message, request: Request) -> list[dict[str, Any
     return [wire] if calls or thoughts or message.text.strip() else []
 
 
-def _tool_result(result: ToolResultBlock, name: str, said: str, request: Request) -> dict[str, Any]:
-    """Return a tool message; that it is an error is said in its words."""
+def _tool_result(
+    result: ToolResultBlock, name: str, output: str, request: Request
+) -> dict[str, Any]:
+    """Return a tool message; an error has a prefix."""
     return {
         "role": "tool",
         "tool_name": name,
         "tool_call_id": request.tool_ids.wire(request.model.provider, result.tool_use_id, _IDS),
-        "content": f"{ERROR_PREFIX}{said}" if result.is_error else said,
+        "content": f"{ERROR_PREFIX}{output}" if result.is_error else output,
     }

@@ -1,9 +1,9 @@
 """Dialect: Chat Completions, https://platform.openai.com/docs/api-reference/chat.
 
-OpenAI, OpenRouter and compatible servers speak it with differences: see `Quirks` for what is sent.
-What is received is read with all of them in mind: finish reasons come twice, late, or not at all;
-calls come with any finish reason; usage comes before or after the end; ids and names are repeated;
-`content` is text or a list; reasoning has three names and the same thought may come under two.
+OpenAI, OpenRouter and compatible servers differ: `Quirks` covers the requests. Replies are parsed
+for all servers alike: finish reasons arrive twice, late, or never; calls arrive with any finish
+reason; usage arrives before or after the end; ids and names are repeated; `content` is text or a
+list; reasoning has three field names, and the same text can arrive in two of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,15 +53,15 @@ _STOP_REASONS = {
     "insufficient_system_resource": StopReason.ERROR,
 }
 _MALFORMED_CALL = "function_call_filter"
-"""Begins the reason where Google threw away a call that its model wrote badly."""
+"""Prefix of the finish reason if Google discarded a malformed call."""
 _HOST_FAILURES = ("error", "network_error")
-"""What OpenRouter says a model's own host ended with, under an ordinary reason of its own."""
+"""Failures of the upstream host that OpenRouter reports with an ordinary finish reason."""
 _METADATA_FIELDS = ("citations", "search_results")
-"""What xAI and Perplexity say of where the words are from, the last of each being the whole."""
+"""Sources of the text at xAI and Perplexity; the last value of each is complete."""
 
 
 class OpenAIChat:
-    """Speaks Chat Completions to one kind of server."""
+    """The dialect of Chat Completions, with the quirks of one server."""
 
     api = API
 
@@ -69,27 +69,27 @@ class OpenAIChat:
         """`quirks`: fields of `Quirks` that differ from their defaults.
 
         Raises:
-            ConfigError: there is no such quirk, or it has no such value.
+            ConfigError: a quirk is unknown, or its value is invalid.
         """
         try:
             self._quirks = msgspec.convert(dict(quirks or {}), Quirks)
         except msgspec.ValidationError as error:
             known = ", ".join(f"`{name}`" for name in Quirks.__struct_fields__)
-            message = f"a quirk of a provider cannot be used: {error}; there are {known}"
+            message = f"a quirk of a provider is invalid: {error}; known quirks: {known}"
             raise ConfigError(message) from error
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Write the request; equal requests have equal bytes."""
+        """Build the request body; equal requests have equal bytes."""
         return WireRequest(path=_PATH, body=canonical_json(build_body(request, self._quirks)))
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Read one event of a stream; what is unknown is skipped.
+        """Translate one event of a stream; unknown fields are skipped.
 
         Raises:
             NetworkError: the event is not JSON.
         """
         if frame.data.strip() == DONE:
-            # Servers that fail before the first word may end the stream like any other.
+            # Servers that fail before the first token may end the stream normally.
             reply.is_done = reply.stop_detail is not None or reply.activity > 0
             reply.is_cut_off = reply.stop_detail is None
             return _close_calls(reply)
@@ -99,7 +99,7 @@ class OpenAIChat:
         return _translate_chunk(chunk, reply)
 
     def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Read a reply that came as one JSON document.
+        """Translate a reply that arrived as one JSON document.
 
         Raises:
             NetworkError: it is not JSON.
@@ -112,7 +112,7 @@ class OpenAIChat:
         reply.is_done = True
 
     def is_complete(self, reply: Reply) -> bool:
-        """Some servers never send `[DONE]`: a finish reason is enough."""
+        """Whether the reply may end here; some servers never send `[DONE]`."""
         return reply.is_done or reply.stop_detail is not None
 
 
@@ -121,10 +121,10 @@ def _translate_chunk(
 ) -> Iterable[StreamEvent]:
     reply.response_id = text(chunk.get("id")) or reply.response_id
     for name in _METADATA_FIELDS:
-        if told := chunk.get(name):
-            reply.response_metadata[name] = told
+        if value := chunk.get(name):
+            reply.response_metadata[name] = value
     for choice in objects(chunk.get("choices")):
-        if choice.get("index"):  # further choices answer the same question again
+        if choice.get("index"):  # other choices are alternatives
             continue
         yield from _translate_delta(_find_delta(choice, is_whole=is_whole), reply)
         if error := choice.get("error"):
@@ -137,17 +137,17 @@ def _translate_chunk(
 
 
 def _find_delta(choice: dict[str, Any], *, is_whole: bool) -> dict[str, Any]:
-    """Return what a choice adds to the reply.
+    """Return the delta or the message of a choice.
 
-    Perplexity sends both: in a stream, the message so far beside the delta, and in a whole reply an
-    empty delta beside the message.
+    Perplexity sends both: in a stream, the message so far and the delta, and in a complete reply
+    the message and an empty delta.
     """
     names = ("message", "delta") if is_whole else ("delta", "message")
     return mapping(next((part for name in names if (part := choice.get(name)) is not None), None))
 
 
 def _set_stop_reason(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Read why the reply ended, if it did; one that failed before its first word is an error."""
+    """Set the stop reason; a reply that failed before its first token becomes an error."""
     word, native = text(choice.get("finish_reason")), text(choice.get("native_finish_reason"))
     if not word:
         return ()
@@ -161,13 +161,13 @@ def _set_stop_reason(choice: dict[str, Any], reply: Reply) -> Iterable[StreamEve
         )
         reply.stop_reason = usual
     if reply.stop_reason is StopReason.ERROR and not reply.activity and reply.error is None:
-        told = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
-        reply.error = error_from_payload(reply.provider, {"error": told})
+        failure = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
+        reply.error = error_from_payload(reply.provider, {"error": failure})
     return _close_calls(reply)
 
 
 def _update_usage(holder: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Take the counters, which Moonshot puts beside the delta and Groq into a field of its own."""
+    """Update the counters, which Moonshot sends in the choice and Groq in `x_groq`."""
     if not (counters := holder.get("usage")):
         return ()
     usage = parse_usage(mapping(counters), reply)
@@ -175,9 +175,9 @@ def _update_usage(holder: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]
 
 
 def _close_calls(reply: Reply) -> list[StreamEvent]:
-    """Close the calls; that there are any is the reason, whatever the server says.
+    """Close the calls; a reply with calls has the stop reason `TOOL_USE`.
 
-    A call is not known to be whole where the reply broke off.
+    Calls stay open if the reply was interrupted, because they may be incomplete.
     """
     if reply.stop_reason in (None, StopReason.END_TURN, StopReason.OTHER) and reply.has_calls:
         reply.stop_reason = StopReason.TOOL_USE
@@ -197,9 +197,9 @@ def _translate_delta(delta: dict[str, Any], reply: Reply) -> Iterable[StreamEven
             yield from _translate_part(part, reply)
     elif isinstance(content, dict):
         yield from _translate_object(mapping(content), reply)
-    if said := text(delta.get("refusal")):
+    if refusal := text(delta.get("refusal")):
         reply.stop_reason = StopReason.REFUSAL
-        yield from reply.add_text(said)
+        yield from reply.add_text(refusal)
     if cited := objects(delta.get("annotations")):
         reply.response_metadata.setdefault("annotations", []).extend(cited)
     for call in objects(delta.get("tool_calls")):
@@ -227,7 +227,7 @@ def _translate_reasoning(delta: dict[str, Any], reply: Reply) -> Iterable[Stream
 
 
 def _add_entry_note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
-    """Keep what else stands in an entry of reasoning, once: to send it back as it came."""
+    """Store the other fields of a reasoning entry once, to replay the entry unchanged."""
     known: dict[Any, dict[str, Any]] = reply.scratch.setdefault("entries", {})
     rest = {
         name: value
@@ -243,7 +243,7 @@ def _add_entry_note(entry: dict[str, Any], key: Any, reply: Reply) -> None:
 
 
 def _translate_part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Read a part of a list, as Mistral writes them."""
+    """Translate a part of a content list, as Mistral sends it."""
     match part.get("type"):
         case "text":
             yield from reply.add_text(text(part.get("text")))
@@ -257,7 +257,7 @@ def _translate_part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]
 
 
 def _translate_object(content: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Read a part without a list; Cloudflare decodes an answer that is held to a schema."""
+    """Translate a single part; Cloudflare decodes JSON replies to an object."""
     is_part = isinstance(content.get("text"), str) or "thinking" in content
     return (
         _translate_part(content, reply) if is_part else reply.add_text(arguments_to_json(content))
@@ -290,16 +290,16 @@ def _translate_call(call: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]
 def _starts_new_call(
     index: int | None, wire_id: str, name: str, arguments: str, known: ToolCallBuilder
 ) -> bool:
-    """Whether a piece is the beginning of another call than the one its index stands for.
+    """Whether a piece starts a new call instead of extending the known call at its index.
 
-    Some servers give every call the index 0, or none, and then another id or at least a name tells;
-    others repeat the name with every piece, or give each an id of its own.
+    Some servers give every call the index 0 or none; a different id or a name starts a new call.
+    Others repeat the name with every piece, or send a new id with each.
     """
     if not name or (wire_id and wire_id == known.wire_id):
         return False
-    is_whole = known.has_complete_arguments
-    if known.parts and not is_whole and name == known.name:
+    is_complete = known.has_complete_arguments
+    if known.parts and not is_complete and name == known.name:
         return False
     if wire_id and known.wire_id:
         return True
-    return bool(known.name) if index is None else is_whole and bool(arguments)
+    return bool(known.name) if index is None else is_complete and bool(arguments)

@@ -1,12 +1,12 @@
 """Dialect: the Responses API, https://platform.openai.com/docs/api-reference/responses.
 
-A reply is a list of items, told piece by piece and then whole; what a whole item adds to its pieces
-is read as one more piece, so servers that send only one of the two are understood alike. Items are
-known by their place in the output: ids differ between the events of one item at some servers, and
-others send neither `event:` lines nor sequence numbers.
+A reply is a list of items, sent in pieces and then complete. The text that a complete item adds to
+its pieces is read as one more piece, which also covers servers that send only one of the two.
+Items are identified by their place in the output: at some servers the ids of one item differ
+between events, and others send neither `event:` lines nor sequence numbers.
 
-Nothing is stored at the provider. Reasoning comes encrypted with the item and goes back as it came,
-without its id: an id names a stored item, and a stored item wants its follower under its own id.
+Nothing is stored at the provider. Reasoning arrives encrypted in its item and is replayed unchanged
+but without its id, because an id refers to a stored item, which requires the next item with its id.
 """
 
 from collections.abc import Iterable
@@ -35,38 +35,38 @@ _STOP_REASONS = {
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 _ARGUMENT_FIELDS = {"function_call": "arguments", "custom_tool_call": "input"}
 _STORAGE_FIELDS = ("id", "status")
-"""Fields of a reasoning item that would name it as stored."""
+"""Fields of a reasoning item that refer to its stored copy."""
 _PART_SEPARATOR = "\n\n"
 _STARTED_ITEMS, _PLACES, _PARTS, _REASONING_PART, _REASONING_ITEMS = (
-    "told",
+    "started_items",
     "places",
     "parts",
-    "part",
-    "sealed",
+    "reasoning_part",
+    "reasoning_items",
 )
-"""Kept between events: how many items began, the places of those that are told about, the numbers
-of the parts of each message, the part that is being thought, and the reasoning items as they go
-back."""
+"""Keys of the state between events: the number of started items, their places by index, the numbers
+of the parts of each message, the current part of each reasoning item, and the reasoning items to
+replay."""
 
 
 class OpenAIResponses:
-    """Speaks the Responses API."""
+    """The dialect of the Responses API."""
 
     api = API
 
     def __init__(self, *, supports_long_cache: bool = False) -> None:
-        """`keeps_long`: the host takes the longer retention of caches."""
+        """`supports_long_cache`: the host supports the longer cache retention."""
         self._supports_long_cache = supports_long_cache
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Write the request; equal requests have equal bytes."""
+        """Build the request body; equal requests have equal bytes."""
         return WireRequest(
             path=_PATH,
             body=canonical_json(build_body(request, supports_long_cache=self._supports_long_cache)),
         )
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Read one event of a stream; unknown ones are skipped, new ones come without notice.
+        """Translate one event of a stream; unknown events are skipped.
 
         Raises:
             NetworkError: the event is not JSON.
@@ -82,13 +82,13 @@ class OpenAIResponses:
             )
         item = mapping(chunk.get("item"))
         if kind == "response.output_item.added":
-            return _start_item(_find_place(chunk, reply, begins=True), item, reply)
+            return _start_item(_find_place(chunk, reply, is_new=True), item, reply)
         if kind == "response.output_item.done":
             return _translate_item(_find_place(chunk, reply), item, reply)
         return _translate_piece(kind, _find_place(chunk, reply), chunk, reply)
 
     def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Read a reply that came as one JSON document.
+        """Translate a reply that arrived as one JSON document.
 
         Raises:
             NetworkError: it is not JSON.
@@ -100,14 +100,14 @@ class OpenAIResponses:
         return _translate_response(response, reply, ends=True)
 
     def is_complete(self, reply: Reply) -> bool:
-        """A stream is whole with the event that ends the response only."""
+        """Whether the final event of the response has arrived."""
         return reply.is_done
 
 
 def _translate_response(
     response: dict[str, Any], reply: Reply, *, ends: bool
 ) -> Iterable[StreamEvent]:
-    """Read the response as a whole: its status, its counters, and its items once more."""
+    """Translate a response object: its status, its counters, and its items."""
     reply.response_id = text(response.get("id")) or reply.response_id
     status = text(response.get("status")) or "completed"
     reason = text(mapping(response.get("incomplete_details")).get("reason"))
@@ -117,10 +117,10 @@ def _translate_response(
     if status == "failed" or response.get("error"):
         report = {"error": response.get("error") or response}
         reply.error = reply.error or error_from_payload(reply.provider, report)
-    output, told = objects(response.get("output")), reply.scratch.get(_STARTED_ITEMS, 0)
-    if told in (0, len(output)):
+    output, started = objects(response.get("output")), reply.scratch.get(_STARTED_ITEMS, 0)
+    if started in (0, len(output)):
         for place, item in enumerate(output):
-            yield from _translate_item(place, item, reply, is_again=told > 0)
+            yield from _translate_item(place, item, reply, is_again=started > 0)
     yield from reply.close_calls()
     for place, item in reply.scratch.get(_REASONING_ITEMS, {}).items():
         reply.add_note(place, {"item": item})
@@ -132,19 +132,19 @@ def _translate_response(
     reply.is_done = reply.error is None
 
 
-def _find_place(chunk: dict[str, Any], reply: Reply, *, begins: bool = False) -> int:
+def _find_place(chunk: dict[str, Any], reply: Reply, *, is_new: bool = False) -> int:
     """Return the item's place in the output.
 
-    Items come in order where the server does not say, or says the same of several.
+    Items are numbered in order if the server sends no index, or the same index for several.
     """
-    told: int = reply.scratch.get(_STARTED_ITEMS, 0)
+    started: int = reply.scratch.get(_STARTED_ITEMS, 0)
     places: dict[int | None, int] = reply.scratch.setdefault(_PLACES, {})
     named = count(chunk.get("output_index"))
-    if begins:
-        reply.scratch[_STARTED_ITEMS] = told + 1
-        places[named] = place = max(told, named or 0)
+    if is_new:
+        reply.scratch[_STARTED_ITEMS] = started + 1
+        places[named] = place = max(started, named or 0)
         return place
-    return max(0, told - 1) if named is None else places.get(named, named)
+    return max(0, started - 1) if named is None else places.get(named, named)
 
 
 def _start_item(place: int, item: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
@@ -174,12 +174,12 @@ def _translate_piece(
         case "function_call_arguments" | "custom_tool_call_input":
             return reply.add_arguments(place, arguments_as_text(chunk.get("delta")))
         case _:
-            reply.activity += 1  # of a tool that runs at the provider
+            reply.activity += 1  # output of a server tool
             return ()
 
 
 def _add_reasoning(place: int, part: Any, piece: str, reply: Reply) -> Iterable[StreamEvent]:
-    """Take reasoning; the parts of one item are set apart by a blank line."""
+    """Add reasoning; a blank line separates the parts of one item."""
     parts: dict[int, Any] = reply.scratch.setdefault(_REASONING_PART, {})
     if not piece:
         return ()
@@ -191,7 +191,7 @@ def _add_reasoning(place: int, part: Any, piece: str, reply: Reply) -> Iterable[
 def _translate_item(
     place: int, item: dict[str, Any], reply: Reply, *, is_again: bool = False
 ) -> Iterable[StreamEvent]:
-    """Read an item that is whole."""
+    """Translate a complete item."""
     match item.get("type"):
         case "message":
             parts = objects(item.get("content"))
@@ -214,21 +214,21 @@ def _translate_item(
 
 
 def _part_numbers(place: int, size: int, reply: Reply) -> list[int]:
-    """Return the numbers under which the pieces of an item's parts came.
+    """Return the numbers of an item's parts in the stream.
 
-    Bedrock numbers the only part of a message 1.
+    Bedrock uses the number 1 for the only part of a message.
     """
-    told: list[int] = reply.scratch.get(_PARTS, {}).get(place, [])
-    highest = max(told, default=-1)
+    known: list[int] = reply.scratch.get(_PARTS, {}).get(place, [])
+    highest = max(known, default=-1)
     if highest < size:
         return list(range(size))
-    return [*told[:size], *range(highest + 1, highest + 1 + size - len(told))]
+    return [*known[:size], *range(highest + 1, highest + 1 + size - len(known))]
 
 
 def _add_notes(
     key: tuple[int, int], item: dict[str, Any], part: dict[str, Any], reply: Reply
 ) -> None:
-    """Keep what stands beside words: their phase, which goes back, and what they cite."""
+    """Store the phase of a text, which is replayed, and its citations."""
     if phase := text(item.get("phase")):
         reply.add_note(key, {"phase": phase})
     if cited := objects(part.get("annotations")):
@@ -238,9 +238,9 @@ def _add_notes(
 def _translate_text(
     key: tuple[int, int], part: dict[str, Any], reply: Reply
 ) -> Iterable[StreamEvent]:
-    refuses = part.get("type") == "refusal"
-    words = text(part.get("refusal" if refuses else "text"))
-    if refuses:
+    is_refusal = part.get("type") == "refusal"
+    words = text(part.get("refusal" if is_refusal else "text"))
+    if is_refusal:
         reply.stop_reason = StopReason.REFUSAL
     return reply.complete_block(key, words) if reply.has_block(key) else reply.add_text(words, key)
 
@@ -253,17 +253,17 @@ def _translate_reasoning(place: int, item: dict[str, Any], reply: Reply) -> Iter
         if reply.has_block(place)
         else reply.add_thinking(words, place)
     )
-    if sealed := text(item.get("encrypted_content")):
-        yield from reply.add_signature(sealed, place)
+    if encrypted := text(item.get("encrypted_content")):
+        yield from reply.add_signature(encrypted, place)
     elif not reply.has_block(place):
         yield from reply.add_hidden_thinking(place)
-    if sealed or item.get("content"):
-        kept = {name: value for name, value in item.items() if name not in _STORAGE_FIELDS}
-        reply.scratch.setdefault(_REASONING_ITEMS, {})[place] = kept
+    if encrypted or item.get("content"):
+        stored = {name: value for name, value in item.items() if name not in _STORAGE_FIELDS}
+        reply.scratch.setdefault(_REASONING_ITEMS, {})[place] = stored
 
 
 def _update_usage(counters: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Take the counters, which mean what those of Chat Completions do under other names."""
+    """Update the counters, which have the meaning of those of Chat Completions."""
     renamed = {
         "prompt_tokens": counters.get("input_tokens"),
         "prompt_tokens_details": counters.get("input_tokens_details"),

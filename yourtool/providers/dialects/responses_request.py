@@ -35,16 +35,16 @@ from yourtool.providers.requests.thinking import effective_effort
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "responses"
-"""The name of this wire format beside what is kept for it."""
+"""The name of this wire format in stored messages."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MIN_OUTPUT = 16
 _CANONICAL_TYPES = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
 _CLIENT_TOOLS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
-"""What items begin with that want an answer of their own kind, and those answers."""
+"""Prefixes of the types of items that need a result of their own kind, and of the results."""
 
 
 def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[str, Any]:
-    """Return the request as the server takes it; `keeps_long`: it can cache for hours.
+    """Return the request body; `supports_long_cache`: the server can cache for a day.
 
     https://platform.openai.com/docs/guides/prompt-caching
     """
@@ -81,7 +81,7 @@ def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[s
             "format": {"type": "json_schema", **build_named_schema(request.output_schema)}
         }
     if model.capabilities.supports_thinking:
-        # A model that does not reason refuses to be asked for its reasoning.
+        # Models without reasoning reject a request to include it.
         wire["include"] = ["reasoning.encrypted_content"]
         if (level := effective_effort(model, request.effort)) == "off":
             wire["reasoning"] = {"effort": "none"}
@@ -127,13 +127,13 @@ def _content_parts(
         if isinstance(block, TextBlock) and block.text.strip():
             parts.append({"type": "input_text", "text": block.text})
         elif isinstance(block, MediaBlock):
-            unseen = {"type": "input_text", "text": placeholder_for(block)}
-            parts += _media_part(block, message, request) or [unseen]
+            placeholder = {"type": "input_text", "text": placeholder_for(block)}
+            parts += _media_part(block, message, request) or [placeholder]
     return parts
 
 
 def _media_part(block: MediaBlock, message: Message, request: Request) -> list[dict[str, Any]]:
-    """Return a picture or a document; the API has no audio item
+    """Return an image or a document; the API has no audio item
     (https://platform.openai.com/docs/guides/pdf-files)."""
     if isinstance(block, AudioBlock):
         request.drop_log.drop(block, message, request.model, "the API has no audio item")
@@ -153,7 +153,7 @@ def _media_part(block: MediaBlock, message: Message, request: Request) -> list[d
 
 
 def _tool_result(result: ToolResultBlock, message: Message, request: Request) -> dict[str, Any]:
-    """Return what a tool said; that it is an error is said in its words."""
+    """Return the output of a tool; an error has a prefix."""
     parts = _content_parts(result.content, message, request)
     words = "\n".join(part["text"] for part in parts if "text" in part)
     images = [part for part in parts if "text" not in part]
@@ -170,20 +170,20 @@ def _tool_result(result: ToolResultBlock, message: Message, request: Request) ->
 
 
 def _assistant_content(message: Message, request: Request) -> list[dict[str, Any]]:
-    """Return the items of the model's own message; reasoning is followed by what it led to."""
-    kept = ProviderExtras(message, request, API)
+    """Return the items of a reply; reasoning without a following item is dropped."""
+    extras = ProviderExtras(message, request, API)
     items: list[dict[str, Any]] = []
-    thoughts: list[ContentBlock] = []  # of the reasoning items that nothing follows yet
+    thoughts: list[ContentBlock] = []  # of the reasoning items without a following item
     for place, block in enumerate(message.content):
-        new = [raw for raw in kept.before(place) if _is_replayable(raw)]
+        new = [raw for raw in extras.before(place) if _is_replayable(raw)]
         match block:
             case TextBlock(words) if words.strip():
-                new.append(_text_item(words, kept.notes(place)))
+                new.append(_text_item(words, extras.notes(place)))
             case ToolUseBlock():
                 new.append(_tool_call(block, request))
             case ThinkingBlock() | RedactedThinkingBlock():
-                sealed = [mapping(note.get("item")) for note in kept.notes(place)]
-                own = [item for item in sealed if item.get("type") == "reasoning"]
+                notes = [mapping(note.get("item")) for note in extras.notes(place)]
+                own = [item for item in notes if item.get("type") == "reasoning"]
                 if not own:
                     request.drop_log.drop(
                         block, message, request.model, "reasoning that did not come as an item"
@@ -196,7 +196,7 @@ def _assistant_content(message: Message, request: Request) -> list[dict[str, Any
                 pass
         items += new
         thoughts = [] if new else thoughts
-    rest = [raw for raw in kept.rest() if _is_replayable(raw)]
+    rest = [raw for raw in extras.rest() if _is_replayable(raw)]
     if not rest:
         for thought in thoughts:
             request.drop_log.drop(
@@ -228,15 +228,15 @@ def _tool_call(call: ToolUseBlock, request: Request) -> dict[str, Any]:
 
 
 def _is_replayable(raw: dict[str, Any]) -> bool:
-    """Whether an item of the provider's own may be sent back: it asks nothing of us."""
+    """Whether a stored item can be replayed: it needs no result from us."""
     kind = text(raw.get("type"))
     return bool(kind) and kind not in _CANONICAL_TYPES and not kind.startswith(_CLIENT_TOOLS)
 
 
 def _move_text_before_calls(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Move words before the first call, with the reasoning that led to them.
+    """Move text before the first call, with the reasoning that precedes it.
 
-    Some servers refuse a message between calls.
+    Some servers reject a message between calls.
     """
     steps: list[list[dict[str, Any]]] = [[]]
     for item in items:

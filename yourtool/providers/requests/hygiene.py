@@ -129,19 +129,19 @@ def _split_parallel_calls(turn: list[Message]) -> list[Message]:
 
     Opaque provider data refers to positions in the unsplit message, so it is dropped.
     """
-    said, *answers = turn
+    reply, *answers = turn
     if len(answers) <= 1:
         return turn
-    metadata = replace(said.metadata, provider_raw=None)
-    calls = [at for at, block in enumerate(said.content) if isinstance(block, ToolUseBlock)]
-    ends = [*(at + 1 for at in calls[:-1]), len(said.content)]
+    metadata = replace(reply.metadata, provider_raw=None)
+    calls = [at for at, block in enumerate(reply.content) if isinstance(block, ToolUseBlock)]
+    ends = [*(at + 1 for at in calls[:-1]), len(reply.content)]
     parted: list[Message] = []
-    begin = 0
+    start = 0
     for number, (end, answer) in enumerate(zip(ends, answers, strict=True), start=1):
-        name = said.id if number == 1 else f"{said.id}-{number}"
-        content = said.content[begin:end]
-        parted += [replace(said, id=name, content=content, metadata=metadata), answer]
-        begin = end
+        name = reply.id if number == 1 else f"{reply.id}-{number}"
+        content = reply.content[start:end]
+        parted += [replace(reply, id=name, content=content, metadata=metadata), answer]
+        start = end
     return parted
 
 
@@ -170,10 +170,10 @@ def _is_injected(origin: str | None) -> bool:
 
 def _is_abandoned(turn: Sequence[Message]) -> bool:
     """Whether a message is an interrupted reply of which no call ran."""
-    said, *answers = turn
+    reply, *answers = turn
     return (
-        said.role is Role.ASSISTANT
-        and said.metadata.status is not MessageStatus.COMPLETE
+        reply.role is Role.ASSISTANT
+        and reply.metadata.status is not MessageStatus.COMPLETE
         and all(answer.metadata.origin == _SYNTHETIC_ORIGIN for answer in answers)
     )
 
@@ -221,10 +221,10 @@ def _filter_message(
         metadata, raw = replace(metadata, provider_raw=None), None
     if message.role is Role.ASSISTANT:
         # Opaque provider data refers to block positions, so blank text must stay with it.
-        said = tuple(_assistant_blocks(message, model, seen, drop))
-        if len(said) != len(message.content):
+        blocks = tuple(_assistant_blocks(message, model, seen, drop))
+        if len(blocks) != len(message.content):
             metadata, raw = replace(metadata, provider_raw=None), None
-        content = said if raw is not None else tuple(filter(_is_visible, said))
+        content = blocks if raw is not None else tuple(filter(_is_visible, blocks))
     else:
         content = tuple(filter(_is_visible, _user_blocks(message, drop)))
         if message.role is Role.USER and not content:

@@ -48,23 +48,27 @@ def close_objects(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def restrict_schema(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """Return the schema with closed objects and only the keywords in `known`."""
-    kept: dict[str, Any] = {}
+    restricted: dict[str, Any] = {}
     other: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword == "properties":
-            kept[keyword] = {name: restrict_schema(part, known) for name, part in value.items()}
+            restricted[keyword] = {
+                name: restrict_schema(part, known) for name, part in value.items()
+            }
         elif keyword == "items":
-            kept[keyword] = restrict_schema(value, known)
+            restricted[keyword] = restrict_schema(value, known)
         elif keyword in known:
-            kept[keyword] = value
+            restricted[keyword] = value
         elif keyword not in _ANNOTATIONS:
             other[keyword] = value
     if _is_object(schema):
-        kept["additionalProperties"] = False
+        restricted["additionalProperties"] = False
     if other:
         demand = f"Must match {canonical_json(other).decode()}."
-        kept["description"] = f"{kept['description']} {demand}" if "description" in kept else demand
-    return kept
+        restricted["description"] = (
+            f"{restricted['description']} {demand}" if "description" in restricted else demand
+        )
+    return restricted
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
