@@ -74,7 +74,7 @@ def check_golden(name: str, body: bytes) -> None:
 
 
 @pytest.mark.req("R-ADP-01")
-def test_a_conversation_with_one_of_everything_has_these_bytes():
+def test_conversation_with_every_block_has_the_golden_body():
     asked = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
     posted = Anthropic().to_wire(asked)
     assert posted.path == "/v1/messages"
@@ -93,7 +93,7 @@ def test_equal_requests_have_equal_bytes():
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
-def test_every_legal_history_makes_a_legal_request(history):
+def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
         for target in (SONNET, model("anthropic", "claude-haiku-4-5")):
@@ -104,7 +104,7 @@ def test_every_legal_history_makes_a_legal_request(history):
 
 @pytest.mark.parametrize("name", cases(WHOLE))
 @pytest.mark.req("R-ADP-01")
-async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was(name):
+async def test_reply_is_replayed_unchanged(name):
     asked, events = await _played(name)
     body = json.loads(_body(asked, [complete(events)]))
     sent = [turn["content"] for turn in body["messages"] if turn["role"] == "assistant"]
@@ -117,7 +117,7 @@ async def test_what_the_provider_sent_is_sent_back_to_it_as_it_was(name):
 
 
 @pytest.mark.parametrize("name", cases(name for name in WHOLE if name not in UNTYPED))
-async def test_what_is_sent_back_is_accepted(name):
+async def test_replayed_reply_is_valid(name):
     asked, events = await _played(name)
     assert problems("anthropic", "messages", _body(asked, [complete(events)])) == []
 
@@ -130,7 +130,7 @@ async def test_what_is_sent_back_is_accepted(name):
         recorded("anthropic-messages-ebb2d863", "anthropic-messages-f69bac28"),
     ],
 )
-async def test_a_paused_reply_and_its_continuation_are_one_turn(first, second):
+async def test_paused_reply_and_its_continuation_are_one_turn(first, second):
     asked, paused = await _played(first)
     _, rest = await _played(second)
     assert complete(paused).stop_reason is StopReason.PAUSE_TURN
@@ -188,7 +188,7 @@ def _types(stream):
     ]
 
 
-def test_the_system_prompt_is_hoisted_and_neighbours_are_joined():
+def test_system_prompt_is_separate_and_consecutive_messages_are_merged():
     body = wire(request(SONNET, full(SONNET)))
     assert [block["text"] for block in body["system"]] == [
         "You write code.",
@@ -202,7 +202,7 @@ def test_the_system_prompt_is_hoisted_and_neighbours_are_joined():
 
 
 @pytest.mark.req("R-ADP-18")
-def test_breakpoints_are_where_the_plan_has_them():
+def test_cache_breakpoints_follow_the_plan():
     body = wire(request(SONNET, full(SONNET), (READ, msgspec.structs.replace(READ, name="b"))))
     marked = []
     for block in [*body["tools"], *body["system"], *_blocks(body)]:
@@ -228,12 +228,12 @@ def test_two_requests_in_a_row_share_their_prefix():
     assert second["messages"][: len(first["messages"])] == first["messages"]
 
 
-def test_a_model_without_a_cache_gets_no_breakpoints():
+def test_model_without_cache_gets_no_breakpoints():
     plain = model("anthropic", "x", capabilities=AdapterCapabilities(supports_images=True))
     assert b"cache_control" not in Anthropic().to_wire(request(plain, full(plain), (READ,))).body
 
 
-def test_ids_the_api_refuses_are_minted_anew_and_others_are_kept():
+def test_invalid_ids_are_replaced_and_valid_ids_are_reused():
     ids, writer = ToolIdMap(), Writer()
     good, bad = ids.canonical("anthropic", "toolu_1"), ids.canonical("anthropic", "functions.x:0")
     foreign = ids.canonical("openai", "call_1")
@@ -268,7 +268,7 @@ def _said(blocks, **metadata):
     ],
 )
 @pytest.mark.req("R-ADP-05")
-def test_a_dropped_block_writes_one_warning_with_five_fields(blocks, kind, caplog):
+def test_dropped_block_logs_one_warning_with_five_fields(blocks, kind, caplog):
     body = wire(request(SONNET, _said(blocks)))
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
     [record] = caplog.records
@@ -301,7 +301,7 @@ def test_a_dropped_block_writes_one_warning_with_five_fields(blocks, kind, caplo
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_a_level_of_thinking_is_asked_for_in_the_models_own_form(form, effort, fields):
+def test_effort_has_the_form_of_the_model(form, effort, fields):
     target = model("anthropic", "claude-opus-4-7", thinking=form)
     asked = request(target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000)
     body = wire(asked)
@@ -309,7 +309,7 @@ def test_a_level_of_thinking_is_asked_for_in_the_models_own_form(form, effort, f
     assert ("temperature" in body) is ("thinking" not in fields)
 
 
-def test_signed_thinking_without_text_is_sent_back():
+def test_signed_reasoning_without_text_is_replayed():
     body = wire(request(SONNET, _said([ThinkingBlock("", "sig"), TextBlock("a")])))
     assert body["messages"][1]["content"][0] == {
         "type": "thinking",
@@ -319,7 +319,7 @@ def test_signed_thinking_without_text_is_sent_back():
 
 
 @pytest.mark.req("R-CAN-13")
-def test_what_only_another_model_can_read_is_never_sent():
+def test_opaque_blocks_of_another_model_are_never_sent():
     raw = {
         "scope": {"provider": "anthropic", "model": "anthropic:other"},
         "blocks": [{"at": 0, "block": {"type": "compaction", "content": "secret"}}],
@@ -339,12 +339,12 @@ CALL = {"type": "tool_use", "id": "toolu_x", "name": "f", "input": {}}
         {"blocks": [{"at": 0, "block": CALL}, {"at": 10**30, "block": {"type": 5}}]},
     ],
 )
-def test_leftovers_of_no_known_shape_are_ignored(raw):
+def test_opaque_blocks_of_unknown_shape_are_ignored(raw):
     raw = {"scope": {"provider": "anthropic", "api": "messages", "model": SONNET.id}, **raw}
     wire(request(SONNET, _said([TextBlock("a")], provider_raw=raw)))
 
 
-def test_a_picture_in_a_failed_result_is_dropped_for_the_text(caplog):
+def test_image_in_an_error_result_becomes_a_placeholder(caplog):
     writer = Writer()
     use = writer.tool_use_id()
     history = (
@@ -358,7 +358,7 @@ def test_a_picture_in_a_failed_result_is_dropped_for_the_text(caplog):
     assert [record.block_type for record in caplog.records] == ["image"]
 
 
-def test_thinking_is_asked_for_only_of_a_model_that_can():
+def test_reasoning_is_requested_only_if_supported():
     asked = request(SONNET, full(SONNET), effort="medium", temperature=0.5, max_output_tokens=9_000)
     body = wire(asked)
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 7_976}
@@ -369,12 +369,12 @@ def test_thinking_is_asked_for_only_of_a_model_that_can():
     )
 
 
-def test_the_end_of_a_final_assistant_message_is_not_blank():
+def test_final_assistant_message_has_no_trailing_whitespace():
     history = _said([TextBlock("so far \n")], stop_reason=StopReason.PAUSE_TURN)[:2]
     assert wire(request(SONNET, history))["messages"][-1]["content"][-1]["text"] == "so far"
 
 
-def test_names_a_model_invented_are_sent_as_the_api_takes_them():
+def test_invalid_tool_names_are_sanitised():
     writer = Writer()
     history = [
         writer.message(Role.USER, [TextBlock("?")]),
@@ -409,7 +409,7 @@ def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplo
 
 
 @pytest.mark.req("R-ADP-12")
-def test_counters_are_the_last_figures_that_are_not_null():
+def test_last_counter_that_is_not_null_is_used():
     reply, dialect = Reply(request(SONNET)), Anthropic()
     start = {
         "type": "message_start",
@@ -466,7 +466,7 @@ THOUGHT = ThinkingBlock("hm", "c2ln")
     ],
 )
 @pytest.mark.req("R-SWP-02")
-def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply(history, thinks):
+def test_budget_reasoning_does_not_start_in_the_middle_of_a_reply(history, thinks):
     # What another model began, or a reply that was stopped, has no reasoning to go on with.
     target = model("anthropic", "claude-sonnet-4-5", id=SONNET.id, thinking="budget")
     body = wire(request(target, history, (READ,), effort="high", temperature=0.5))
@@ -477,7 +477,7 @@ def test_thinking_by_a_budget_does_not_begin_in_the_middle_of_a_reply(history, t
 
 
 @pytest.mark.parametrize("index", [b'{"a":1}', b"[]", b'"0"', b"1.5", b"true", b"null"])
-async def test_a_block_whose_place_is_no_number_stops_nothing(index):
+async def test_block_with_invalid_index_is_ignored(index):
     """Found by damaging recorded bytes: a place is a key, and not everything can be one."""
     body = sse(
         b'{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}',

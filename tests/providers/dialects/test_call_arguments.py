@@ -123,7 +123,7 @@ async def called(dialect, body):
 @every_way
 @pytest.mark.parametrize("arguments", [[], [1], "x", "[1]", 0, 5, True, False, '{"a": '], ids=repr)
 @pytest.mark.req("R-ADP-06")
-async def test_arguments_that_are_no_object_never_run(way, arguments):
+async def test_call_with_invalid_arguments_never_runs(way, arguments):
     """D3: they are stored as none and flagged."""
     dialect, body = WAYS[way]
     block, error = await called(dialect, body(arguments))
@@ -133,14 +133,14 @@ async def test_arguments_that_are_no_object_never_run(way, arguments):
 
 @every_way
 @pytest.mark.parametrize("arguments", [None, "", {}], ids=repr)
-async def test_no_arguments_are_an_empty_object(way, arguments):
+async def test_missing_arguments_are_an_empty_object(way, arguments):
     dialect, body = WAYS[way]
     block, error = await called(dialect, body(arguments))
     assert (block.input, error) == ({}, None)
 
 
 @every_way
-async def test_arguments_that_are_an_object_run(way):
+async def test_call_with_an_object_runs(way):
     dialect, body = WAYS[way]
     block, error = await called(dialect, body({"a": 1}))
     assert (block.input, error) == ({"a": 1}, None)
@@ -148,7 +148,7 @@ async def test_arguments_that_are_an_object_run(way):
 
 @pytest.mark.parametrize("way", ["anthropic, at the start", "google, streamed", "google, whole"])
 @pytest.mark.req("R-ADP-06")
-async def test_an_object_written_as_text_is_no_object_where_one_is_due(way):
+async def test_object_in_a_string_is_invalid(way):
     dialect, body = WAYS[way]
     block, error = await called(dialect, body('{"path": "sub"}'))
     assert block.input == {}
@@ -158,14 +158,14 @@ async def test_an_object_written_as_text_is_no_object_where_one_is_due(way):
 
 @pytest.mark.parametrize("delta", [[1], 5, True], ids=repr)
 @pytest.mark.req("R-ADP-06")
-async def test_pieces_that_are_no_text_do_not_vanish(delta):
+async def test_argument_pieces_that_are_not_strings_are_not_lost(delta):
     _, error = await called(Anthropic, piece(delta))
     assert error is not None
 
 
 @every_way
 @pytest.mark.req("D16")
-async def test_a_number_too_long_to_read_spoils_its_call_alone(way):
+async def test_too_long_number_affects_only_its_call(way):
     """Sending the request again would bring the same number again."""
     dialect, body = WAYS[way]
     block, error = await called(dialect, body({"a": "?"}).replace('"?"', HUGE))

@@ -94,7 +94,7 @@ WHOLE = json.dumps(
 
 @pytest.mark.parametrize("body", [STREAMED, WHOLE], ids=["streamed", "whole"])
 @pytest.mark.req("R-SWP-03")
-async def test_reasoning_details_go_back_unchanged_to_the_model_that_sent_them(body):
+async def test_reasoning_details_are_replayed_unchanged_to_their_model(body):
     target = model("acme")
     reply, _ = await replies(body)
     assert next_request(reply, target)["reasoning_details"] == DETAILS
@@ -102,14 +102,14 @@ async def test_reasoning_details_go_back_unchanged_to_the_model_that_sent_them(b
         assert "reasoning_details" not in next_request(reply, other)
 
 
-async def test_reasoning_details_stay_here_where_a_quirk_forbids_them(caplog):
+async def test_quirk_disables_reasoning_details(caplog):
     reply, _ = await replies(STREAMED)
     sent = next_request(reply, model("acme"), OpenAIChat({"reasoning_details": False}))
     assert "reasoning_details" not in sent
     assert "the API has no field for it" in caplog.text
 
 
-async def test_reasoning_that_came_without_details_goes_back_beside_those_that_did():
+async def test_reasoning_without_details_is_replayed_in_addition_to_details():
     body = chat(
         {"reasoning_content": "plain"},
         {"reasoning_details": [{**SEALED, "data": "c2Vh"}]},
@@ -121,13 +121,13 @@ async def test_reasoning_that_came_without_details_goes_back_beside_those_that_d
     assert sent["reasoning_content"] == "plain"
 
 
-async def test_a_whole_reply_is_read_from_the_message_beside_an_empty_delta():
+async def test_document_is_read_from_the_message_despite_an_empty_delta():
     choice = {"message": {"content": "Two cats."}, "delta": {"content": ""}}
     body = json.dumps({"choices": [{**choice, "finish_reason": "stop"}]}).encode()
     assert (await replies(body))[0].text == "Two cats."
 
 
-async def test_a_stream_is_read_from_the_delta_beside_the_message_so_far():
+async def test_stream_is_read_from_the_delta_despite_a_message():
     events = [
         {"choices": [{"index": 0, "message": {"content": so_far}, "delta": {"content": new}}]}
         for so_far, new in (("Two", "Two"), ("Two cats.", " cats."), ("Two cats.", ""))
@@ -136,7 +136,7 @@ async def test_a_stream_is_read_from_the_delta_beside_the_message_so_far():
     assert (await replies(stream(*events)))[0].text == "Two cats."
 
 
-async def test_an_answer_that_came_as_an_object_is_its_json():
+async def test_content_object_becomes_json_text():
     answer = {"title": "Cats", "type": "essay", "pages": 2}
     message = {"message": {"content": answer}, "finish_reason": "stop"}
     reply, _ = await replies(json.dumps({"choices": [message]}).encode())
@@ -144,27 +144,27 @@ async def test_an_answer_that_came_as_an_object_is_its_json():
 
 
 @pytest.mark.req("R-ADP-12")
-async def test_tokens_from_the_cache_are_counted_under_the_name_that_mistral_has():
+async def test_mistral_cache_tokens_are_counted():
     usage = {"prompt_tokens": 64, "completion_tokens": 6, "num_cached_tokens": 32}
     _, whole = await replies(chat({"content": "a"}, usage=usage))
     assert (whole.usage.input_tokens, whole.usage.cached_input_tokens) == (32, 32)
 
 
 @pytest.mark.parametrize("word", ["eos", "eos_token", "end_turn"])
-async def test_the_end_token_is_an_ordinary_end(word):
+async def test_eos_is_a_normal_stop_reason(word):
     _, whole = await replies(chat({"content": "a"}, end=word))
     assert whole.stop_reason is StopReason.END_TURN
 
 
 @pytest.mark.parametrize("error", [{"code": 400}, {"type": "too_many_prompt_tokens"}])
-def test_messages_that_are_too_long_together_are_a_context_overflow(error):
+def test_too_long_messages_are_a_context_overflow(error):
     words = "The total length of all messages is too long." if "code" in error else "No."
     body = json.dumps({"error": {"message": words, **error}}).encode()
     assert type(error_from_response("acme", 400, body)) is ContextOverflowError
 
 
 @pytest.mark.parametrize("numbers", [(0,), (1,), (3,), (0, 1), (1, 2), (0, 2)])
-async def test_parts_of_a_message_are_read_once_however_the_host_numbers_them(numbers):
+async def test_message_parts_are_read_once_with_any_numbering(numbers):
     words = [f"part {number} " for number in numbers]
     item = {"type": "message", "content": []}
     whole = {**item, "content": [{"type": "output_text", "text": each} for each in words]}
@@ -209,7 +209,7 @@ def sent_to(dialect, name="some-model"):
     return json.loads(dialect.to_wire(request(target, build_request_view(foreign(), target))).body)
 
 
-def test_a_conversation_of_another_provider_fits_what_mistral_takes():
+def test_conversation_of_another_provider_is_valid_for_mistral():
     body = sent_to(dialect_at("https://api.mistral.ai/v1"))
     messages = body["messages"]
     calls = [call["id"] for each in messages for call in each.get("tool_calls", ())]
@@ -236,18 +236,18 @@ def test_a_conversation_of_another_provider_fits_what_mistral_takes():
         ("http://127.0.0.1:8000/v1", "qwen3", False),
     ],
 )
-def test_ids_of_nine_characters_go_to_mistral_and_to_its_models(address, name, is_short):
+def test_mistral_gets_ids_of_nine_characters(address, name, is_short):
     messages = sent_to(dialect_at(address), name)["messages"]
     ids = [call["id"] for each in messages for call in each.get("tool_calls", ())]
     assert [len(each) == 9 for each in ids] == [is_short] * 3
 
 
-def test_a_quirk_of_the_user_goes_before_that_of_the_host():
+def test_configured_quirk_overrides_that_of_the_host():
     body = sent_to(dialect_at("https://api.mistral.ai/v1", stream_usage=True))
     assert body["stream_options"] == {"include_usage": True}
 
 
-def test_an_address_in_the_environment_has_the_quirks_of_its_host():
+def test_address_in_the_environment_has_the_quirks_of_its_host():
     config = Config(providers={"openai": ProviderConfig(api="chat")})
     rows = provider_specs(config, {"OPENAI_BASE_URL": "https://api.mistral.ai/v1"})
     [row] = [row for row in rows if row.name == "openai"]

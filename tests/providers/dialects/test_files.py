@@ -115,7 +115,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize(("dialect", "what"), FORMS, ids="-".join)
 @pytest.mark.req("D14")
-def test_each_wire_has_its_own_form(dialect, what):
+def test_each_dialect_has_its_form_of_attachments(dialect, what):
     assert sent(dialect, BLOCKS[what]) == FORMS[dialect, what]
 
 
@@ -128,7 +128,7 @@ def test_each_wire_has_its_own_form(dialect, what):
     ],
 )
 @pytest.mark.req("D14")
-def test_recordings_have_names_of_their_own_in_chat(dialect, media_type, called):
+def test_chat_has_its_names_of_audio_formats(dialect, media_type, called):
     assert sent(dialect, sound(media_type))["input_audio"]["format"] == called
 
 
@@ -149,7 +149,7 @@ def test_mp3_has_another_name_at_google():
     ],
 )
 @pytest.mark.req("R-ADP-05")
-def test_what_a_wire_has_no_place_for_is_told_in_words_with_one_warning(dialect, block, caplog):
+def test_unsupported_attachment_becomes_a_placeholder_with_one_warning(dialect, block, caplog):
     words = "recording that could not be played" if isinstance(block, AudioBlock) else "document"
     assert words in str(sent(dialect, block))
     [record] = caplog.records
@@ -160,7 +160,7 @@ def test_what_a_wire_has_no_place_for_is_told_in_words_with_one_warning(dialect,
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("block", [sound(), document()], ids=["audio", "document"])
 @pytest.mark.req("R-ADP-05")
-def test_a_model_that_takes_none_gets_words(dialect, block, caplog):
+def test_model_without_attachments_gets_placeholders(dialect, block, caplog):
     assert "could not be" in str(sent(dialect, block, AdapterCapabilities()))
     assert len(caplog.records) == 1
 
@@ -170,8 +170,8 @@ PICTURE = base64.b64decode(PNG)
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.req("D14")
-def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept(dialect, tmp_path):
-    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
+def test_stored_image_is_sent_unchanged(dialect, tmp_path):
+    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
     speaks, provider, _ = DIALECTS[dialect]
     target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
     said = Writer().message(Role.USER, [block])
@@ -182,8 +182,8 @@ def test_a_kept_picture_is_sent_as_the_bytes_that_were_kept(dialect, tmp_path):
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("harm", ["missing", "changed"])
 @pytest.mark.req("D14")
-def test_what_is_not_as_it_was_kept_is_told_in_words(dialect, harm, tmp_path, caplog):
-    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
+def test_changed_stored_attachment_becomes_a_placeholder(dialect, harm, tmp_path, caplog):
+    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
     [kept] = tmp_path.iterdir()
     if harm == "missing":
         kept.unlink()

@@ -73,7 +73,7 @@ def frame(*parts, finish=None, **rest):
     ("target", "golden"), [(FLASH, "google.json"), (OLDER, "google_budget.json")]
 )
 @pytest.mark.req("R-ADP-01")
-def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
+def test_conversation_with_every_block_has_the_golden_body(target, golden):
     asked = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -93,7 +93,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
         ("tunedModels/mine", "/v1beta/tunedModels/mine"),
     ],
 )
-def test_a_model_name_cannot_change_the_address(name, path):
+def test_model_name_cannot_change_the_url(name, path):
     posted = Google().to_wire(request(model("google", name), full(FLASH)))
     assert posted.path == f"{path}:streamGenerateContent?alt=sse"
 
@@ -109,7 +109,7 @@ def test_a_model_name_cannot_change_the_address(name, path):
     ],
 )
 @pytest.mark.req("R-ADP-01", "R-ADP-17")
-async def test_calls_go_back_as_the_recorded_client_sent_them(chain):
+async def test_calls_are_replayed_like_the_recorded_client(chain):
     called, answered = map(exchange, chain)
     ids, writer = ToolIdMap(), Writer()
     asked = request(FLASH, tool_ids=ids)
@@ -171,7 +171,7 @@ def _identity(part):
     ),
 )
 @pytest.mark.req("R-ADP-17")
-async def test_every_signature_goes_back_on_its_part_and_only_to_its_model(name):
+async def test_signatures_are_replayed_on_their_part_to_their_model_only(name):
     events, error = await play(name, asked=request(FLASH))
     assert error is None
     writer = Writer()
@@ -195,7 +195,7 @@ def _kind(part):
     return next(name for name in part if name != "thoughtSignature")
 
 
-async def test_a_text_that_was_signed_in_the_middle_is_cut_there_again():
+async def test_text_is_split_at_its_signed_part():
     events, _ = await replies(
         frame({"text": "a "}),
         frame({"text": "b", "thoughtSignature": "U0lH"}),
@@ -215,7 +215,7 @@ async def test_a_text_that_was_signed_in_the_middle_is_cut_there_again():
     ]
 
 
-async def test_a_signed_thought_stands_alone_and_goes_back_as_a_thought():
+async def test_signed_reasoning_is_a_separate_block_and_is_replayed():
     events, _ = await replies(
         frame({"text": "one", "thought": True}),
         frame({"text": "two", "thought": True, "thoughtSignature": "U0lH"}),
@@ -238,7 +238,7 @@ async def test_a_signed_thought_stands_alone_and_goes_back_as_a_thought():
     assert parts[1] == {"text": "two", "thought": True, "thoughtSignature": "U0lH"}
 
 
-def test_another_models_calls_say_that_they_have_no_signature_where_one_is_needed():
+def test_calls_of_another_model_get_a_marker_instead_of_a_signature():
     history = full(model("openai", "gpt-4o"))
     parts = wire(request(FLASH, build_request_view(history, FLASH)))["contents"][1]["parts"]
     calls = [part for part in parts if "functionCall" in part]
@@ -248,7 +248,7 @@ def test_another_models_calls_say_that_they_have_no_signature_where_one_is_neede
 
 
 @pytest.mark.req("R-ADP-05")
-def test_answers_follow_their_calls_at_once_and_pictures_after_them():
+def test_results_follow_their_calls_before_images():
     contents = wire(request(FLASH, build_request_view(full(FLASH), FLASH)))["contents"]
     assert [content["role"] for content in contents] == [
         "user",
@@ -281,7 +281,7 @@ def test_system_messages_are_parts_of_one_instruction():
     "roles", [[], ["assistant"], ["user", "assistant"], ["assistant", "assistant", "user"]]
 )
 @pytest.mark.req("R-SWP-02")
-def test_a_conversation_begins_and_ends_with_the_user(roles):
+def test_conversation_starts_and_ends_with_the_user(roles):
     writer = Writer()
     history = [writer.message(Role(role), [TextBlock("x")]) for role in roles]
     contents = wire(request(FLASH, history))["contents"]
@@ -289,7 +289,7 @@ def test_a_conversation_begins_and_ends_with_the_user(roles):
     assert all(a["role"] != b["role"] for a, b in itertools.pairwise(contents))
 
 
-def test_names_that_google_refuses_are_changed_alike_in_call_and_answer():
+def test_invalid_names_are_sanitised_equally_in_call_and_result():
     writer = Writer()
     use = writer.tool_use_id()
     history = [
@@ -319,13 +319,13 @@ def test_names_that_google_refuses_are_changed_alike_in_call_and_answer():
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_thinking_is_asked_for_in_the_models_own_form(target, effort, config):
+def test_effort_has_the_form_of_the_model(target, effort, config):
     body = wire(request(target, full(target)[6:7], effort=effort))
     assert body["generationConfig"].get("thinkingConfig") == config
 
 
 @pytest.mark.req("R-ADP-05")
-def test_what_cannot_be_sent_is_told_once(caplog):
+def test_unsendable_blocks_are_logged_once(caplog):
     blind = model("google", "gemma-3", capabilities=AdapterCapabilities())
     writer = Writer()
     own = MessageMetadata(model=blind.id)
@@ -361,7 +361,7 @@ async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason,
 
 
 @pytest.mark.req("R-ADP-06")
-async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged():
+async def test_last_call_of_a_reply_cut_by_the_output_limit_is_flagged():
     call = {"functionCall": {"name": "f", "args": {"a": 1}}}
     events, _ = await replies(frame(call, call, finish="MAX_TOKENS"))
     first, last = complete(events).final_content
@@ -369,7 +369,7 @@ async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged():
     assert first.input == last.input == {"a": 1}
 
 
-async def test_parts_that_nobody_knows_are_kept_for_their_model():
+async def test_unknown_parts_are_stored_for_their_model():
     picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
     events, _ = await replies(frame({"text": "Here:"}, picture, {"text": "Nice?"}, finish="STOP"))
     assert complete(events).final_content == (TextBlock("Here:"), TextBlock("Nice?"))
@@ -382,7 +382,7 @@ async def test_parts_that_nobody_knows_are_kept_for_their_model():
     assert parts == [{"text": "Here:"}, picture, {"text": "Nice?"}]
 
 
-async def test_further_candidates_are_not_mixed_in():
+async def test_other_candidates_are_ignored():
     other = {"content": {"parts": [{"text": "no"}]}, "index": 1, "finishReason": "STOP"}
     both = frame({"text": "yes"}, finish="STOP")
     both["candidates"].append(other)
@@ -390,14 +390,14 @@ async def test_further_candidates_are_not_mixed_in():
     assert complete(events).final_content == (TextBlock("yes"),)
 
 
-async def test_a_stream_without_a_reason_for_its_end_is_an_error():
+async def test_stream_without_finish_reason_is_an_error():
     events, error = await replies(frame({"text": "x"}))
     assert error is not None and error.error_class == "network"
     assert complete(events).stop_reason is StopReason.ERROR
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"usageMetadata":{"promptTokenCount":3}}', b"{"])
-async def test_a_document_without_a_reply_is_an_error(body):
+async def test_document_without_reply_is_an_error(body):
     speaker = WireAdapter(Google(), Playback([body]), "google")
     events, error = await events_of(speaker, request(FLASH))
     assert error is not None
@@ -436,7 +436,7 @@ async def test_counters_are_disjoint_and_never_negative(usage, buckets):
 
 
 @pytest.mark.req("R-ADP-13")
-async def test_counters_that_are_missing_are_estimated():
+async def test_missing_counters_are_estimated():
     events, _ = await replies(
         frame({"text": "x"}, finish="STOP", usageMetadata={"trafficType": "ON_DEMAND"})
     )
@@ -478,7 +478,7 @@ async def test_counters_that_are_missing_are_estimated():
 )
 @pytest.mark.parametrize("wrap", [lambda error: error, lambda error: [error]])
 @pytest.mark.req("R-ADP-07")
-async def test_errors_have_their_class_also_in_an_array(status, body, kind, wrap):
+async def test_errors_in_an_array_have_their_class(status, body, kind, wrap):
     transport = Playback([json.dumps(wrap({"error": body})).encode()], status)
     _, error = await events_of(WireAdapter(Google(), transport, "google"), request(FLASH))
     assert error is not None
@@ -490,7 +490,7 @@ async def test_errors_have_their_class_also_in_an_array(status, body, kind, wrap
     "name", cases(["gemini-generate-error-rate-limit", "gemini-generate-0d4b01b1"])
 )
 @pytest.mark.req("R-ADP-08")
-async def test_the_wait_that_google_asks_for_stands_in_the_body(name):
+async def test_wait_is_parsed_from_the_body(name):
     _, error = await play(name, asked=request(FLASH))
     assert error is not None
     assert error.retry_after == 48
@@ -501,7 +501,7 @@ def _level(caplog):
     caplog.set_level(logging.WARNING)
 
 
-async def test_a_part_that_holds_nothing_is_not_sent_back():
+async def test_empty_part_is_not_replayed():
     empty = {"thought": True}
     parts = [empty, {"text": "Hi"}, {"functionCall": None}, empty]
     events, error = await replies(
@@ -522,7 +522,7 @@ async def test_a_part_that_holds_nothing_is_not_sent_back():
 @pytest.mark.parametrize(
     ("name", "sent"), [("9lives", "_9lives"), ("-x", "_-x"), ("9" * 80, "_" + "9" * 63)]
 )
-def test_a_tool_whose_name_begins_with_no_letter_has_one_name_everywhere(name, sent):
+def test_tool_name_without_leading_letter_is_consistent(name, sent):
     writer = Writer()
     use = writer.tool_use_id()
     history = [

@@ -55,12 +55,12 @@ def one(schema):
     ],
 )
 @pytest.mark.req("R-SEED-04")
-def test_a_schema_keeps_what_google_has_a_word_for(schema, cleaned):
+def test_schema_has_the_keywords_of_google(schema, cleaned):
     assert one(schema) == cleaned
 
 
 @pytest.mark.req("R-SEED-04")
-def test_references_are_written_out_and_those_that_turn_in_circles_end():
+def test_references_are_inlined_and_recursive_ones_end():
     schema = {
         "type": "object",
         "properties": {"tree": {"$ref": "#/$defs/Tree", "description": "A tree."}},
@@ -81,12 +81,12 @@ def test_references_are_written_out_and_those_that_turn_in_circles_end():
     }
 
 
-def test_a_tool_without_arguments_has_no_schema():
+def test_tool_without_arguments_has_no_schema():
     assert google_schema({"type": "object", "properties": {}}) is None
     assert google_schema({}) is None
 
 
-def test_every_tool_of_ours_keeps_its_arguments_and_descriptions():
+def test_schemas_of_own_tools_have_all_arguments_and_descriptions():
     for tool in default_toolbox().definitions:
         cleaned = google_schema(tool.input_schema)
         assert cleaned is not None
@@ -111,7 +111,7 @@ _SCHEMAS = st.recursive(
 @settings(max_examples=examples(50), deadline=None)
 @given(_SCHEMAS, _SCHEMAS)
 @pytest.mark.req("R-SWP-02")
-def test_anything_at_all_becomes_a_schema_that_google_takes(schema, definition):
+def test_any_input_becomes_a_valid_google_schema(schema, definition):
     whole = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}
     declared = {"name": "f", "description": "", "parameters": google_schema(whole)}
     body = {

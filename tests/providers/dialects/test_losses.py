@@ -50,7 +50,7 @@ def shown(station, *content, is_error=False):
 @pytest.mark.parametrize("is_error", [False, True])
 @pytest.mark.parametrize("content", [(LOST,), (TextBlock("seen"), LOST)], ids=["alone", "beside"])
 @pytest.mark.req("R-ADP-05")
-def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning(
+def test_unsendable_image_in_a_result_becomes_a_placeholder_with_one_warning(
     station, content, is_error, caplog
 ):
     said = shown(station, *content, is_error=is_error)
@@ -61,7 +61,7 @@ def test_a_lost_picture_of_a_tool_is_told_in_words_with_one_warning(
 
 
 @everywhere
-def test_a_picture_of_a_tool_that_is_sent_has_no_words_in_its_place(station, caplog):
+def test_sent_image_in_a_result_has_no_placeholder(station, caplog):
     said = shown(station, image(), LOST)
     assert said.count(placeholder_for(LOST)) == 1
     assert blocks_told(caplog) == ["image"]
@@ -72,7 +72,7 @@ def test_a_picture_of_a_tool_that_is_sent_has_no_words_in_its_place(station, cap
 
 @everywhere
 @pytest.mark.req("R-ADP-05")
-def test_reasoning_that_is_left_out_has_one_warning_a_block(station, caplog):
+def test_dropped_reasoning_logs_one_warning_per_block(station, caplog):
     thoughts = (ThinkingBlock("so", "c2ln"), RedactedThinkingBlock("b3BhcXVl"))
     writer, own = Writer(), reply_metadata(station.model.id)
     messages = (

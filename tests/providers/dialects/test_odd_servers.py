@@ -123,13 +123,13 @@ WHOLE = [
 
 @pytest.mark.parametrize(("dialect", "lines"), WHOLE)
 @pytest.mark.parametrize("end", ["data: [DONE]", "event: done\ndata: [DONE]", "data: ", "data"])
-async def test_any_stream_may_end_as_chat_completions_do(dialect, lines, end):
+async def test_done_event_ends_a_stream_of_any_dialect(dialect, lines, end):
     """LiteLLM and Copilot behind Anthropic's interface."""
     assert (await said(dialect(), *lines, end)).final_content == (TextBlock("a"),)
 
 
 @pytest.mark.parametrize(("dialect", "lines"), WHOLE)
-async def test_blank_events_before_and_between_the_others_are_none(dialect, lines):
+async def test_blank_events_are_skipped(dialect, lines):
     """Gateways that keep a connection alive by `data:` and nothing after it."""
     spread = [each for line in lines for each in ("data:", line)]
     assert (await said(dialect(), *spread)).final_content == (TextBlock("a"),)
@@ -137,19 +137,19 @@ async def test_blank_events_before_and_between_the_others_are_none(dialect, line
 
 @pytest.mark.parametrize("junk", ["data: {", "data: OK", 'data: {"error": "gone"}'])
 @pytest.mark.parametrize(("dialect", "lines"), [WHOLE[0], WHOLE[2], WHOLE[3]])
-async def test_what_follows_the_end_cannot_spoil_the_reply(dialect, lines, junk):
+async def test_data_after_the_end_is_ignored(dialect, lines, junk):
     assert (await said(dialect(), *lines, junk)).final_content == (TextBlock("a"),)
 
 
 @pytest.mark.parametrize("end", [(), ("data: [DONE]",), ('event: ping\ndata: {"type": "ping"}',)])
-async def test_a_message_is_whole_with_the_reason_for_its_end(end):
+async def test_message_with_stop_reason_is_complete(end):
     """Copilot and other proxies that leave `message_stop` out."""
     whole = await said(Anthropic(), *MESSAGE, MESSAGE_ENDS, *end)
     assert whole.stop_reason is StopReason.END_TURN
     assert whole.usage.output_tokens == 1
 
 
-async def test_a_message_without_a_reason_for_its_end_is_not_whole():
+async def test_message_without_stop_reason_is_incomplete():
     _, error = await heard(Anthropic(), *MESSAGE, "data: [DONE]")
     assert type(error) is NetworkError
 
@@ -158,7 +158,7 @@ async def test_a_message_without_a_reason_for_its_end_is_not_whole():
     ("dialect", "lines"),
     [(Anthropic, (*MESSAGE, MESSAGE_ENDS)), (OpenAIChat, (delta("stop", content="a"),)), WHOLE[1]],
 )
-async def test_silence_after_the_reason_for_the_end_is_borne_for_a_short_while_only(dialect, lines):
+async def test_timeout_after_the_stop_reason_is_short(dialect, lines):
     """Proxies that hold the connection open, with pings or without."""
     patient = StreamTimeouts(content=600, trailer=0.01)
     async with asyncio.timeout(30):  # hangs if it is broken
@@ -168,7 +168,7 @@ async def test_silence_after_the_reason_for_the_end_is_borne_for_a_short_while_o
 
 
 @pytest.mark.parametrize("lines", [(), (delta(role="assistant", content=""),), (data({}),)])
-async def test_a_stream_that_ends_in_order_but_says_nothing_at_all_is_no_reply(lines):
+async def test_stream_without_content_is_an_error(lines):
     """vLLM, where it failed before the first word; OpenRouter, where the model's host did."""
     events, error = await heard(OpenAIChat(), *lines, "data: [DONE]")
     assert type(error) is NetworkError
@@ -176,7 +176,7 @@ async def test_a_stream_that_ends_in_order_but_says_nothing_at_all_is_no_reply(l
     assert events == []
 
 
-async def test_a_reply_of_nothing_that_says_why_it_ended_is_whole():
+async def test_empty_reply_with_stop_reason_is_complete():
     whole = await said(OpenAIChat(), delta(content=""), *CHAT_END)
     assert (whole.final_content, whole.stop_reason) == ((), StopReason.END_TURN)
 
@@ -196,7 +196,7 @@ async def test_a_reply_of_nothing_that_says_why_it_ended_is_whole():
         ),
     ],
 )
-async def test_an_error_is_one_wherever_the_server_puts_it(line, kind):
+async def test_error_is_found_in_any_field(line, kind):
     _, error = await heard(OpenAIChat(), line, "data: [DONE]")
     assert type(error) is kind
 
@@ -212,7 +212,7 @@ async def test_an_error_is_one_wherever_the_server_puts_it(line, kind):
         {"finish_reason": "function_call_filter: MALFORMED_FUNCTION_CALL"},  # Google
     ],
 )
-async def test_a_reply_that_failed_before_its_first_word_is_asked_for_again(end):
+async def test_reply_that_failed_before_its_content_is_retried(end):
     events, error = await heard(
         OpenAIChat(), data({"choices": [{"index": 0, "delta": {}, **end}]}), "data: [DONE]"
     )
@@ -223,13 +223,13 @@ async def test_a_reply_that_failed_before_its_first_word_is_asked_for_again(end)
 
 @pytest.mark.parametrize("word", ["error", "content_filter", "network_error"])
 @pytest.mark.parametrize("arguments", ["", '{"path":'])
-async def test_a_call_that_the_end_of_the_reply_cut_is_not_run(word, arguments):
+async def test_call_cut_by_the_end_of_the_reply_does_not_run(word, arguments):
     whole = await said(OpenAIChat(), call(0, "1", name="f", arguments=arguments), delta(word))
     assert calls_of(whole) == []
     assert len(whole.tool_input_errors) == 1
 
 
-async def test_a_call_without_arguments_is_not_run_if_the_stream_gives_no_reason_for_its_end():
+async def test_call_without_arguments_does_not_run_without_a_stop_reason():
     """A host that died right after the name of the tool, and a proxy that ends the stream."""
     both = (call(0, "1", name="f", arguments="{}"), call(1, "2", name="g", arguments=""))
     whole = await said(OpenAIChat(), *both, "data: [DONE]")
@@ -288,7 +288,7 @@ TWO = [("f", {"a": 1}), ("f", {"b": 2})]
         "an id for every piece: vLLM",
     ],
 )
-async def test_two_calls_are_two_however_their_pieces_are_marked(lines):
+async def test_two_calls_are_separated_with_any_markers(lines):
     assert calls_of(await said(OpenAIChat(), *lines, *CHAT_END)) == TWO
 
 
@@ -302,7 +302,7 @@ async def test_two_calls_are_two_however_their_pieces_are_marked(lines):
         (['{"a":', "null", "}"], {"a": None}),
     ],
 )
-async def test_arguments_that_come_twice_or_as_null_are_read_once(fragments, arguments):
+async def test_repeated_or_null_arguments_are_read_once(fragments, arguments):
     pieces = [call(0, arguments=fragment) for fragment in fragments]
     whole = await said(OpenAIChat(), call(0, "1", name="f", arguments=""), *pieces, *CHAT_END)
     assert calls_of(whole) == [("f", arguments)]
@@ -311,7 +311,7 @@ async def test_arguments_that_come_twice_or_as_null_are_read_once(fragments, arg
 @pytest.mark.parametrize(
     "blank", [{}, {"function": {}}, {"function": {"name": "", "arguments": ""}}]
 )
-async def test_a_call_of_nothing_is_none(blank):
+async def test_empty_call_is_ignored(blank):
     """Servers that put an empty entry into the list of calls of an ordinary reply."""
     entry = {"index": 0, "id": "", **blank}
     whole = await said(OpenAIChat(), delta(tool_calls=[entry], content="a"), *CHAT_END)
@@ -331,14 +331,14 @@ COUNTED = {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 4}
     ],
 )
 @pytest.mark.req("R-ADP-12")
-async def test_counters_are_found_wherever_the_server_puts_them(line):
+async def test_counters_are_found_in_any_field(line):
     used = (await said(OpenAIChat(), delta(content="a"), delta("stop"), line)).usage
     assert not used.estimated
     assert (used.input_tokens, used.cached_input_tokens, used.output_tokens) == (5, 4, 2)
 
 
 @pytest.mark.parametrize("dialect", [Anthropic, Google, OpenAIChat, OpenAIResponses, Ollama])
-async def test_a_web_page_in_place_of_a_reply_says_where_to_look(dialect):
+async def test_web_page_instead_of_a_reply_gives_a_hint(dialect):
     """The `base_url` of a gateway's front page, or of a network that wants a login first."""
     page = "<!doctype html><html><head><title>Welcome</title></head><body>Log in</body></html>"
     _, error = await heard(dialect(), page)
@@ -393,7 +393,7 @@ FOREIGN = (
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 @pytest.mark.req("R-SWP-03")
-async def test_reasoning_goes_back_under_the_name_it_came_by(field):
+async def test_reasoning_is_replayed_in_its_original_field(field):
     """DeepSeek, Moonshot, Z.ai and others refuse to go on without it after a call."""
     target = model("acme", "some-model")
     lines = (delta(**{field: "h"}), delta(**{field: "m"}), call(0, "1", name="f", arguments="{}"))
@@ -421,9 +421,7 @@ async def test_reasoning_goes_back_under_the_name_it_came_by(field):
     ],
 )
 @pytest.mark.req("R-SWP-01")
-def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none(
-    name, quirks, is_blank
-):
+def test_model_that_requires_reasoning_gets_a_blank(name, quirks, is_blank):
     """Else another model's turns are refused after a swap: `reasoning_content must be passed`."""
     messages = body(OpenAIChat(quirks), model("acme", name), *FOREIGN)["messages"]
     replies = [each for each in messages if each["role"] == "assistant"]
@@ -432,7 +430,7 @@ def test_a_model_that_insists_on_reasoning_gets_a_blank_where_there_was_none(
 
 
 @pytest.mark.req("R-SWP-01")
-async def test_kimi_sees_all_calls_under_ids_of_its_own_form():
+async def test_kimi_gets_numbered_call_ids():
     target = model("acme", "moonshotai/Kimi-K2-Instruct")
     both = (call(0, "functions.g:7", name="g"), call(1, "functions.g:8", name="g"))
     history, ids = await turn(target, OpenAIChat(), *both, *CHAT_END)
@@ -443,7 +441,7 @@ async def test_kimi_sees_all_calls_under_ids_of_its_own_form():
 
 
 @pytest.mark.req("R-SWP-03")
-async def test_what_google_puts_beside_a_call_goes_back_with_it():
+async def test_extra_content_of_google_calls_is_replayed():
     """Gemini 3 refuses a call without its signature, behind its own Chat Completions too."""
     target, extra = model("acme", "gemini-3-pro"), {"google": {"thought_signature": "c2ln"}}
     signed = {"index": 0, "id": "1", "function": {"name": "f"}, "extra_content": extra}
@@ -456,7 +454,7 @@ async def test_what_google_puts_beside_a_call_goes_back_with_it():
 
 
 @pytest.mark.parametrize("insists", [True, False])
-def test_a_prompt_does_not_follow_results_directly_where_the_server_takes_no_such(insists):
+def test_filler_reply_separates_results_and_prompt_if_required(insists):
     """Mistral: `Unexpected role 'user' after role 'tool'`, after a turn that was stopped."""
     stopped = (*FOREIGN[:3], user("go on"))
     messages = body(
@@ -487,7 +485,7 @@ THOUGHT = (
 
 @pytest.mark.parametrize("signs", [True, False])
 @pytest.mark.req("R-SWP-03")
-async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none(signs):
+async def test_unsigned_reasoning_is_replayed_to_servers_without_signatures(signs):
     """Kimi, MiMo and local servers behind Anthropic's interface; its own refuses it (U36)."""
     target = model("acme", "kimi-k2.6")
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
@@ -501,7 +499,7 @@ async def test_unsigned_reasoning_goes_back_to_servers_that_sign_none(signs):
 
 
 @pytest.mark.parametrize("home", ["https://api.anthropic.com", "https://api.kimi.com/coding"])
-async def test_only_the_makers_own_host_is_known_to_sign(home):
+async def test_only_the_host_of_anthropic_requires_signatures(home):
     row = ProviderSpec(name="acme", api="messages", base_url=home, label="acme")
     target = model("acme", "kimi-k2.6")
     history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
@@ -509,7 +507,7 @@ async def test_only_the_makers_own_host_is_known_to_sign(home):
     assert ("hm" in json.dumps(sent)) is not home.endswith("anthropic.com")
 
 
-async def test_items_that_share_a_place_are_told_apart():
+async def test_items_with_the_same_index_are_separate():
     """Gateways that write Chat Completions as Responses and number every item 0."""
 
     def about(kind, **fields):
@@ -555,7 +553,7 @@ def cut_in_units(text, cuts):
 
 
 @given(text=SPLIT, cuts=st.lists(st.integers(0, 12), max_size=5))
-async def test_characters_that_a_gateway_cut_in_two_are_whole_again(text, cuts):
+async def test_split_surrogate_pairs_are_joined(text, cuts):
     """Gateways in JavaScript that cut words and arguments every so many units."""
     pieces = cut_in_units(text, cuts)
     whole = await said(OpenAIChat(), *(delta(content=piece) for piece in pieces), *CHAT_END)
@@ -565,7 +563,7 @@ async def test_characters_that_a_gateway_cut_in_two_are_whole_again(text, cuts):
     assert calls_of(await said(OpenAIChat(), *lines, *CHAT_END)) == [("f", {"a": text})]
 
 
-async def test_half_a_character_that_stays_alone_can_be_stored_wherever_it_is():
+async def test_lone_surrogate_is_storable():
     half = "a\ud83d"
     signed = {"type": "reasoning.text", "text": half, "signature": half, "format": half}
     lines = (
@@ -586,7 +584,7 @@ async def test_half_a_character_that_stays_alone_can_be_stored_wherever_it_is():
     assert whole.provider_raw["blocks"][0]["block"]["input"] == {"a�": ["a�"]}
 
 
-async def test_where_words_are_from_is_kept_and_never_sent_back():
+async def test_citations_are_stored_and_never_replayed():
     """OpenRouter's annotations, and what xAI and Perplexity put beside the choices."""
     notes = [{"type": "url_citation", "url_citation": {"url": f"https://e.org/{n}"}} for n in "12"]
     target, sites = model("acme", "some-model"), ["https://e.org/3"]
@@ -598,7 +596,7 @@ async def test_where_words_are_from_is_kept_and_never_sent_back():
     assert "e.org" not in json.dumps(body(OpenAIChat(), target, *history, user()))
 
 
-async def test_citations_may_come_before_their_words_and_are_theirs_alone():
+async def test_citations_before_their_text_belong_to_it():
     """Anthropic's web search, https://docs.claude.com/en/docs/build-with-claude/citations."""
 
     def about(kind, index, **fields):
@@ -619,7 +617,7 @@ async def test_citations_may_come_before_their_words_and_are_theirs_alone():
     assert whole.provider_raw["notes"] == {"1": cited[:1], "2": cited[1:]}
 
 
-async def test_a_note_as_deep_as_a_reply_may_be_can_be_stored():
+async def test_deeply_nested_note_is_storable():
     deep = "x"
     for _ in range(MAX_JSON_DEPTH - 3):
         deep = [deep]

@@ -75,7 +75,7 @@ async def played(*lines, asked=None):
 
 
 @pytest.mark.req("R-ADP-01")
-def test_a_conversation_with_one_of_everything_has_these_bytes():
+def test_conversation_with_every_block_has_the_golden_body():
     asked = request(
         QWEN, full(QWEN), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -90,7 +90,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes():
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
 @pytest.mark.req("R-SWP-02")
-def test_every_legal_history_makes_a_legal_request(history):
+def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
         asked = request(QWEN, build_request_view(history, QWEN), (READ,))
@@ -100,7 +100,7 @@ def test_every_legal_history_makes_a_legal_request(history):
 
 
 @pytest.mark.req("R-OLL-04")
-def test_the_context_asked_for_is_the_one_routing_reckons_with_and_nothing_is_cut():
+def test_requested_context_is_that_of_routing_and_not_truncated():
     body = wire(request(able(QWEN, max_context_tokens=12_345), full(QWEN)))
     assert body["options"]["num_ctx"] == 12_345
     assert body["options"]["num_predict"] == 4096
@@ -108,7 +108,7 @@ def test_the_context_asked_for_is_the_one_routing_reckons_with_and_nothing_is_cu
 
 
 @pytest.mark.req("R-OLL-01")
-def test_arguments_are_objects_and_results_name_their_tool_and_follow_in_order():
+def test_arguments_are_objects_and_results_name_their_tool_in_order():
     messages = wire(request(QWEN, full(QWEN)))["messages"]
     [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
     answers = [message for message in messages if message["role"] == "tool"]
@@ -119,7 +119,7 @@ def test_arguments_are_objects_and_results_name_their_tool_and_follow_in_order()
 
 
 @pytest.mark.req("R-OLL-05")
-def test_a_model_without_tools_gets_none():
+def test_model_without_tools_gets_none():
     assert "tools" in wire(request(QWEN, full(QWEN), (READ,)))
     assert "tools" not in wire(request(able(QWEN, supports_tools=False), full(QWEN), (READ,)))
 
@@ -137,7 +137,7 @@ def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning(caplog
     assert wire(asked)["messages"][0]["content"] == "(an image that could not be shown to you)"
 
 
-def test_images_of_a_result_without_words_are_pointed_at():
+def test_result_with_images_only_refers_to_them():
     writer = Writer()
     use = writer.tool_use_id()
     history = [
@@ -161,12 +161,12 @@ def test_images_of_a_result_without_words_are_pointed_at():
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_thinking_is_asked_for_as_the_model_takes_it(target, effort, think):
+def test_effort_has_the_form_of_the_model(target, effort, think):
     assert wire(request(target, full(target), effort=effort)).get("think") == think
 
 
 @pytest.mark.parametrize("name", cases(["ollama-chat-thinking-stream", "ollama-chat-f22fb06d"]))
-async def test_what_a_model_thought_is_shown_to_it_again(name):
+async def test_reasoning_is_replayed(name):
     events, _ = await play(name)
     thinking, *_ = complete(events).final_content
     history = [as_message(complete(events), QWEN, Writer())]
@@ -176,7 +176,7 @@ async def test_what_a_model_thought_is_shown_to_it_again(name):
 
 
 @pytest.mark.req("R-OLL-01")
-async def test_parallel_calls_over_several_lines_are_whole_one_by_one():
+async def test_parallel_calls_in_several_lines_are_complete():
     ids = ToolIdMap()
     events, error = await played(
         line({"tool_calls": [call("f", {"n": 2**60})]}),
@@ -199,14 +199,14 @@ async def test_parallel_calls_over_several_lines_are_whole_one_by_one():
     assert known == [None, None, "call_x"]
 
 
-async def test_arguments_as_text_are_read_too():
+async def test_arguments_as_text_are_parsed():
     function = {"name": "f", "arguments": '{"a":1}'}
     events, _ = await played(line({"tool_calls": [{"function": function}]}), done())
     assert complete(events).final_content[0].input == {"a": 1}
 
 
 @pytest.mark.req("R-OLL-05")
-async def test_tool_calls_written_as_words_are_words():
+async def test_tool_calls_in_text_stay_text():
     words = '{"name": "shell", "arguments": {"command": "rm -rf /"}}'
     events, _ = await played(line({"content": words}), done())
     assert complete(events).final_content == (TextBlock(words),)
@@ -224,14 +224,14 @@ async def test_tool_calls_written_as_words_are_words():
     ],
 )
 @pytest.mark.req("R-ADP-11")
-async def test_why_it_ended_is_told(word, stop):
+async def test_stop_reason_is_mapped(word, stop):
     events, error = await played(line({"content": "a"}), done(done_reason=word))
     assert error is None
     assert complete(events).stop_reason is stop
 
 
 @pytest.mark.req("R-ADP-13")
-async def test_a_prompt_that_was_not_counted_is_estimated():
+async def test_uncounted_prompt_is_estimated():
     events, _ = await played(line({"content": "a"}), line(done=True, eval_count=5))
     assert complete(events).usage.estimated
     events, _ = await played(line({"content": "a"}), done())
@@ -239,7 +239,7 @@ async def test_a_prompt_that_was_not_counted_is_estimated():
     assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (10, 5, False)
 
 
-async def test_a_stream_without_its_last_line_is_broken():
+async def test_stream_without_last_line_is_an_error():
     events, error = await played(line({"content": "a"}))
     assert isinstance(error, NetworkError)
     assert complete(events).stop_reason is StopReason.ERROR
@@ -247,14 +247,14 @@ async def test_a_stream_without_its_last_line_is_broken():
 
 
 @pytest.mark.req("R-ADP-09")
-async def test_an_error_inside_the_stream_keeps_the_words_before_it():
+async def test_error_in_the_stream_preserves_earlier_text():
     events, error = await played(line({"content": "a"}), b'{"error":"out of memory"}\n')
     assert error is not None
     assert "out of memory" in str(error)
     assert complete(events).final_content == (TextBlock("a"),)
 
 
-def test_a_message_of_nothing_is_left_out():
+def test_empty_message_is_dropped():
     writer = Writer()
     history = [
         writer.message(Role.USER, [TextBlock("?")]),

@@ -72,7 +72,7 @@ def check_golden(name, body):
     ],
 )
 @pytest.mark.req("R-ADP-01")
-def test_a_conversation_with_one_of_everything_has_these_bytes(target, quirks, golden):
+def test_conversation_with_every_block_has_the_golden_body(target, quirks, golden):
     asked = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -84,7 +84,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes(target, quirks, g
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
-def test_every_legal_history_makes_a_legal_request(history):
+def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
         for target in (GPT, ROUTED):
@@ -94,7 +94,7 @@ def test_every_legal_history_makes_a_legal_request(history):
         logging.disable(logging.NOTSET)
 
 
-def test_system_messages_are_one_and_first():
+def test_system_messages_are_merged_and_first():
     messages = wire(request(GPT, full(GPT)))["messages"]
     assert messages[0] == {
         "role": "system",
@@ -103,7 +103,7 @@ def test_system_messages_are_one_and_first():
     assert [message["role"] for message in messages].count("system") == 1
 
 
-def test_results_answer_under_the_id_of_their_call_and_arguments_are_text():
+def test_results_have_the_id_of_their_call_and_arguments_are_text():
     messages = wire(request(GPT, full(GPT)))["messages"]
     [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
     answers = [message for message in messages if message["role"] == "tool"]
@@ -112,7 +112,7 @@ def test_results_answer_under_the_id_of_their_call_and_arguments_are_text():
 
 
 @pytest.mark.req("R-ADP-05")
-def test_a_failed_result_says_so_in_its_words():
+def test_error_result_has_a_prefix():
     answers = [
         message
         for message in wire(request(GPT, full(GPT)))["messages"]
@@ -131,7 +131,7 @@ def test_images_of_results_follow_in_a_user_message():
     assert messages[at + 1]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
 
 
-def test_images_stay_in_results_where_the_server_takes_them():
+def test_images_stay_in_results_if_supported():
     asked = request(GPT, full(GPT))
     messages = wire(asked, provider="openai-compat", images_in_tool_results=True)["messages"]
     [answer, _] = [message for message in messages if message["role"] == "tool"]
@@ -139,7 +139,7 @@ def test_images_stay_in_results_where_the_server_takes_them():
 
 
 @pytest.mark.req("R-ADP-05")
-def test_dropped_images_and_thinking_write_one_warning_each(caplog):
+def test_dropped_images_and_reasoning_log_one_warning_each(caplog):
     blind = model("openai", "gpt-3.5-turbo", capabilities=AdapterCapabilities())
     wire(request(blind, full(blind)))
     assert [record.block_type for record in caplog.records] == [
@@ -152,7 +152,7 @@ def test_dropped_images_and_thinking_write_one_warning_each(caplog):
     assert {record.adapter for record in caplog.records} == {"openai"}
 
 
-def test_a_message_of_nothing_but_an_image_that_cannot_be_shown_says_so():
+def test_message_with_only_an_unsupported_image_has_a_placeholder():
     blind = model("openai", "gpt-3.5-turbo", capabilities=AdapterCapabilities())
     history = [Writer().message(Role.USER, [image()])]
     assert wire(request(blind, history))["messages"] == [
@@ -160,7 +160,7 @@ def test_a_message_of_nothing_but_an_image_that_cannot_be_shown_says_so():
     ]
 
 
-def test_a_message_without_words_or_calls_is_left_out():
+def test_message_without_text_or_calls_is_dropped():
     writer = Writer()
     history = [
         writer.message(Role.USER, [TextBlock("?")]),
@@ -172,12 +172,12 @@ def test_a_message_without_words_or_calls_is_left_out():
     assert messages[1]["content"] is None
 
 
-def test_an_answer_that_calls_nothing_sends_no_list_of_calls():
+def test_reply_without_calls_has_no_list_of_calls():
     messages = wire(request(GPT, full(GPT)))["messages"]
     assert all(message.get("tool_calls", True) for message in messages)
 
 
-def test_a_reasoning_model_gets_only_what_it_takes():
+def test_reasoning_model_gets_only_supported_fields():
     body = wire(
         request(REASONER, full(REASONER), temperature=0.5, stop_sequences=("x",), effort="low")
     )
@@ -186,7 +186,7 @@ def test_a_reasoning_model_gets_only_what_it_takes():
     assert not {"max_tokens", "temperature", "stop"} & body.keys()
 
 
-def test_without_tools_no_list_of_tools_is_sent():
+def test_request_without_tools_has_no_list_of_tools():
     assert "tools" not in wire(request(GPT, full(GPT)))
 
 
@@ -218,7 +218,7 @@ def uncommon(value, place=""):
 
 @pytest.mark.parametrize("choice", ["auto", "any", "none", ForcedTool("read_file")])
 @pytest.mark.req("R-ADP-20")
-def test_an_unknown_server_gets_no_field_that_is_one_vendors_own(choice):
+def test_unknown_server_gets_no_vendor_fields(choice):
     unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
     said = build_request_view(full(ROUTED), unknown)
     asked = request(
@@ -241,7 +241,7 @@ def test_an_unknown_server_gets_no_field_that_is_one_vendors_own(choice):
     }  # fmt: skip
 
 
-def test_quirks_change_what_is_sent():
+def test_quirks_change_the_request():
     body = wire(request(GPT, full(GPT), effort="low"), stream_usage=False, effort="none")
     assert not {"stream_options", "reasoning_effort", "reasoning"} & body.keys()
     ids = ToolIdMap()
@@ -257,12 +257,12 @@ def test_quirks_change_what_is_sent():
 
 
 @pytest.mark.parametrize("quirks", [{"stream_usages": True}, {"system_role": "boss"}])
-def test_a_quirk_that_does_not_exist_is_an_error_that_names_the_known_ones(quirks):
-    with pytest.raises(ConfigError, match="there are `stream_usage`, `system_role`"):
+def test_unknown_quirk_is_an_error_that_names_the_known_ones(quirks):
+    with pytest.raises(ConfigError, match="known quirks: `stream_usage`, `system_role`"):
         OpenAIChat(quirks)
 
 
-def test_ids_the_api_refuses_are_minted_anew():
+def test_invalid_ids_are_replaced():
     ids = ToolIdMap()
     long, odd = ids.canonical("openai", "x" * 41), ids.canonical("openai", "functions.x:0")
     again = ids.canonical("openai", "functions.x:0")
@@ -284,7 +284,7 @@ def test_ids_the_api_refuses_are_minted_anew():
     "name", cases(["openai-chat-parallel-calls-stream", "openai-chat-120ff12e"])
 )
 @pytest.mark.req("R-ADP-01")
-async def test_a_reply_comes_back_to_the_server_as_the_recorded_client_sent_it(name):
+async def test_reply_is_replayed_like_the_recorded_client(name):
     asked = request(GPT)
     events, _ = await play(name, asked=asked)
     writer = Writer()
@@ -327,7 +327,7 @@ def call(index=0, **function):
     return {"index": index, "id": ident, "function": function}
 
 
-async def test_a_list_as_content_is_read_like_text():
+async def test_content_list_is_read_like_text():
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     whole = await replies(
         delta(content=[thinking, {"type": "text", "text": "a"}, {"type": "new"}]),
@@ -347,12 +347,12 @@ async def test_a_list_as_content_is_read_like_text():
         {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.summary", "summary": "hm"}]},
     ],
 )
-async def test_a_thought_that_comes_under_two_names_is_taken_once(fields):
+async def test_reasoning_in_two_fields_is_read_once(fields):
     whole = await replies(delta(**fields), delta(content="a"), delta("stop"))
     assert whole.final_content == (ThinkingBlock("hm"), TextBlock("a"))
 
 
-async def test_ids_and_names_that_are_repeated_are_set_and_not_appended():
+async def test_repeated_ids_and_names_are_not_appended():
     whole = await replies(
         delta(tool_calls=[call(id="c1", name="f", arguments='{"a"')]),
         delta(tool_calls=[call(id="c1", name="f", arguments=": 1}")]),
@@ -363,7 +363,7 @@ async def test_ids_and_names_that_are_repeated_are_set_and_not_appended():
     assert (block.name, block.input) == ("f", {"a": 1})
 
 
-async def test_calls_that_all_have_the_index_0_are_told_apart_by_their_ids():
+async def test_calls_with_index_0_are_separated_by_id():
     whole = await replies(
         delta(tool_calls=[call(id="c1", name="f", arguments="{}")]),
         delta(tool_calls=[call(id="c2", name="g", arguments="{}")]),
@@ -373,7 +373,7 @@ async def test_calls_that_all_have_the_index_0_are_told_apart_by_their_ids():
     assert whole.stop_reason is StopReason.TOOL_USE
 
 
-async def test_calls_without_an_index_are_told_apart_by_their_names():
+async def test_calls_without_index_are_separated_by_name():
     whole = await replies(
         delta(tool_calls=[call(None, name="f", arguments={"a": 1}), call(None, name="g")]),
         delta("tool_calls"),
@@ -384,7 +384,7 @@ async def test_calls_without_an_index_are_told_apart_by_their_names():
     ]
 
 
-async def test_calls_decide_and_not_the_finish_reason():
+async def test_calls_override_the_finish_reason():
     for word in ("stop", "", None, "tool_calls", "eos"):
         whole = await replies(delta(tool_calls=[call(name="f")]), delta(word))
         assert whole.stop_reason is StopReason.TOOL_USE
@@ -409,14 +409,14 @@ async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason,
     assert ("'vibes'" in caplog.text) == (word == "vibes")
 
 
-async def test_a_refusal_is_shown_and_is_the_reason():
+async def test_refusal_is_text_and_stop_reason():
     whole = await replies(delta(refusal="I can"), delta(refusal="not."), delta("stop"))
     assert whole.final_content == (TextBlock("I cannot."),)
     assert whole.stop_reason is StopReason.REFUSAL
 
 
 @pytest.mark.req("R-ADP-06")
-async def test_the_last_call_of_a_reply_cut_by_the_limit_is_flagged():
+async def test_last_call_of_a_reply_cut_by_the_output_limit_is_flagged():
     whole = await replies(
         delta(tool_calls=[call(0, name="f", arguments="{}")]),
         delta(tool_calls=[call(1, name="f", arguments='{"a": 1}')]),
@@ -472,13 +472,13 @@ async def test_counters_are_disjoint_and_never_negative(counters, buckets, warns
     "counters", [{"choices": []}, {"usage": None}, usage(None, 5), usage("a", True), usage(5, None)]
 )
 @pytest.mark.req("R-ADP-13")
-async def test_counters_that_are_missing_are_estimated(counters):
+async def test_missing_counters_are_estimated(counters):
     used = (await replies(*[delta(content="a word ")] * 50, delta("stop"), counters)).usage
     assert used.estimated
     assert 90 <= used.output_tokens <= 110
 
 
-async def test_further_choices_are_not_mixed_in():
+async def test_other_choices_are_ignored():
     other = {"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": None}]}
     whole = await replies(delta(content="a"), other, delta("stop"))
     assert whole.final_content == (TextBlock("a"),)

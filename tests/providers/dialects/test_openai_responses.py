@@ -112,7 +112,7 @@ def check_golden(name, body):
     ("target", "golden"), [(GPT, "openai_responses.json"), (PLAIN, "openai_responses_plain.json")]
 )
 @pytest.mark.req("R-ADP-01")
-def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
+def test_conversation_with_every_block_has_the_golden_body(target, golden):
     asked = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
@@ -124,7 +124,7 @@ def test_a_conversation_with_one_of_everything_has_these_bytes(target, golden):
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
 @given(history=histories())
 @pytest.mark.req("R-SWP-02")
-def test_every_legal_history_makes_a_legal_request(history):
+def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
         body = wire(request(GPT, build_request_view(history, GPT), (READ,)))
@@ -134,7 +134,7 @@ def test_every_legal_history_makes_a_legal_request(history):
 
 
 @pytest.mark.req("R-ADP-17")
-def test_nothing_is_stored_and_reasoning_is_asked_for_where_there_is_any():
+def test_storage_is_off_and_reasoning_is_included_if_supported():
     body = wire(request(GPT, full(GPT)))
     assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
     assert "reasoning" not in body
@@ -148,7 +148,7 @@ def test_tools_are_flat_and_not_strict():
 
 
 @pytest.mark.req("R-ADP-05")
-def test_images_are_in_messages_and_in_results_and_errors_say_so():
+def test_images_are_in_messages_and_results_and_errors_have_a_prefix():
     items = wire(request(GPT, full(GPT)))["input"]
     outputs = [item["output"] for item in items if item["type"] == "function_call_output"]
     assert [part["type"] for part in items[0]["content"]] == ["input_text", "input_image"]
@@ -168,7 +168,7 @@ def test_images_are_in_messages_and_in_results_and_errors_say_so():
 
 
 @pytest.mark.req("R-ADP-05")
-def test_reasoning_that_did_not_come_as_an_item_is_dropped_with_a_warning(caplog):
+def test_reasoning_without_an_item_is_dropped_with_a_warning(caplog):
     items = wire(request(GPT, full(GPT)))["input"]
     assert "reasoning" not in [item["type"] for item in items]
     assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
@@ -185,7 +185,7 @@ def _sent_back(items):
 
 @pytest.mark.parametrize("name", cases(OUTPUTS))
 @pytest.mark.req("R-SWP-03")
-async def test_reasoning_items_come_back_without_ids_byte_for_byte(name):
+async def test_reasoning_items_are_replayed_without_ids(name):
     speaker = model(exchange(name)["provider"])
     ids, writer = ToolIdMap(), Writer()
     events, error = await play(name, asked=request(speaker, tool_ids=ids))
@@ -213,7 +213,7 @@ async def test_reasoning_items_come_back_without_ids_byte_for_byte(name):
     "name", cases(["openai-responses-parallel-calls", "openai-responses-15aa374b"])
 )
 @pytest.mark.req("R-SWP-03", "R-CAN-13")
-async def test_only_the_model_that_thought_gets_its_reasoning_back(name):
+async def test_reasoning_is_replayed_to_its_model_only(name):
     [thought, *_] = expected(name)["thinking"]
     sealed = thought["signature"]
     writer = Writer()
@@ -236,7 +236,7 @@ def _thought(content, notes, blocks=()):
 SEALED = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh"}
 
 
-def test_reasoning_is_never_sent_without_what_it_led_to(caplog):
+def test_reasoning_is_never_sent_without_a_following_item(caplog):
     thinking = ThinkingBlock("", "c2Vh")
     message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]})
     [item] = wire(request(GPT, [message]))["input"]
@@ -249,12 +249,12 @@ def test_reasoning_is_never_sent_without_what_it_led_to(caplog):
 
 
 @pytest.mark.parametrize("notes", [3, {"0": 4}, {"0": [{"item": 5}]}, {"0": [{"item": {}}]}])
-def test_leftovers_of_no_known_shape_are_ignored(notes):
+def test_opaque_blocks_of_unknown_shape_are_ignored(notes):
     message = _thought([ThinkingBlock("", "c2Vh"), TextBlock("a")], notes)
     assert [item["type"] for item in wire(request(GPT, [message]))["input"]] == ["message"]
 
 
-def test_items_that_want_an_answer_of_their_own_are_not_sent_back():
+def test_items_that_need_a_result_are_not_replayed():
     kept = [
         {"at": 0, "block": {"type": "local_shell_call", "call_id": "x"}},
         {
@@ -271,7 +271,7 @@ def test_items_that_want_an_answer_of_their_own_are_not_sent_back():
     assert [item["type"] for item in items] == ["web_search_call", "message"]
 
 
-def test_words_between_calls_go_before_them():
+def test_text_between_calls_moves_before_them():
     writer = Writer()
     uses = [writer.tool_use_id() for _ in range(2)]
     content = [ToolUseBlock(uses[0], "f", {}), TextBlock("and"), ToolUseBlock(uses[1], "f", {})]
@@ -296,7 +296,7 @@ async def test_the_first_of_several_responses_in_one_body_is_the_reply(names):
     assert [type(block) for block in whole.final_content] == [ThinkingBlock, ToolUseBlock]
 
 
-async def test_items_are_known_by_place_for_ids_may_change():
+async def test_items_are_identified_by_index():
     events, error = await played(
         item_added({"type": "reasoning", "id": "rs_a"}, output_index=0),
         item_done({**SEALED, "id": "rs_b"}, output_index=0),
@@ -316,7 +316,7 @@ async def test_items_are_known_by_place_for_ids_may_change():
 
 
 @pytest.mark.parametrize("named", [True, False])
-async def test_servers_that_number_nothing_and_name_no_events_are_understood(named):
+async def test_streams_without_numbers_and_event_names_are_read(named):
     events, error = await played(
         item_added(said("")),
         {"type": "response.output_text.delta", "delta": "on"},
@@ -334,7 +334,7 @@ async def test_servers_that_number_nothing_and_name_no_events_are_understood(nam
     assert [call.name for call in calls] == ["f", "g"]
 
 
-async def test_only_whole_items_are_as_good_as_pieces():
+async def test_complete_items_without_pieces_are_read():
     output = [said("hello"), called("call_1", "f", '{"a":1}')]
     for events in (
         [item_done(said("hello"), output_index=0), item_done(output[1], output_index=1), ended()],
@@ -346,7 +346,7 @@ async def test_only_whole_items_are_as_good_as_pieces():
         assert (text, call.input) == (TextBlock("hello"), {"a": 1})
 
 
-async def test_what_the_end_adds_to_the_pieces_is_said_too():
+async def test_text_that_the_end_adds_to_the_pieces_is_emitted():
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
     events, _ = await played(
         item_added(said(""), output_index=0), {**delta, "delta": "hel"}, ended([said("hello")])
@@ -354,7 +354,7 @@ async def test_what_the_end_adds_to_the_pieces_is_said_too():
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["hel", "lo"]
 
 
-async def test_half_a_character_in_a_piece_is_mended_by_the_whole():
+async def test_lone_surrogate_is_replaced_by_the_full_text():
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
     events, _ = await played(
         item_added(said(""), output_index=0),
@@ -366,7 +366,7 @@ async def test_half_a_character_in_a_piece_is_mended_by_the_whole():
     assert complete(events).final_content == (TextBlock("a\U0001f600"),)
 
 
-async def test_parts_of_a_thought_are_set_apart_the_same_in_pieces_and_whole():
+async def test_reasoning_parts_are_separated_equally_in_pieces_and_documents():
     parts = [{"type": "summary_text", "text": words} for words in ("one", "two")]
     item = {"type": "reasoning", "summary": parts, "encrypted_content": "x"}
     delta = {"type": "response.reasoning_summary_text.delta", "output_index": 0}
@@ -394,7 +394,7 @@ async def test_parts_of_a_thought_are_set_apart_the_same_in_pieces_and_whole():
     ],
 )
 @pytest.mark.req("R-ADP-11")
-async def test_why_it_ended_is_told(status, reason, stop):
+async def test_stop_reason_is_mapped(status, reason, stop):
     details = {"incomplete_details": {"reason": reason}} if reason else {}
     events, error = await played(ended([said("a")], status, **details))
     assert error is None
@@ -403,7 +403,7 @@ async def test_why_it_ended_is_told(status, reason, stop):
 
 
 @pytest.mark.req("R-ADP-09")
-async def test_an_error_inside_the_stream_keeps_its_class_and_the_words_before_it():
+async def test_error_in_the_stream_preserves_its_class_and_earlier_text():
     events, error = await played(
         item_done(said("half"), output_index=0),
         {"type": "error", "error": {"type": "server_error", "message": "broke"}},
@@ -418,7 +418,7 @@ async def test_an_error_inside_the_stream_keeps_its_class_and_the_words_before_i
 
 
 @pytest.mark.req("R-ADP-06")
-async def test_a_reply_cut_by_the_limit_runs_no_last_call():
+async def test_reply_cut_by_the_output_limit_does_not_run_its_last_call():
     details = {"incomplete_details": {"reason": "max_output_tokens"}}
     call = called("call_1", "f", '{"a":1}')
     events, _ = await played(ended([call], "incomplete", **details))
@@ -426,14 +426,14 @@ async def test_a_reply_cut_by_the_limit_runs_no_last_call():
     assert complete(events).tool_input_errors[use.id].truncated
 
 
-def test_a_blind_model_gets_no_image_and_an_unknown_one_no_cache_key():
+def test_model_without_images_gets_none_and_no_cache_key():
     blind = model("openai", "gpt-oss", capabilities=AdapterCapabilities())
     text = json.dumps(wire(request(blind, full(blind))))
     assert "input_image" not in text
     assert "prompt_cache_key" not in text
 
 
-async def test_words_that_are_moved_before_calls_take_their_reasoning_with_them():
+async def test_moved_text_includes_its_reasoning():
     sealed = [
         {"type": "reasoning", "summary": [], "encrypted_content": text} for text in ("b25l", "dHdv")
     ]

@@ -65,7 +65,7 @@ async def said(name, speaker=GROK) -> tuple[Message, Message]:
 
 @pytest.mark.parametrize("name", cases(SERVED))
 @pytest.mark.req("R-SWP-03", "R-ADP-17")
-async def test_reasoning_goes_back_to_its_model_entry_by_entry(name):
+async def test_reasoning_entries_are_replayed_to_their_model(name):
     user, reply = await said(name)
     sent = assistant(wire(request(GROK, build_request_view([user, reply, user], GROK))))[
         "reasoning_details"
@@ -79,7 +79,7 @@ async def test_reasoning_goes_back_to_its_model_entry_by_entry(name):
 
 @pytest.mark.parametrize("name", cases(SERVED))
 @pytest.mark.req("R-ADP-05")
-async def test_reasoning_never_goes_to_another_model(name, caplog):
+async def test_reasoning_is_never_sent_to_another_model(name, caplog):
     user, reply = await said(name)
     body = wire(request(CLAUDE, build_request_view([user, reply, user], CLAUDE)))
     assert "reasoning" not in json.dumps(body)
@@ -88,7 +88,7 @@ async def test_reasoning_never_goes_to_another_model(name, caplog):
     assert len(caplog.records) == lost > 0
 
 
-def test_reasoning_that_came_without_entries_goes_back_as_one():
+def test_reasoning_without_entries_is_replayed_as_one():
     writer = Writer()
     own = MessageMetadata(model=GROK.id, provider="openrouter")
     history = [
@@ -115,7 +115,7 @@ def test_reasoning_that_came_without_entries_goes_back_as_one():
     ],
 )
 @pytest.mark.req("R-ADP-18")
-def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it(name, marked):
+def test_stable_prompt_ends_with_a_breakpoint_if_required(name, marked):
     target = model("openrouter", name)
     body = wire(request(target, build_request_view(full(target), target)))
     stable = {"type": "text", "text": "You write code.\n\nBe brief."}
@@ -127,7 +127,7 @@ def test_the_end_of_the_stable_prompt_is_marked_where_the_maker_wants_it(name, m
     assert json.dumps(body["messages"][0]).count("cache_control") == int(marked)
 
 
-def test_no_mark_stands_where_there_is_no_stable_prompt():
+def test_missing_stable_prompt_has_no_breakpoint():
     writer = Writer()
     history = [
         writer.message(Role.SYSTEM, []),
@@ -139,7 +139,7 @@ def test_no_mark_stands_where_there_is_no_stable_prompt():
 
 @pytest.mark.parametrize(("effort", "sent"), [("low", "low"), ("max", "high")])
 @pytest.mark.req("R-ADP-17")
-def test_the_thinking_level_is_an_object_of_its_own(effort, sent):
+def test_effort_is_a_separate_object(effort, sent):
     body = wire(request(GROK, full(GROK), (READ,), effort=effort))
     assert body["reasoning"] == {"effort": sent}
     assert "reasoning_effort" not in body
@@ -158,6 +158,6 @@ def test_the_thinking_level_is_an_object_of_its_own(effort, sent):
     ],
 )
 @pytest.mark.req("R-SEED-02")
-async def test_the_reported_cost_is_kept_beside_the_counters(name, cost):
+async def test_reported_cost_is_part_of_the_usage(name, cost):
     events, _ = await play(name, asked=request(GROK))
     assert complete(events).usage.reported_cost_usd == cost

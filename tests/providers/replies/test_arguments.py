@@ -21,7 +21,7 @@ AWKWARD = (
 
 
 @given(st.sampled_from(AWKWARD) | st.text('{}[]":,\\a1 \n'), st.lists(st.integers(0, 30)))
-def test_arguments_are_whole_as_soon_as_they_are_an_object_however_they_are_cut(text, cuts):
+def test_arguments_are_complete_when_they_form_an_object(text, cuts):
     growth, pieces = ArgumentsScanner(), []
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     for begin, end in itertools.pairwise(edges):
@@ -47,7 +47,7 @@ class Counted(list):
         return super().__iter__()
 
 
-def test_a_piece_is_not_read_again_with_each_that_follows():
+def test_scanner_reads_each_piece_once():
     growth, pieces = ArgumentsScanner(), Counted()
     for piece in ['{"a":"', *["{}"] * 500, '"}', *[" "] * 500]:
         pieces.append(piece)

@@ -12,22 +12,22 @@ def lines(*chunks):
     return [event.data for event in events + framing.end()]
 
 
-def test_each_line_is_an_event_and_empty_ones_are_none():
+def test_each_line_is_an_event_and_empty_lines_are_skipped():
     assert lines(b'{"a":1}\n\n \r\n{"b":2}\r\n') == [b'{"a":1}', b'{"b":2}\r']
 
 
-def test_the_last_line_needs_no_end():
+def test_last_line_needs_no_line_end():
     assert lines(b'{"a":1}') == [b'{"a":1}']
 
 
-def test_a_line_may_come_in_any_pieces():
+def test_line_is_joined_from_any_chunks():
     body = '{"a":"ü\u2028"}\n{"b":2}\n'.encode()
     whole = lines(body)
     assert len(whole) == 2
     assert lines(*(body[at : at + 1] for at in range(len(body)))) == whole
 
 
-def test_an_endless_line_is_cut_off():
+def test_line_over_the_limit_is_an_error():
     framing = NdjsonDecoder()
     framing.feed(b"x" * LINE_LIMIT)
     with pytest.raises(NetworkError, match="a line of more than 8 MiB") as caught:

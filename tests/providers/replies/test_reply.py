@@ -62,7 +62,7 @@ def new_reply():
 
 
 @given(st.lists(STEPS, max_size=30), ENDS)
-def test_the_rules_hold_whatever_a_provider_sends_and_however_it_ends(steps, end):
+def test_events_are_valid_for_any_input_and_end(steps, end):
     reply, events = new_reply(), []
     for name, *arguments in steps:
         events += getattr(reply, name)(*arguments)
@@ -83,7 +83,7 @@ def test_the_rules_hold_whatever_a_provider_sends_and_however_it_ends(steps, end
         assert whole.tool_input_errors.keys() <= ends.keys()
 
 
-def test_calls_written_by_turns_come_out_one_after_the_other():
+def test_interleaved_calls_are_emitted_one_after_the_other():
     reply = new_reply()
     events = [
         *reply.start_call("a", "1", "f"),
@@ -105,7 +105,7 @@ def test_calls_written_by_turns_come_out_one_after_the_other():
     ]
 
 
-def test_a_call_whose_arguments_are_whole_lets_the_next_one_show():
+def test_complete_arguments_release_the_next_block():
     reply = new_reply()
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", "{}")
@@ -113,7 +113,7 @@ def test_a_call_whose_arguments_are_whole_lets_the_next_one_show():
     assert [type(event) for event in events] == [ToolUseEnd, ToolUseStart]
 
 
-def test_what_comes_after_the_end_of_a_call_is_ignored_and_logged(caplog):
+def test_arguments_after_the_end_of_a_call_are_ignored_and_logged(caplog):
     reply = new_reply()
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", "{}")
@@ -122,7 +122,7 @@ def test_what_comes_after_the_end_of_a_call_is_ignored_and_logged(caplog):
     assert "came after their end" in caplog.text
 
 
-def test_words_that_come_late_are_in_the_final_content():
+def test_late_text_is_in_the_final_content():
     reply = new_reply()
     reply.add_text("one", key=0)
     reply.add_text("two", key=1)
@@ -130,7 +130,7 @@ def test_words_that_come_late_are_in_the_final_content():
     assert complete(reply.finish()).final_content == (TextBlock("one more"), TextBlock("two"))
 
 
-def test_thinking_without_text_is_kept_for_its_signature():
+def test_reasoning_without_text_has_its_signature():
     reply = new_reply()
     events = [*reply.add_signature("sig", key=0), *reply.add_text("hi", key=1), *reply.finish()]
     [delta] = [event for event in events if isinstance(event, ThinkingDelta)]
@@ -138,7 +138,7 @@ def test_thinking_without_text_is_kept_for_its_signature():
     assert complete(events).final_content == (ThinkingBlock("", "sig"), TextBlock("hi"))
 
 
-def test_only_the_last_delta_of_thinking_has_the_signature():
+def test_only_the_last_reasoning_delta_has_the_signature():
     reply = new_reply()
     events = [
         *reply.add_thinking("a", 0),
@@ -149,7 +149,7 @@ def test_only_the_last_delta_of_thinking_has_the_signature():
     assert signatures == [None, None, "sig"]
 
 
-def test_redacted_thinking_has_a_place_but_no_event():
+def test_redacted_reasoning_has_an_index_but_no_event():
     reply = new_reply()
     events = [*reply.add_redacted_thinking("xyz"), *reply.add_text("hi"), *reply.finish()]
     [delta] = [event for event in events if isinstance(event, TextDelta)]
@@ -157,14 +157,14 @@ def test_redacted_thinking_has_a_place_but_no_event():
     assert complete(events).final_content == (RedactedThinkingBlock("xyz"), TextBlock("hi"))
 
 
-def test_text_is_made_storable():
+def test_text_becomes_storable():
     reply = new_reply()
     assert complete([*reply.add_text("a\0b\ud83dc"), *reply.finish()]).final_content == (
         TextBlock("ab\ufffdc"),
     )
 
 
-def test_the_start_waits_for_content_and_brings_the_counters():
+def test_message_start_waits_for_content_and_has_the_usage():
     reply = new_reply()
     assert reply.update_usage(TokenUsage(input_tokens=5, output_tokens=0)) == []
     assert [type(event) for event in reply.add_text("hi")] == [
@@ -175,7 +175,7 @@ def test_the_start_waits_for_content_and_brings_the_counters():
     ]
 
 
-def test_text_and_reasoning_have_a_start_and_an_end_with_all_of_it():
+def test_end_events_of_text_and_reasoning_have_the_full_text():
     reply = new_reply()
     events = [
         *reply.add_thinking("a"),
@@ -195,7 +195,7 @@ def test_text_and_reasoning_have_a_start_and_an_end_with_all_of_it():
 
 
 @pytest.mark.parametrize("end", ["cancel", "fail"])
-def test_a_block_that_was_cut_ends_too(end):
+def test_interrupted_block_has_an_end_event(end):
     reply = new_reply()
     arguments = (NetworkError("cut"),) if end == "fail" else ()
     events = [*reply.add_text("half"), *getattr(reply, end)(*arguments)]
@@ -203,7 +203,7 @@ def test_a_block_that_was_cut_ends_too(end):
     assert last.text == "half"
 
 
-def test_an_empty_answer_is_an_answer():
+def test_empty_reply_is_valid():
     reply = new_reply()
     reply.update_usage(TokenUsage(input_tokens=5, output_tokens=2))
     events = list(reply.finish())
@@ -222,7 +222,7 @@ def test_an_empty_answer_is_an_answer():
         ('{"a": "\\ud83e\\udd8a"}', {"a": "🦊"}),
     ],
 )
-def test_arguments_are_a_json_object(raw, value):
+def test_arguments_are_parsed_as_an_object(raw, value):
     assert parse_arguments(raw) == (value, None)
 
 
@@ -235,7 +235,7 @@ def test_arguments_are_a_json_object(raw, value):
         ('{"x\\u0000": 1}', "x\\u0000"),
     ],
 )
-def test_a_nul_in_the_arguments_is_an_error_that_names_the_argument(raw, argument):
+def test_nul_in_arguments_is_an_error_that_names_the_argument(raw, argument):
     reply = new_reply()
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", raw)
@@ -243,10 +243,10 @@ def test_a_nul_in_the_arguments_is_an_error_that_names_the_argument(raw, argumen
     done = complete(list(reply.finish()))
     [call] = done.final_content
     assert call.input == {}
-    assert f"`{argument}` holds a NUL character" in done.tool_input_errors[call.id].error
+    assert f"`{argument}` contains a NUL character" in done.tool_input_errors[call.id].error
 
 
-def test_a_bare_nul_in_the_arguments_is_not_removed():
+def test_raw_nul_in_arguments_is_not_removed():
     reply = new_reply()
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", '{"path": "a\0b"}')
@@ -256,7 +256,7 @@ def test_a_bare_nul_in_the_arguments_is_not_removed():
     assert "not JSON" in done.tool_input_errors[call.id].error
 
 
-def test_a_nul_in_the_name_of_a_tool_does_not_name_another_tool():
+def test_nul_in_a_tool_name_does_not_match_another_tool():
     reply = new_reply()
     reply.start_call("a", "1", "sh\0ell")
     [call] = complete([*reply.add_arguments("a", "{}"), *reply.finish()]).final_content
@@ -272,7 +272,7 @@ def test_signed_thinking_keeps_its_nul_characters(pieces):
     assert complete(events).final_content == (ThinkingBlock("a\0b", "sig\0"),)
 
 
-def test_thinking_that_could_not_be_held_as_it_came_loses_its_signature():
+def test_changed_reasoning_loses_its_signature():
     reply = new_reply()
     reply.add_thinking("a\ud83dc")
     events = [*reply.add_signature("sig"), *reply.finish()]
@@ -308,13 +308,13 @@ def test_opaque_blocks_keep_their_nul_characters():
         '{"a": 1e999}',
     ],
 )
-def test_anything_else_is_no_arguments_and_says_why(raw):
+def test_invalid_arguments_give_an_error(raw):
     value, error = parse_arguments(raw)
     assert value == {}
     assert error
 
 
-def test_arguments_that_are_no_object_are_kept_empty_with_what_was_sent():
+def test_invalid_arguments_become_empty_with_the_raw_text():
     reply = new_reply()
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", '["x"]')
@@ -329,7 +329,7 @@ def test_arguments_that_are_no_object_are_kept_empty_with_what_was_sent():
     assert not error.truncated
 
 
-def test_of_a_reply_cut_by_the_token_limit_the_last_call_never_runs():
+def test_last_call_of_a_reply_cut_by_the_output_limit_never_runs():
     reply = new_reply()
     for key in "ab":
         reply.start_call(key, key, "f")
@@ -343,7 +343,7 @@ def test_of_a_reply_cut_by_the_token_limit_the_last_call_never_runs():
     assert first.input == last.input == {"path": "x"}
 
 
-def test_arguments_cut_by_the_token_limit_say_so():
+def test_arguments_cut_by_the_output_limit_have_an_error():
     reply = new_reply()
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", '{"path": "x')
@@ -353,7 +353,7 @@ def test_arguments_cut_by_the_token_limit_say_so():
     assert "token limit" in error.error
 
 
-def test_ids_are_ours_and_the_providers_are_remembered():
+def test_calls_have_canonical_ids_that_map_to_wire_ids():
     asked = request(model("openai"))
     reply = Reply(asked)
     [_, start] = reply.start_call("a", "call_9", "f")
@@ -361,14 +361,14 @@ def test_ids_are_ours_and_the_providers_are_remembered():
     assert asked.tool_ids.issued_id("openai", start.tool_use_id) == "call_9"
 
 
-def test_a_broken_reply_that_showed_nothing_says_nothing(caplog):
+def test_failed_reply_without_content_has_no_events(caplog):
     caplog.set_level(logging.ERROR)
     reply = new_reply()
     reply.update_usage(TokenUsage(input_tokens=5, output_tokens=0))
     assert list(reply.fail(NetworkError("gone"))) == []
 
 
-def test_a_broken_reply_ends_with_its_error():
+def test_failed_reply_ends_with_its_error():
     reply = new_reply()
     reply.add_text("half")
     events = list(reply.fail(NetworkError("gone")))
@@ -380,7 +380,7 @@ def test_a_broken_reply_ends_with_its_error():
 
 @pytest.mark.parametrize("output", [0, 90])
 @pytest.mark.req("R-ADP-13")
-def test_a_prompt_that_is_told_to_have_no_tokens_was_not_counted(output):
+def test_prompt_with_0_tokens_is_estimated(output):
     """Proxies fill in zeros, and Gemini sometimes counts the answer alone."""
     asked = [Writer().message(Role.USER, [TextBlock("Some words of a question.")])]
     reply = Reply(request(model("openai"), asked))

@@ -13,19 +13,19 @@ def limits_of(**headers):
     return receipt and receipt.rate_limits
 
 
-def test_no_headers_and_no_id_leave_nothing():
+def test_receipt_is_none_without_headers_and_id():
     assert parse_receipt({}, "") is None
     assert parse_receipt({"content-type": "text/event-stream"}, "") is None
 
 
 @pytest.mark.parametrize("name", ["request-id", "x-request-id", "x-generation-id"])
-def test_the_ids_of_a_request_and_its_reply_are_kept(name):
+def test_receipt_has_the_ids_of_request_and_reply(name):
     assert parse_receipt({name: "req_1"}, "msg_1") == Receipt(
         request_id="req_1", response_id="msg_1"
     )
 
 
-def test_what_rate_is_left_is_read_as_openai_and_its_like_write_it():
+def test_openai_rate_limits_are_parsed():
     assert limits_of(
         x_ratelimit_remaining_requests="59",
         x_ratelimit_remaining_tokens="149984",
@@ -34,7 +34,7 @@ def test_what_rate_is_left_is_read_as_openai_and_its_like_write_it():
     ) == RateLimits(remaining_requests=59, remaining_tokens=149_984, reset_seconds=360.5)
 
 
-def test_what_rate_is_left_is_read_as_anthropic_writes_it():
+def test_anthropic_rate_limits_are_parsed():
     soon = datetime.now(UTC) + timedelta(hours=1)
     limits = limits_of(
         anthropic_ratelimit_requests_remaining="4999",
@@ -46,13 +46,13 @@ def test_what_rate_is_left_is_read_as_anthropic_writes_it():
     assert 3_500 < (limits.reset_seconds or 0) <= 3_600
 
 
-def test_a_point_in_time_that_is_over_is_no_wait():
+def test_reset_in_the_past_is_no_wait():
     assert limits_of(x_ratelimit_reset="1700000000000") == RateLimits(reset_seconds=0)
     assert limits_of(x_ratelimit_reset="1700000000") == RateLimits(reset_seconds=0)
 
 
 @pytest.mark.parametrize("reset", ["20ms", "0.02"])
-def test_short_waits_are_seconds_too(reset):
+def test_short_resets_are_seconds(reset):
     assert limits_of(x_ratelimit_reset_requests=reset) == RateLimits(reset_seconds=0.02)
 
 
@@ -65,7 +65,7 @@ def test_short_waits_are_seconds_too(reset):
     ),
     name=st.text(st.characters(exclude_categories=())),
 )
-def test_any_headers_at_all_give_a_receipt_that_can_be_stored(headers, name):
+def test_any_headers_give_a_storable_receipt(headers, name):
     receipt = parse_receipt(headers, name)
     if receipt is not None and receipt.rate_limits is not None:
         assert 0 <= (receipt.rate_limits.reset_seconds or 0) < float("inf")

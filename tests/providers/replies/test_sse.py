@@ -42,7 +42,7 @@ MARKED = b"\n\xef\xbb\xbf \n"
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 @pytest.mark.parametrize("document", [b'{"a": 1}', b"[1]"])
 @pytest.mark.req("D16")
-def test_a_byte_order_mark_before_a_document_is_not_part_of_it(document, size):
+def test_byte_order_mark_before_a_document_is_skipped(document, size):
     framing, body = BodyDecoder(), MARKED + document
     for at in range(0, len(body), size):
         assert framing.feed(body[at : at + size]) == []
@@ -53,7 +53,7 @@ def test_a_byte_order_mark_before_a_document_is_not_part_of_it(document, size):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 @pytest.mark.req("D16")
-def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it(size):
+def test_byte_order_mark_before_a_stream_or_page_is_skipped(size):
     stream, page, body = BodyDecoder(), BodyDecoder(), MARKED + b"data: 1\n\n"
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
     assert [event for piece in pieces for event in stream.feed(piece)] == [SseEvent("", b"1")]
@@ -63,13 +63,13 @@ def test_a_byte_order_mark_before_a_stream_or_a_page_is_not_part_of_it(size):
 
 
 @pytest.mark.parametrize("chunks", [[b" \r\n data: 1\n\n"], [b" ", b"\r\n", b" ", b"data: 1\n\n"]])
-def test_space_before_the_first_event_belongs_to_none(chunks):
+def test_whitespace_before_the_first_event_is_skipped(chunks):
     framing = BodyDecoder()
     assert [event for chunk in chunks for event in framing.feed(chunk)] == [SseEvent("", b"1")]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_an_event_at_the_very_end_needs_no_blank_line(end):
+def test_last_event_needs_no_blank_line(end):
     assert decode(b"data: [DONE]" + end) == [SseEvent("", b"[DONE]")]
 
 
@@ -77,25 +77,25 @@ BODY = "event: é\r\ndata: äöü 🦊\r\n\r\n: c\r\rdata: 1\ndata: 2\n\n\r\ndat
 
 
 @given(st.lists(st.integers(0, len(BODY)), max_size=12))
-def test_where_chunks_are_cut_changes_nothing(cuts):
+def test_chunk_boundaries_do_not_change_events(cuts):
     edges = [0, *sorted(cuts), len(BODY)]
     chunks = [BODY[a:b] for a, b in itertools.pairwise(edges)]
     assert decode(*chunks) == decode(BODY) == decode(*(bytes([byte]) for byte in BODY))
 
 
-def test_an_endless_event_is_cut_off(monkeypatch):
+def test_event_over_the_limit_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "LINE_LIMIT", 1_000)
     for chunks in ([b"data: x"] + [b"x" * 10] * 200, [b"data: x\n"] * 2_000):
         with pytest.raises(NetworkError, match="more than"):
             decode(*chunks)
 
 
-def test_many_events_are_no_endless_event(monkeypatch):
+def test_many_events_do_not_reach_the_event_limit(monkeypatch):
     monkeypatch.setattr(module, "LINE_LIMIT", 1_000)
     assert len(decode(*[b"data: x\n\n: pong\n\n"] * 2_000)) == 2_000
 
 
-def test_an_endless_document_is_cut_off(monkeypatch):
+def test_document_over_the_limit_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "DOCUMENT_LIMIT", 1_000)
     framing = BodyDecoder()
     with pytest.raises(NetworkError, match="larger than"):

@@ -80,7 +80,7 @@ def left_out(places):
     return run
 
 
-def test_what_there_is_room_for_is_sent_as_it_stands(places):
+def test_attachments_within_the_limits_are_unchanged(places):
     messages = told([picture()], [picture()])
     shown = fit_attachments(messages, takes(), places)
     assert shown == (messages, None)
@@ -88,14 +88,14 @@ def test_what_there_is_room_for_is_sent_as_it_stands(places):
 
 
 @pytest.mark.req("R-ADP-15")
-def test_the_oldest_are_left_out_and_then_half_is_kept(left_out):
+def test_oldest_attachments_are_omitted_down_to_half_of_the_limit(left_out):
     turns = [[picture()] for _ in range(5)]
     assert left_out(told(*turns), takes(max_images=4)) == [True] * 3 + [False] * 2
     assert left_out(told(*turns, []), takes(max_images=4)) == [True] * 3 + [False] * 2
     assert left_out(told(*turns, [picture()] * 2), takes(max_images=4)) == [True] * 3 + [False] * 4
 
 
-def test_the_message_that_is_answered_keeps_its_own_the_longest(left_out):
+def test_attachments_of_the_current_message_are_omitted_last(left_out):
     messages = told([picture()], [picture()] * 4)
     assert left_out(messages, takes(max_images=4)) == [True] + [False] * 4
     assert left_out(messages, takes(max_images=3)) == [True] * 2 + [False] * 3
@@ -112,7 +112,7 @@ def test_the_message_that_is_answered_keeps_its_own_the_longest(left_out):
     ids=["bytes", "pixels", "document", "recording"],
 )
 @pytest.mark.req("R-ADP-15")
-def test_what_is_too_large_by_itself_is_left_out_wherever_it_stands(left_out, block, limits):
+def test_too_large_attachment_is_omitted_at_any_position(left_out, block, limits):
     assert left_out(told([picture()], [block]), takes(**limits)) == [False, True]
     assert find_attachment_problem([picture(), block], takes(**limits)) is not None
     assert find_attachment_problem([picture(), block], takes()) is None
@@ -160,20 +160,20 @@ PDF = DocumentBlock(picture(2**20).source, "application/pdf", "plan\x1b.pdf")
     ids=["bytes", "name", "images", "many", "both"],
 )
 @pytest.mark.req("R-ADP-15")
-def test_the_remark_says_what_was_too_much(places, turns, limits, words):
+def test_notice_names_the_exceeded_limit(places, turns, limits, words):
     remark = fit_attachments(told(*turns), takes(**limits), places).notice
     rest = "The session still contains all of them; a model with higher limits receives more."
     assert remark == f"{words} {rest}"
 
 
-def test_where_words_alone_are_too_much_every_attachment_is_left_out(left_out):
+def test_all_attachments_are_omitted_if_the_text_exceeds_the_limit(left_out):
     tiny = takes(max_request_bytes=1_000)
     assert left_out(told([picture()], [picture()]), tiny) == [True, True]
     assert find_attachment_problem([TextBlock("look")], tiny) is None
     assert find_attachment_problem([picture()], tiny) is not None
 
 
-def test_many_images_have_to_be_smaller_than_few(left_out):
+def test_many_images_have_a_lower_size_limit(left_out):
     few = takes(many_images=3, many_images_side=2_000)
     turns = [[picture(side=2_001)], *([picture(side=2_000)] for _ in range(2))]
     assert left_out(told(*turns), few) == [False] * 3
@@ -181,7 +181,7 @@ def test_many_images_have_to_be_smaller_than_few(left_out):
     assert left_out(told(*turns[1:], *turns[1:]), few) == [False] * 4
 
 
-def test_images_that_tools_returned_count_as_well(left_out):
+def test_images_in_tool_results_count(left_out):
     writer = Writer()
     messages = [writer.message(Role.USER, [TextBlock("look"), picture()])]
     for _ in range(3):
@@ -191,8 +191,8 @@ def test_images_that_tools_returned_count_as_well(left_out):
     assert left_out(messages, takes(max_images=3)) == [False, True, True, False]
 
 
-def test_the_size_of_what_is_kept_or_in_the_workspace_is_the_files(left_out, places):
-    kept = ImageSource("file_ref", store_blob(places.blobs, RAW + b"\0" * 5_000))
+def test_size_of_a_file_reference_is_the_size_of_the_file(left_out, places):
+    kept = ImageSource("file_ref", keep(places.blobs, RAW + b"\0" * 5_000))
     (places.workspace / "cat.png").write_bytes(RAW + b"\0" * 5_000)
     sources = [kept, ImageSource("file_ref", "cat.png")]
     narrow = takes(max_image_bytes=5_000)
@@ -205,13 +205,13 @@ def test_the_size_of_what_is_kept_or_in_the_workspace_is_the_files(left_out, pla
     )
 
 
-def test_what_a_model_takes_none_of_needs_no_room(left_out):
+def test_unsupported_attachments_do_not_count(left_out):
     blind = takes(max_images=0, supports_images=False)
     assert left_out(told([picture()]), blind) == [False]
     assert find_attachment_problem([picture()], blind) is None
 
 
-def test_words_need_room_as_well(left_out):
+def test_text_counts_towards_the_request_limit(left_out):
     target = takes()
     shots = [picture(700_000)] * 2
     assert left_out(told(shots), target) == [False, False]
@@ -220,7 +220,7 @@ def test_words_need_room_as_well(left_out):
 
 @pytest.mark.parametrize("name", STATIONS)
 @pytest.mark.req("R-ADP-15")
-def test_no_dialect_writes_a_body_that_is_larger_than_the_provider_takes(places, name):
+def test_body_of_every_dialect_is_within_the_request_limit(places, name):
     station = STATIONS[name]
     target = replace(station.model, capabilities=takes(max_images=30).capabilities)
     messages = told(*([picture(60_000)] for _ in range(45)))
@@ -252,7 +252,7 @@ TURNS = st.lists(
 
 @settings(max_examples=examples(25), deadline=None)
 @given(TURNS)
-def test_what_is_left_out_stays_so_and_leaves_what_is_taken(files, turns):
+def test_omitted_attachments_stay_omitted_and_the_rest_fits(files, turns):
     target = takes(max_images=6, many_images=4)
     said = [
         [ImageBlock(ImageSource("file_ref", f"{size}.png"), "image/png", (side, 1))

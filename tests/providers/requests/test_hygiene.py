@@ -51,7 +51,7 @@ def answer(writer, use, text="ok"):
 
 
 @pytest.mark.parametrize("target", [SONNET, GPT])
-def test_a_clean_history_of_the_model_stays_as_it_is(target):
+def test_valid_history_of_the_model_is_unchanged(target):
     history = full(target)
     assert build_request_view(history, target) == history
     assert all(a is b for a, b in zip(build_request_view(history, target), history, strict=True))
@@ -59,7 +59,7 @@ def test_a_clean_history_of_the_model_stays_as_it_is(target):
 
 @QUIET
 @given(history=st.lists(any_messages, max_size=8))
-def test_any_messages_at_all_become_a_valid_conversation_and_viewing_twice_changes_nothing(history):
+def test_view_of_any_messages_is_valid_and_idempotent(history):
     for target in (SONNET, GPT):
         shown = build_request_view(history, target)
         assert build_request_view(shown, target) == shown
@@ -75,7 +75,7 @@ def test_any_messages_at_all_become_a_valid_conversation_and_viewing_twice_chang
 
 @QUIET
 @given(history=histories(), data=st.data())
-def test_a_history_that_lost_or_shuffled_messages_is_mended(history, data):
+def test_history_with_lost_or_shuffled_messages_is_repaired(history, data):
     kept = data.draw(st.permutations(history))[: data.draw(st.integers(0, len(history)))]
     shown = build_request_view(kept, SONNET)
     assert validate_session(shown) == []
@@ -89,7 +89,7 @@ def test_a_history_that_lost_or_shuffled_messages_is_mended(history, data):
     assert pending == []
 
 
-def test_results_stand_behind_their_call_in_the_order_of_the_calls():
+def test_results_follow_their_calls_in_order():
     writer = Writer()
     one, two = writer.tool_use_id(), writer.tool_use_id()
     called = say(writer, ToolUseBlock(one, "f", {}), ToolUseBlock(two, "f", {}))
@@ -103,7 +103,7 @@ def test_results_stand_behind_their_call_in_the_order_of_the_calls():
 
 
 @pytest.mark.req("R-ADP-05")
-def test_results_without_a_call_and_second_results_are_left_out_with_a_warning(caplog):
+def test_results_without_a_call_and_second_results_are_dropped_with_a_warning(caplog):
     writer = Writer()
     use = writer.tool_use_id()
     called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
@@ -125,7 +125,7 @@ def test_results_without_a_call_and_second_results_are_left_out_with_a_warning(c
     ],
 )
 @pytest.mark.req("R-ADP-05")
-def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning(role, block, caplog):
+def test_block_that_is_invalid_for_its_role_is_dropped_with_a_warning(role, block, caplog):
     writer = Writer()
     history = [
         ask(writer),
@@ -138,7 +138,7 @@ def test_a_block_that_its_role_may_not_hold_is_left_out_with_a_warning(role, blo
     assert len(reasons) == (2 if role is Role.TOOL else 1)  # a tool says no text either
 
 
-def test_results_that_came_in_one_message_each_stand_alone():
+def test_results_of_one_message_are_split():
     writer = Writer()
     one, two = writer.tool_use_id(), writer.tool_use_id()
     both = tuple(ToolResultBlock(use, (TextBlock("ok"),)) for use in (one, two))
@@ -149,7 +149,7 @@ def test_results_that_came_in_one_message_each_stand_alone():
 
 
 @pytest.mark.req("D4")
-def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it():
+def test_blank_text_stays_if_opaque_blocks_refer_to_positions():
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
     said = (TextBlock(""), TextBlock("b"))
@@ -160,7 +160,7 @@ def test_blank_text_holds_a_place_as_long_as_leftovers_are_placed_by_it():
 
 @pytest.mark.parametrize("status", [MessageStatus.ERROR, MessageStatus.CANCELLED])
 @pytest.mark.req("D4")
-def test_leftovers_of_a_reply_that_is_not_whole_stay_behind(status):
+def test_opaque_blocks_of_an_incomplete_reply_are_dropped(status):
     """A provider refuses a part of its reasoning."""
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"0": [{"signature": "s"}]}}
@@ -170,7 +170,7 @@ def test_leftovers_of_a_reply_that_is_not_whole_stay_behind(status):
 
 
 @pytest.mark.req("D4")
-def test_leftovers_are_not_placed_by_positions_that_have_changed():
+def test_opaque_blocks_are_dropped_if_positions_change():
     """A signature would go to another block than it was given for."""
     writer = Writer()
     use = writer.tool_use_id()
@@ -194,7 +194,7 @@ def test_leftovers_are_not_placed_by_positions_that_have_changed():
         ({"status": MessageStatus.ERROR}, "This call was not run: the reply was interrupted."),
     ],
 )
-def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
+def test_call_without_result_gets_an_error_with_the_reason(metadata, why):
     writer = Writer()
     use = writer.tool_use_id()
     called = say(writer, ToolUseBlock(use, "f", {}), **metadata)
@@ -205,7 +205,7 @@ def test_a_call_that_nobody_answered_is_answered_with_why(metadata, why):
 
 
 @pytest.mark.req("R-ADP-06")
-def test_a_call_whose_arguments_were_cut_is_answered_with_that():
+def test_call_with_cut_arguments_gets_an_error_result():
     writer = Writer()
     use = writer.tool_use_id()
     errors = {use: ToolInputError(raw="{", error="the arguments are not JSON", truncated=True)}
@@ -218,7 +218,7 @@ def test_a_call_whose_arguments_were_cut_is_answered_with_that():
     "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
 )
 @pytest.mark.req("R-LOOP-05")
-def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form(status, caplog):
+def test_incomplete_reply_is_sent_in_valid_form(status, caplog):
     writer = Writer()
     use = writer.tool_use_id()
     history = [
@@ -245,13 +245,13 @@ def test_what_there_is_of_a_reply_that_was_cut_is_shown_in_a_valid_form(status, 
         assert problems(provider, api, dialect.to_wire(request(SONNET, shown)).body) == []
 
 
-def test_a_reply_that_was_cut_before_its_first_word_is_left_out():
+def test_reply_without_content_is_dropped():
     writer = Writer()
     history = [ask(writer), say(writer, status=MessageStatus.CANCELLED), ask(writer, "again")]
     assert build_request_view(history, SONNET) == (history[0], history[2])
 
 
-def test_blank_text_is_left_out_and_an_empty_question_is_not_nothing():
+def test_blank_text_is_dropped_and_empty_prompt_gets_a_placeholder():
     writer = Writer()
     history = [ask(writer, " \n"), say(writer, TextBlock(" "), TextBlock("a"))]
     asked, said = build_request_view(history, SONNET)
@@ -261,7 +261,7 @@ def test_blank_text_is_left_out_and_an_empty_question_is_not_nothing():
 
 @pytest.mark.parametrize("target", [GPT, model("anthropic", "claude-haiku-4-5")])
 @pytest.mark.req("R-ADP-05")
-def test_thinking_of_another_model_is_dropped_with_one_warning_each(target, caplog):
+def test_reasoning_of_another_model_is_dropped_with_one_warning_each(target, caplog):
     writer = Writer("sess_another")
     history = [
         ask(writer),
@@ -279,7 +279,7 @@ def test_thinking_of_another_model_is_dropped_with_one_warning_each(target, capl
 
 
 @pytest.mark.req("D4")
-def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_name(caplog):
+def test_reasoning_from_another_wire_format_is_dropped_for_the_same_model(caplog):
     """A gateway whose `api` is changed in the configuration is another reader."""
     writer = Writer()
     asked = RequestOptions(api="responses")
@@ -299,7 +299,7 @@ def test_thinking_in_another_wire_format_is_read_by_nobody_even_under_the_same_n
 
 
 @pytest.mark.req("R-CAN-13")
-def test_leftovers_of_another_model_never_reach_an_adapter():
+def test_opaque_blocks_of_another_model_never_reach_an_adapter():
     writer = Writer()
     raw = {"scope": {"provider": "openai", "model": GPT.id}, "blocks": [{"at": 0, "block": {}}]}
     history = [ask(writer), say(writer, TextBlock("a"), provider_raw=raw)]
@@ -307,7 +307,7 @@ def test_leftovers_of_another_model_never_reach_an_adapter():
     assert build_request_view(history, SONNET)[1].metadata.provider_raw == raw
 
 
-def test_the_stored_history_is_not_touched():
+def test_stored_history_is_unchanged():
     history = full(SONNET)
     before = msgspec.json.encode(history)
     build_request_view(history, GPT)
@@ -318,7 +318,7 @@ def test_the_stored_history_is_not_touched():
     "status", [MessageStatus.CANCELLED, MessageStatus.ERROR, MessageStatus.PARTIAL]
 )
 @pytest.mark.req("R-LOOP-05")
-def test_a_reply_that_broke_off_is_left_out_unless_something_follows(status, caplog):
+def test_interrupted_reply_is_dropped_unless_something_follows(status, caplog):
     writer = Writer()
     asked, use = ask(writer), writer.tool_use_id()
     broken = say(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
@@ -331,7 +331,7 @@ def test_a_reply_that_broke_off_is_left_out_unless_something_follows(status, cap
     assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
 
 
-def test_a_broken_reply_whose_call_was_run_is_never_forgotten():
+def test_interrupted_reply_whose_call_ran_is_sent():
     writer = Writer()
     use = writer.tool_use_id()
     broken = say(writer, ToolUseBlock(use, "f", {}), status=MessageStatus.ERROR)
@@ -340,7 +340,7 @@ def test_a_broken_reply_whose_call_was_run_is_never_forgotten():
 
 
 @pytest.mark.req("R-SEED-04")
-def test_another_models_reasoning_goes_on_as_text_where_that_is_wanted(caplog):
+def test_reasoning_of_another_model_becomes_text_if_configured(caplog):
     writer = Writer()
     thought = say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a"))
     silent = say(writer, ThinkingBlock("", "sig"), TextBlock("b"))

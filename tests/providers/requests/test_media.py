@@ -44,19 +44,19 @@ def test_an_image_is_sent_as_bytes(send, picture):
     assert send(picture) == ("image/png", PNG, None)
 
 
-def test_a_file_is_not_looked_for_where_there_are_none(caplog):
+def test_file_reference_without_places_is_dropped(caplog):
     picture = image("art/cat.png", "file_ref")
     message = Writer().message(Role.USER, [picture])
     assert prepare_media(picture, message, request(SEES)) is None
-    assert "there are no files here" in caplog.text
+    assert "this request has no access to files" in caplog.text
 
 
-def test_an_address_is_sent_as_it_is(send):
+def test_image_url_is_sent_unchanged(send):
     url = "https://example.org/cat.png"
     assert send(image(url, "url")) == ("image/png", "", url)
 
 
-def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
+def test_detected_media_type_overrides_the_declared_one(send):
     assert send(image(media_type="image/jpeg")).media_type == "image/png"
 
 
@@ -78,18 +78,18 @@ def test_what_an_image_really_is_beats_what_it_is_said_to_be(send):
         (image("data:image/png;base64,AAAA"), "not base64"),
         (image(""), "it is empty"),
         (image("AAAA", media_type="image/tiff"), "is not one of the accepted types of images"),
-        (image("file:///etc/passwd", "url"), "not an http address"),
-        (image("https://", "url"), "not an http address with a host"),
-        (image("https://:80/a.png", "url"), "not an http address with a host"),
-        (image("https:// a b", "url"), "not an http address with a host"),
-        (image("https://x/a b.png", "url"), "not an http address with a host"),
-        (image("https://x/\n", "url"), "not an http address with a host"),
-        (image("https://x/\u2028\ud800", "url"), "not an http address with a host"),
-        (image("https://[x/a.png", "url"), "not an http address with a host"),
+        (image("file:///etc/passwd", "url"), "not an HTTP URL"),
+        (image("https://", "url"), "not an HTTP URL with a host"),
+        (image("https://:80/a.png", "url"), "not an HTTP URL with a host"),
+        (image("https:// a b", "url"), "not an HTTP URL with a host"),
+        (image("https://x/a b.png", "url"), "not an HTTP URL with a host"),
+        (image("https://x/\n", "url"), "not an HTTP URL with a host"),
+        (image("https://x/\u2028\ud800", "url"), "not an HTTP URL with a host"),
+        (image("https://[x/a.png", "url"), "not an HTTP URL with a host"),
     ],
 )
 @pytest.mark.req("R-ADP-05")
-def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning(send, caplog, picture, reason):
+def test_unsendable_image_is_dropped_with_one_warning(send, caplog, picture, reason):
     assert send(picture) is None
     [record] = caplog.records
     assert reason in record.reason
@@ -112,7 +112,7 @@ def test_an_image_that_cannot_be_sent_is_dropped_with_one_warning(send, caplog, 
 )
 @pytest.mark.parametrize("kind", ["file_ref", "base64"])
 @pytest.mark.req("R-ADP-15")
-def test_bytes_that_are_no_picture_are_not_sent_as_one(send, tmp_path, caplog, content, kind):
+def test_data_that_is_not_an_image_is_not_sent(send, tmp_path, caplog, content, kind):
     (tmp_path / "workspace" / "a.png").write_bytes(content)
     data = "a.png" if kind == "file_ref" else base64.b64encode(content).decode()
     assert send(image(data, kind)) is None
@@ -132,7 +132,7 @@ def test_bytes_that_are_no_picture_are_not_sent_as_one(send, tmp_path, caplog, c
     ],
 )
 @pytest.mark.req("R-ADP-15")
-def test_a_document_is_what_it_begins_as_or_a_text(send, media_type, content, sent_as):
+def test_document_type_is_detected_from_its_content_or_is_text(send, media_type, content, sent_as):
     source = ImageSource("base64", base64.b64encode(content).decode())
     reads = model("openai", capabilities=AdapterCapabilities(supports_documents=True))
     media = send(DocumentBlock(source, media_type), reads)
@@ -141,13 +141,13 @@ def test_a_document_is_what_it_begins_as_or_a_text(send, media_type, content, se
 
 @pytest.mark.parametrize("content", [b"RIFF\0\0\0\0WEBPVP8 ", b"hello", RAW])
 @pytest.mark.req("R-ADP-15")
-def test_bytes_that_are_no_recording_are_not_sent_as_one(send, content):
+def test_data_that_is_not_audio_is_not_sent(send, content):
     source = ImageSource("base64", base64.b64encode(content).decode())
     hears = model("openai", capabilities=AdapterCapabilities(supports_audio=True))
     assert send(AudioBlock(source, "audio/wav"), hears) is None
 
 
-def test_a_model_gets_only_the_types_it_takes(send, caplog):
+def test_only_accepted_media_types_are_sent(send, caplog):
     capabilities = SEES.capabilities
     target = model(
         "openai",

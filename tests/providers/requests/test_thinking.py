@@ -39,12 +39,12 @@ def catalogue(home):
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_a_level_becomes_the_next_that_the_model_takes(catalogue, name, wanted, level):
+def test_unsupported_effort_becomes_the_next_supported_one(catalogue, name, wanted, level):
     assert effective_effort(catalogue.get(name), wanted) == level
 
 
 @pytest.mark.req("R-ADP-17")
-def test_every_level_of_every_model_is_one_that_it_takes(catalogue):
+def test_every_effective_effort_is_supported(catalogue):
     for each in catalogue.all():
         for wanted in EFFORTS:
             level = effective_effort(each, wanted)
@@ -54,13 +54,13 @@ def test_every_level_of_every_model_is_one_that_it_takes(catalogue):
             assert wanted == "off" or level != "off"
 
 
-def test_only_who_wants_no_thinking_gets_none():
+def test_off_is_used_only_if_requested():
     yes_or_no = model("ollama", "qwen3", thinking_levels=("off", "high"))
     assert [effective_effort(yes_or_no, level) for level in EFFORTS] == ["off"] + ["high"] * 6
 
 
 @pytest.mark.req("R-ADP-17")
-def test_a_level_that_is_not_taken_is_told_of_with_those_that_are():
+def test_effort_change_names_the_supported_efforts():
     target = model("openai", "gpt-5", thinking_levels=("minimal", "high"))
     assert describe_effort_change(target, "max") == (
         "`openai:gpt-5` supports no effort `max`, only `minimal`, `high`; `high` is used."
@@ -82,7 +82,7 @@ def test_a_level_that_is_not_taken_is_told_of_with_those_that_are():
         ("max", "Reasoning effort: high instead of max; `/effort` takes minimal, high."),
     ],
 )
-def test_a_line_says_what_is_asked_for(wanted, line):
+def test_effort_description_has_one_line(wanted, line):
     assert (
         describe_effort(model("openai", "x", thinking_levels=("high", "minimal")), wanted) == line
     )
