@@ -356,7 +356,7 @@ async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason,
     events, error = await replies(frame({"text": "x"}, finish=word))
     assert error is None
     assert (complete(events).stop_reason, complete(events).stop_detail) == (reason, word)
-    warnings = [record for record in caplog.records if "not known" in record.getMessage()]
+    warnings = [record for record in caplog.records if "unknown stop reason" in record.getMessage()]
     assert bool(warnings) is (word == "SOMETHING_NEW")
 
 

@@ -162,7 +162,7 @@ def _tool_result(result: ToolResultBlock, message: Message, request: Request) ->
             if part.text.strip():
                 content.append({"type": "text", "text": part.text})
         elif result.is_error:
-            request.losses.drop(
+            request.drop_log.drop(
                 part, message, request.model, "an error result can contain only text"
             )
             content.append({"type": "text", "text": placeholder_for(part)})
@@ -306,7 +306,7 @@ def _tool_choice(request: Request) -> dict[str, Any] | None:
     https://docs.claude.com/en/docs/build-with-claude/extended-thinking
     """
     choice, model = request.tool_choice, request.model
-    one = {"disable_parallel_tool_use": True} if request.one_call_at_a_time else {}
+    one = {"disable_parallel_tool_use": True} if request.disables_parallel_calls else {}
     auto = {"type": "auto", **one} if one else None
     if choice == "auto" or not request.tools:
         return auto

@@ -24,7 +24,7 @@ def media_parts(
     formats = _RELAYED_AUDIO_FORMATS if relayed else _AUDIO_FORMATS
     accepts_url = isinstance(block, ImageBlock) or (isinstance(block, DocumentBlock) and relayed)
     if block.source.kind == "url" and not accepts_url:
-        request.losses.drop(block, message, request.model, "the API does not fetch it from a URL")
+        request.drop_log.drop(block, message, request.model, "the API does not fetch it from a URL")
         return []
     media = prepare_media(block, message, request, only=(*IMAGE_TYPES, PDF, PLAIN, *formats))
     if media is None:

@@ -173,7 +173,7 @@ def _system_prompt(request: Request, quirks: Quirks) -> str | list[dict[str, Any
         for message in request.messages
         if message.role is Role.SYSTEM
     ]
-    marked = {mark.message_id for mark in request.cache.marks}
+    marked = {mark.message_id for mark in request.cache.breakpoints}
     is_needed = quirks.cache_breakpoints and request.model.wire_name.startswith(_NEEDS_BREAKPOINTS)
     if not (is_needed and texts and texts[0] and request.messages[0].id in marked):
         return "\n\n".join(filter(None, texts))
@@ -189,7 +189,7 @@ def _with_cache_breakpoint(
     For these models all text is sent in parts, so a message has the same form without a breakpoint.
     """
     is_supported = request.model.wire_name.startswith(_TAKES_MESSAGE_BREAKPOINTS)
-    if not (quirks.cache_breakpoints and is_supported and request.cache.marks):
+    if not (quirks.cache_breakpoints and is_supported and request.cache.breakpoints):
         return wires
     for wire in wires:
         if isinstance(wire["content"], str):

@@ -214,7 +214,7 @@ def _tool_result(
 
 def _call_id(tool_use_id: str, request: Request) -> dict[str, str]:
     """Return the id that the model assigned to the call, if any."""
-    known = request.tool_ids.known_wire(request.model.provider, tool_use_id)
+    known = request.tool_ids.issued_id(request.model.provider, tool_use_id)
     return {} if known is None else {"id": known}
 
 
@@ -228,7 +228,7 @@ def _assistant_content(message: Message, request: Request) -> Parts:
     if all(part.get("thought") for part in parts):
         for block in message.content:
             if not isinstance(block, RedactedThinkingBlock):  # which is reported separately
-                request.losses.drop(
+                request.drop_log.drop(
                     block, message, request.model, "reasoning without a following text or tool call"
                 )
         return []

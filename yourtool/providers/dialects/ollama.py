@@ -235,7 +235,7 @@ def _image_data(block: MediaBlock, message: Message, request: Request) -> str | 
     if not isinstance(block, ImageBlock):
         request.drop_log.drop(block, message, request.model, "the API has no field for it")
     elif block.source.kind == "url":
-        request.losses.drop(block, message, request.model, "the server does not fetch images")
+        request.drop_log.drop(block, message, request.model, "the server does not fetch images")
     elif (image := prepare_media(block, message, request)) is not None:
         return image.data
     return None

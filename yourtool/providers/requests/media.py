@@ -128,7 +128,7 @@ def _load_media(block: MediaBlock, request: Request) -> Media:
         raise MediaRefusedError(f"the model does not support {kind}")
     source = block.source
     if source.kind == "url":
-        if not is_web_address(source.data):
+        if not is_http_url(source.data):
             raise MediaRefusedError("its address is not an HTTP URL with a host")
         return Media(block.media_type, "", source.data)
     content = _load_content(source, request.file_roots, limit)
