@@ -8,7 +8,6 @@ import pytest
 from tests.providers.exchanges import problems, request
 from tests.providers.histories import PNG
 from tests.strategies import Writer
-from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,

@@ -9,7 +9,6 @@ from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG
 from tests.providers.journeys import STATIONS
 from tests.strategies import Writer, examples
-from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
