@@ -8,6 +8,7 @@ import pytest
 from tests.providers.exchanges import problems, request
 from tests.providers.histories import PNG
 from tests.strategies import Writer
+from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
@@ -170,7 +171,7 @@ PICTURE = base64.b64decode(PNG)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.req("D14")
 def test_stored_image_is_sent_unchanged(dialect, tmp_path):
-    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
+    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
     speaks, provider, _ = DIALECTS[dialect]
     target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
     said = Writer().message(Role.USER, [block])
@@ -182,7 +183,7 @@ def test_stored_image_is_sent_unchanged(dialect, tmp_path):
 @pytest.mark.parametrize("harm", ["missing", "changed"])
 @pytest.mark.req("D14")
 def test_changed_stored_attachment_becomes_a_placeholder(dialect, harm, tmp_path, caplog):
-    block = ImageBlock(ImageSource("file_ref", keep(tmp_path, PICTURE)), "image/png")
+    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
     [kept] = tmp_path.iterdir()
     if harm == "missing":
         kept.unlink()

@@ -9,6 +9,7 @@ from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG
 from tests.providers.journeys import STATIONS
 from tests.strategies import Writer, examples
+from yourtool.blobs import store_blob
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
@@ -191,7 +192,7 @@ def test_images_in_tool_results_count(left_out):
 
 
 def test_size_of_a_file_reference_is_the_size_of_the_file(left_out, places):
-    kept = ImageSource("file_ref", keep(places.blobs, RAW + b"\0" * 5_000))
+    kept = ImageSource("file_ref", store_blob(places.blobs, RAW + b"\0" * 5_000))
     (places.workspace / "cat.png").write_bytes(RAW + b"\0" * 5_000)
     sources = [kept, ImageSource("file_ref", "cat.png")]
     narrow = takes(max_image_bytes=5_000)
