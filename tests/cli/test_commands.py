@@ -205,8 +205,8 @@ def test_a_damaged_cache_of_models_is_told_and_left_alone(run, home):
     (home / "cache" / "models.json").write_text('[{"provider": 1}]')
     code, out, _ = run("models")
     assert code == ExitCode.ANSWERED
-    assert "What servers said of their models is not used" in out
-    assert "`yourtool models --probe` writes it anew" in out
+    assert "The cached model lists are not used" in out
+    assert "`yourtool models --probe` writes a new one" in out
 
 
 @pytest.mark.req("R-EASE-03")

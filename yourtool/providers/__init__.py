@@ -1,1 +1,1 @@
-"""Speak to models: requests go out, replies come in, and a dialect puts both on the wire."""
+"""Model providers: send requests, stream replies, translate both to a wire format."""

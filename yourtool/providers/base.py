@@ -1,10 +1,10 @@
-"""What the loop knows of a provider: a request goes in, stream events come out.
+"""The interface between the loop and a provider: a request in, stream events out.
 
-An adapter is two pure functions per dialect (`to_wire`, `from_wire`) over a thin `Transport`. The
-stream of one request obeys six rules, whatever the provider sent and however it was cut:
+An adapter combines a dialect, which is pure, with a thin `Transport`. The stream of one request
+follows six rules, for any response and any chunking:
 `message_start` comes before any delta; each call has one start, then input deltas, then one end;
 so do text and reasoning; a final input is a JSON object; block indices never decrease;
-`message_complete` is last, but for an `error` that follows it before the same error is raised.
+`message_complete` comes last, except that an `error` follows it before the same error is raised.
 """
 
 from collections.abc import (
@@ -39,25 +39,25 @@ class ForcedTool(Struct, frozen=True):
 
 
 ToolChoice: TypeAlias = Literal["auto", "any", "none"] | ForcedTool
-"""Whether the model calls tools: as it likes, at least one, or none."""
+"""Whether the model may call tools, must call at least one, or must call none."""
 
 
 class FileRoots(NamedTuple):
-    """Where the bytes are that a `file_ref` of a message refers to."""
+    """The directories that a `file_ref` of a message refers to."""
 
     blobs: Path
-    """What is kept (`yourtool.blobs`)."""
+    """Stored attachments (`yourtool.blobs`)."""
     workspace: Path
-    """Where paths begin."""
+    """The root of relative paths."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One model request: everything an adapter may know."""
+    """One model request: all input of an adapter."""
 
     request_id: str
     session_id: str
     message_id: str
-    """The id the reply will have; stream events carry it."""
+    """The id of the reply; stream events carry it."""
     model: Model
     messages: tuple[Message, ...]
     """System messages first, stable before volatile; then the conversation from
@@ -67,31 +67,31 @@ class Request(Struct, frozen=True, kw_only=True):
     stop_sequences: tuple[str, ...] = ()
     temperature: float | None = None
     effort: Effort | None = None
-    """Thinking level; a model that does not take it gets `effective_effort` of it."""
+    """Reasoning effort; mapped to the nearest effort that the model supports."""
     tool_choice: ToolChoice = "auto"
     """Only with `tools`."""
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final text, in the subset of `tools.schema`."""
     cache: CachePlan = CachePlan()
     drop_log: DropLog = field(default_factory=DropLog)
-    """What the requests of the session left out."""
+    """The blocks that requests of the session dropped."""
     tool_ids: ToolIdMap
     file_roots: FileRoots | None = None
     """None: the messages refer to no files."""
     interrupt: Interrupt
     """Every wait for the network goes through `interrupt.guard`."""
     confirm_wait: Callable[[AdapterError], Awaitable[bool]] | None = None
-    """Asks the user whether to wait longer than the limit; None: nobody can answer."""
+    """Ask the user to confirm a wait above the limit; None: there is no user to ask."""
 
     @property
     def is_streaming(self) -> bool:
-        """Whether the reply is asked for piece by piece; else it comes as one document."""
+        """Whether the reply is streamed; otherwise it is one document."""
         can = self.model.capabilities
         return can.supports_streaming and (can.supports_streaming_tool_calls or not self.tools)
 
     @property
     def disables_parallel_calls(self) -> bool:
-        """Whether there are tools, and no reply may hold more than one call of them."""
+        """Whether there are tools and a reply may contain only one tool call."""
         return bool(self.tools) and not self.model.capabilities.supports_parallel_tool_calls
 
     @property
@@ -107,10 +107,10 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Adapter(Protocol):
-    """Speaks to one provider."""
+    """Client of one provider."""
 
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """Send the request and yield the reply as it comes.
+        """Send the request and yield the reply as it arrives.
 
         When `request.interrupt` fires, open calls are ended, `message_complete` with stop reason
         `cancelled` and the partial content is yielded, and the iterator ends without raising.
@@ -124,16 +124,16 @@ class Adapter(Protocol):
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:
-        """Guess the prompt's size without the network; within about ten per cent."""
+        """Estimate the size of the prompt offline, within about ten per cent."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections; idempotent."""
+        """Close the connections; idempotent."""
         ...
 
 
 class WireResponse(Protocol):
-    """The response to one post: its head, then its body as it arrives."""
+    """The response to one POST: status and headers, then the body as it arrives."""
 
     status: int
     headers: Mapping[str, str]
@@ -143,17 +143,17 @@ class WireResponse(Protocol):
         """Yield the body in pieces of any size.
 
         Raises:
-            NetworkError: the connection broke.
+            NetworkError: the connection was lost.
         """
         ...
 
     async def read(self) -> bytes:
-        """Return the whole body; for errors."""
+        """Return the complete body, for error responses."""
         ...
 
 
 class Transport(Protocol):
-    """Posts a body and yields bytes; knows keys and hosts, and nothing of dialects."""
+    """HTTP client of one provider: adds host and key, independent of the dialect."""
 
     def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireResponse]:
         """Post JSON to `path` under the provider's base URL; never retries.
@@ -164,13 +164,13 @@ class Transport(Protocol):
         ...
 
     async def get(self, path: str) -> Any:
-        """Fetch JSON, such as the provider's own list of models.
+        """Fetch JSON, such as the model list of the provider.
 
         Raises:
-            AdapterError: it could not be had.
+            AdapterError: the request failed.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections; idempotent."""
+        """Close the connections; idempotent."""
         ...

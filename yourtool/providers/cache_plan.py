@@ -1,11 +1,11 @@
-"""Where the prefix of a request is to be cached; made with the request and never stored.
+"""Cache breakpoints of a request; computed per request and never stored.
 
-A provider that is told where a prefix ends reads the longest one that it has seen end there, and
-looks back from each mark over some blocks only: Anthropic over twenty, at four marks of one request
-at most (https://docs.claude.com/en/docs/build-with-claude/prompt-caching). So the marks are after
-the last tool, after the stable part of the system prompt, where the request before this one ended,
-however much a reply and its results have added since, and at the end. What changes by itself, such
-as the date, is never marked. Whole messages are cached as they are: nothing is rewritten for it.
+A provider reads the longest cached prefix that ends at a breakpoint. It looks back from each
+breakpoint over a limited number of blocks: Anthropic over twenty, with at most four breakpoints per
+request (https://docs.claude.com/en/docs/build-with-claude/prompt-caching). The breakpoints are set
+after the last tool, after the stable part of the system prompt, at the end of the previous request,
+however much the reply and its results have added since, and at the end. Content that changes on
+each request, such as the date, gets no breakpoint. Messages are never rewritten for the cache.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,22 +25,22 @@ from yourtool.providers.estimate import estimate_tokens
 
 
 class CacheBreakpoint(Struct, frozen=True):
-    """The prefix up to and with this block is worth keeping."""
+    """A cache breakpoint after this block."""
 
     message_id: str | None
     """None: the last tool."""
     block_index: int = 0
-    """Counted in the message's content."""
+    """Index in the content of the message."""
 
 
 class CachePlan(Struct, frozen=True):
-    """The marks of one request, in the order of its parts."""
+    """The cache breakpoints of one request, in order."""
 
     retention: CacheRetention = "none"
     breakpoints: tuple[CacheBreakpoint, ...] = ()
 
     def has(self, message_id: str | None, block_index: int = 0) -> bool:
-        """Whether the prefix is to be kept up to this block."""
+        """Return whether there is a breakpoint after this block."""
         return CacheBreakpoint(message_id, block_index) in self.breakpoints
 
 
@@ -50,42 +50,42 @@ def plan_cache(
     model: Model,
     retention: CacheRetention,
 ) -> CachePlan:
-    """Return where a request with these parts is to be marked; system messages stand first.
+    """Return the cache breakpoints of a request; system messages come first.
 
-    A prefix shorter than what the model's provider keeps has no mark.
+    A prefix below the provider's minimum size gets no breakpoint.
     """
     if retention == "none" or not model.capabilities.supports_prompt_caching:
         return CachePlan()
     ids = [message.id for message in messages]
-    size, seen, marks = estimate_tokens((), tools, model.id), 0, list[CacheBreakpoint]()
+    size, seen, breakpoints = estimate_tokens((), tools, model.id), 0, list[CacheBreakpoint]()
     if tools and size >= model.least_cached_tokens:
-        marks.append(CacheBreakpoint(None))
+        breakpoints.append(CacheBreakpoint(None))
     for end in _prefix_ends(messages):
         while seen <= end and size < model.least_cached_tokens:
             size += estimate_tokens(messages[seen : seen + 1], (), model.id)
             seen += 1
         index = _last_cacheable_block(messages[end])
-        is_named = ids.count(ids[end]) == 1  # in a damaged history two may share an id
+        is_named = ids.count(ids[end]) == 1  # a damaged history can have duplicate ids
         if is_named and index is not None and size >= model.least_cached_tokens:
-            marks.append(CacheBreakpoint(messages[end].id, index))
-    return CachePlan(retention, tuple(marks))
+            breakpoints.append(CacheBreakpoint(messages[end].id, index))
+    return CachePlan(retention, tuple(breakpoints))
 
 
 def _prefix_ends(messages: Sequence[Message]) -> Iterator[int]:
-    """Yield the places of the messages that end a prefix, in their order."""
+    """Yield the indices of the messages that end a prefix, in order."""
     if messages and messages[0].role is Role.SYSTEM:
         yield 0
-    begin = sum(message.role is Role.SYSTEM for message in messages)
+    start = sum(message.role is Role.SYSTEM for message in messages)
     last = len(messages) - 1
-    replies = [at for at in range(begin, len(messages)) if messages[at].role is Role.ASSISTANT]
-    if replies and begin < replies[-1] <= last:
+    replies = [at for at in range(start, len(messages)) if messages[at].role is Role.ASSISTANT]
+    if replies and start < replies[-1] <= last:
         yield replies[-1] - 1
-    if last >= begin:
+    if last >= start:
         yield last
 
 
 def _last_cacheable_block(message: Message) -> int | None:
-    """Return the last block that can be marked: reasoning cannot, and blank text is not sent."""
+    """Return the last block that can have a breakpoint; reasoning and blank text cannot."""
     for index in range(len(message.content) - 1, -1, -1):
         block = message.content[index]
         if isinstance(block, ThinkingBlock | RedactedThinkingBlock):

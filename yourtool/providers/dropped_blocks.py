@@ -1,4 +1,4 @@
-"""Blocks that a request leaves out: a log line for each, or an error where one is critical."""
+"""Blocks that a request drops: log a warning for each, fail for critical ones."""
 
 import logging
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from yourtool.models import Model
 _log = logging.getLogger(__name__)
 
 DropCallback: TypeAlias = Callable[[ContentBlock, Message, str], None]
-"""Takes a block that is left out, its message, and the reason."""
+"""Called with a dropped block, its message and the reason."""
 
 _EMPTY_THINKING = ThinkingBlock("")
 
 
 class DropLog:
-    """The blocks that the requests of one session left out.
+    """Log of the blocks that the requests of one session dropped.
 
-    Each is logged once per model, although every later request leaves it out again.
+    Each block is logged once per model, although every later request drops it again.
     """
 
     def __init__(self) -> None:
@@ -30,9 +30,9 @@ class DropLog:
         return lambda block, message, reason: self.drop(block, message, model, reason)
 
     def drop(self, block: ContentBlock, message: Message, model: Model, reason: str) -> None:
-        """Log a warning that `block` of `message` does not reach `model`.
+        """Log a warning that `block` of `message` is not sent to `model`.
 
-        Empty reasoning without a signature is no loss.
+        Empty reasoning without a signature is ignored.
 
         Raises:
             InvalidRequestError: the block or its message is marked critical.

@@ -1,4 +1,4 @@
-"""Look into JSON from a server without trusting its shape."""
+"""Lenient access to JSON from a server, whose structure is not trusted."""
 
 import json
 from typing import Any, cast
@@ -12,7 +12,7 @@ DONE = b"[DONE]"
 """The last event of Chat Completions, which proxies put at the end of other streams too."""
 
 MAX_VALUES = 2**18
-"""In one document; no other thread runs while it is decoded."""
+"""Limit per document: decoding blocks all other threads."""
 
 _decoder = msgspec.json.Decoder()
 
@@ -26,7 +26,7 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
     counters and arguments refuse them. A whole number too long to read becomes Infinity.
 
     Raises:
-        ValueError: it is not JSON, nested deeper than `DEEPEST`, or holds too many values.
+        ValueError: it is not JSON, nested deeper than `MAX_JSON_DEPTH`, or holds too many values.
     """
     if data.count(b",") > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
@@ -34,17 +34,17 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
         value = _decoder.decode(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except ValueError:  # msgspec's errors are
+    except ValueError:  # includes msgspec's errors
         return _decode_leniently(
             data.decode("utf-8", "replace").removeprefix("\ufeff"), allow_lone_surrogates
         )
     if data.count(b"[") + data.count(b"{") > MAX_JSON_DEPTH:
-        storable_json(value)  # only to see how deep it is
+        storable_json(value)  # checks the depth
     return value
 
 
 def _decode_leniently(text: str, allow_lone_surrogates: bool) -> Any:
-    """Decode what servers get away with."""
+    """Decode JSON with the errors that servers are known to make."""
     try:
         value = json.loads(text, parse_int=_parse_int)
         whole = storable_json(value)
@@ -54,7 +54,7 @@ def _decode_leniently(text: str, allow_lone_surrogates: bool) -> Any:
 
 
 def _parse_int(digits: str) -> int | float:
-    """Read a whole number; Python reads 4,300 digits."""
+    """Parse an integer; Python parses at most 4,300 digits."""
     try:
         return int(digits)
     except ValueError:
@@ -62,28 +62,28 @@ def _parse_int(digits: str) -> int | float:
 
 
 def decode_frame(data: bytes) -> dict[str, Any]:
-    """Decode one event of a stream, which is an object; anything else, `DONE` too, is empty.
+    """Decode one stream event as an object; return `{}` for any other value and for `DONE`.
 
-    Half a character at the end of a text stays: servers cut texts anywhere.
+    Lone surrogates are left in place: servers split text anywhere.
 
     Raises:
-        NetworkError: it is not JSON, so bytes were lost or the server is broken.
+        NetworkError: it is not JSON, so bytes were lost or the server is faulty.
     """
     if data.strip() == DONE:
         return {}
     try:
         return mapping(decode(data, allow_lone_surrogates=True))
     except ValueError as error:
-        raise NetworkError(f"the stream holds an event that is not JSON: {error}") from error
+        raise NetworkError(f"the stream contains an event that is not JSON: {error}") from error
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Return `value` if it is an object, else an empty one."""
+    """Return `value` if it is an object, else `{}`."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}  # JSON keys are text
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in `value` if it is an array, else none."""
+    """Return the objects in `value` if it is an array, else `[]`."""
     if not isinstance(value, list):
         return []
     items = cast("list[Any]", value)  # of anything
@@ -91,12 +91,12 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def text(value: Any) -> str:
-    """Return `value` if it is text, else an empty one."""
+    """Return `value` if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def count(value: Any) -> int | None:
-    """Return `value` if it is a number of tokens, else None: the server did not say."""
+    """Return `value` if it is a valid token count, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return max(0, int(value)) if value == value and abs(value) < 2**53 else None

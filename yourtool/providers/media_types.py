@@ -1,4 +1,4 @@
-"""What bytes are, told from the first of them (https://mimesniff.spec.whatwg.org)."""
+"""Media type detection from the content (https://mimesniff.spec.whatwg.org)."""
 
 import struct
 from typing import Literal
@@ -24,9 +24,9 @@ _MAGIC = {
 
 
 def sniff(content: bytes) -> str | None:
-    """Return the media type that the first bytes tell, which providers check too; None: no idea.
+    """Return the media type detected from the first bytes; None: unknown.
 
-    The types are those that some model takes. https://mimesniff.spec.whatwg.org
+    Providers check the same bytes. Only types that some model accepts are detected.
     """
     for magic, media_type in _MAGIC.items():
         if content.startswith(magic):
@@ -37,7 +37,7 @@ def sniff(content: bytes) -> str | None:
 
 
 def dimensions(content: bytes) -> tuple[int, int] | None:
-    """Return width and height in pixels of a PNG or a GIF, or of a JPEG whose frame comes early."""
+    """Return width and height in pixels of a PNG, a GIF or a JPEG with an early frame header."""
     kind = sniff(content)
     if kind == "image/png" and len(content) >= 24:
         return struct.unpack(">II", content[16:24])
@@ -54,7 +54,7 @@ def dimensions(content: bytes) -> tuple[int, int] | None:
 
 
 def orientation(content: bytes) -> int:
-    """Return how a JPEG is to be turned before it is shown: 1 not at all, 2 to 8 as Exif says.
+    """Return the Exif orientation of a JPEG: 1 upright, 2 to 8 rotated or mirrored.
 
     https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E
     """
@@ -70,7 +70,7 @@ def orientation(content: bytes) -> int:
 
 
 def _parse_orientation(exif: bytes) -> int:
-    """Return the orientation of an Exif block, which is a little TIFF."""
+    """Return the orientation in an Exif block, which has the TIFF format."""
     form: Literal["little", "big"] = "little" if exif[:2] == b"II" else "big"
 
     def number(at: int, size: int) -> int:
@@ -81,6 +81,6 @@ def _parse_orientation(exif: bytes) -> int:
         if entry + 12 > len(exif):
             break
         if number(entry, 2) == _ORIENTATION:
-            told = number(entry + 8, 2)
-            return told if 1 <= told <= 8 else 1
+            value = number(entry + 8, 2)
+            return value if 1 <= value <= 8 else 1
     return 1

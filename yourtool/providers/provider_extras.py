@@ -1,8 +1,8 @@
-"""What only one model can read, kept with its message: written by `Reply`, read by its dialect.
+"""Opaque blocks that only the issuing model can replay: written by `Reply`, read by its dialect.
 
-Blocks of kinds that are not known here stand by the place of the block that follows them, and notes
-by the place of the block they are about. The scope says whose it is: the provider, the model, and
-the wire format, for one model can be spoken to in several.
+Blocks of unknown kinds are indexed by the block that follows them, notes by the block that they
+describe. The scope identifies the issuer: the provider, the model and the wire format, because one
+model can be available in several.
 """
 
 from typing import Any
@@ -13,16 +13,16 @@ from yourtool.providers.json_access import count, mapping, objects
 
 
 def scope_of(request: Request, api: str) -> dict[str, str]:
-    """Return who can read what comes of a request; `api` names the wire format."""
+    """Return the scope of the extras of a reply; `api` is the wire format."""
     return {"provider": request.model.provider, "api": api, "model": request.model.id}
 
 
 class ProviderExtras:
-    """The leftovers of one message; nothing at all where another model wrote it."""
+    """The extras of one message; empty if another model wrote it."""
 
     def __init__(self, message: Message, request: Request, api: str) -> None:
         raw = mapping(message.metadata.provider_raw)
-        # A scope that names no wire format was stored before there was more than one.
+        # A scope without a wire format was stored when there was only one.
         is_own = {"api": api, **mapping(raw.get("scope"))} == scope_of(request, api)
         self._notes = mapping(raw.get("notes")) if is_own else {}
         self._blocks: dict[int, list[dict[str, Any]]] = {}
@@ -32,11 +32,11 @@ class ProviderExtras:
                 self._blocks.setdefault(place, []).append(block)
 
     def before(self, place: int) -> list[dict[str, Any]]:
-        """Return the blocks that stand before the one at `place`; each is returned once."""
+        """Return the blocks before the one at `place`; each is returned once."""
         return self._blocks.pop(place, [])
 
     def rest(self) -> list[dict[str, Any]]:
-        """Return the blocks that nothing follows."""
+        """Return the remaining blocks, which no block follows."""
         rest = [block for place in sorted(self._blocks) for block in self._blocks[place]]
         self._blocks.clear()
         return rest

@@ -1,4 +1,4 @@
-"""Providers as rows: what is built in, with the user's settings laid over it."""
+"""Provider specifications: the built-in ones, merged with the user's settings."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -14,30 +14,30 @@ AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
 
 class ProviderSpec(Struct, frozen=True, kw_only=True):
-    """One provider: what it speaks, where it is, and how to get in."""
+    """One provider: its API, address and credentials."""
 
     name: str
     api: Literal["messages", "chat", "responses", "generate-content", "ollama", "scripted"]
     base_url: str = ""
     key_env: tuple[str, ...] = ()
-    """Environment variables that may hold its key, the first to be named to the user."""
+    """Environment variables for the key; messages to the user name the first."""
     label: str
     key_url: str = ""
-    """Where a key can be had."""
+    """Web page to create a key."""
     default_model: str = ""
-    """Canonical id; empty: none is better than another."""
+    """Canonical id; empty: no default."""
     needs_key: bool = True
-    """Whether it lets nobody in without a key, unless it runs on this machine."""
+    """Whether a key is required, except on this machine."""
     start_command: str = ""
-    """What starts it where it runs on this machine."""
+    """Command that starts a local server."""
     sdk: bool = False
-    """Go through the vendor's own client."""
+    """Use the vendor's SDK."""
     headers: Mapping[str, str] = {}
     quirks: Mapping[str, bool | str] = {}
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine, and so may need no key."""
+        """Whether it runs on this machine; a local server needs no key."""
         return is_loopback(self.base_url)
 
 
@@ -101,7 +101,7 @@ _BASE_URL_ENV = {
 
 
 def provider_specs(config: Config, environ: Mapping[str, str]) -> list[ProviderSpec]:
-    """Return every row, built-in ones first; a base URL in the environment goes before all."""
+    """Return all providers, built-in ones first; a base URL in the environment takes precedence."""
     rows: list[ProviderSpec] = []
     for row in BUILT_IN:
         settings = config.providers.get(row.name, ProviderConfig())
@@ -122,17 +122,17 @@ def provider_specs(config: Config, environ: Mapping[str, str]) -> list[ProviderS
 
 
 def _with_parsed_url(row: ProviderSpec) -> ProviderSpec:
-    """Return the row with a base URL made of what Ollama's users write."""
+    """Return the specification with its `OLLAMA_HOST` style address parsed to a base URL."""
     return replace(row, base_url=parse_ollama_host(row.base_url)) if row.api == "ollama" else row
 
 
 def _with_settings(
     row: ProviderSpec, settings: ProviderConfig, url: str | None = None
 ) -> ProviderSpec:
-    """Lay a user's settings over a row; what is not set stays.
+    """Return the specification merged with a user's settings.
 
-    The address tells the quirks of a well-known host; those that the user sets go before them.
-    `url`: an address that goes before all.
+    The base URL selects the quirks of a well-known host; the user's quirks override them.
+    `url` overrides every other base URL.
     """
     base_url = url or settings.base_url or row.base_url
     return replace(

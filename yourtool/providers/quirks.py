@@ -1,7 +1,7 @@
-"""How servers that speak Chat Completions differ, and how each well-known host does.
+"""Differences between servers with a Chat Completions API, and those of well-known hosts.
 
-`docs/models.md` has both tables; `make docs` writes them from here. Sources are the hosts' own
-pages and what their servers refused: https://docs.mistral.ai/api,
+`make docs` writes both tables to `docs/models.md`. Sources: the documentation of the hosts and
+the requests that their servers rejected: https://docs.mistral.ai/api,
 https://vercel.com/docs/ai-gateway, https://docs.snowflake.com/en/user-guide/snowflake-cortex.
 """
 
@@ -14,7 +14,7 @@ from yourtool.providers.urls import host_of
 
 
 class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a server differs from OpenAI's own."""
+    """Differences between a server and OpenAI's API."""
 
     stream_usage: Annotated[
         bool, Meta(description="Takes `stream_options.include_usage`, which asks for counters.")
@@ -72,16 +72,16 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Host(Struct, frozen=True):
-    """A well-known server, by its address."""
+    """A well-known server and its addresses."""
 
     label: str
     addresses: tuple[str, ...]
-    """Host names; one that begins with a dot stands for every host below it."""
+    """Host names; one with a leading dot matches all of its subdomains."""
     quirks: Mapping[str, bool | str] = {}
     """Fields of `Quirks` that differ from their defaults."""
 
     def matches(self, name: str) -> bool:
-        """Return whether a name, in small letters, is one of its addresses."""
+        """Return whether a lower-case host name is one of the addresses."""
         return any(
             name.endswith(address) if address.startswith(".") else name == address
             for address in self.addresses
@@ -144,6 +144,6 @@ HOSTS = (
 
 
 def find_quirks(base_url: str) -> Mapping[str, bool | str]:
-    """Return the quirks of the host that an address leads to; none if it is not known."""
+    """Return the quirks of the host of a base URL, empty for an unknown host."""
     name = host_of(base_url).lower()
     return next((host.quirks for host in HOSTS if host.matches(name)), _NO_QUIRKS)

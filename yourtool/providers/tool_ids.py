@@ -1,4 +1,4 @@
-"""The two names of a tool call: ours, and the one a provider gave it or was told."""
+"""Tool call ids: ours, and those of each provider."""
 
 import hashlib
 import re
@@ -15,7 +15,10 @@ _SHORT_ID_LENGTH = 9
 
 
 class ToolIdMap:
-    """Per session, both ways and per provider; rebuilt from the `tool_calls` table on resume."""
+    """Map between our ids and those of each provider, per session.
+
+    Resume rebuilds it from the `tool_calls` table.
+    """
 
     def __init__(self, known: Iterable[tuple[str, str, str]] = ()) -> None:
         """`known`: (canonical id, provider, provider's id), in the order of the calls."""
@@ -25,11 +28,11 @@ class ToolIdMap:
             self._remember(canonical, provider, wire)
 
     def canonical(self, provider: str, wire: str | None) -> str:
-        """Return our id for a call the provider just issued, minting one.
+        """Return a new id of ours for a call from the provider.
 
-        Some servers issue the same id in every turn. The first call keeps it, and later ones get
-        one of ours on the wire too, so that what was sent once is sent again byte by byte. `wire`
-        None or empty: the provider sent no id at all.
+        Some servers issue the same id in every turn. The first call keeps that id; later calls get
+        an id of ours on the wire too, so that repeated requests have the same bytes. `wire` None
+        or empty: the provider sent no id.
         """
         canonical = new_tool_use_id()
         if wire:
@@ -37,11 +40,11 @@ class ToolIdMap:
         return canonical
 
     def wire(self, provider: str, canonical: str, accepted: re.Pattern[str] = ANY_ID) -> str:
-        """Return the provider's id for our call, or mint one if there is none it would accept.
+        """Return the provider's id for our call, or a new one that matches `accepted`.
 
-        Minted ids are a function of ours, so that the same history always serialises to the same
-        bytes: `call_` and the 26 characters of its ULID, or nine characters for servers that take
-        no others. Two calls never share one.
+        New ids are derived from ours, so that the same history always serialises to the same
+        bytes: `call_` and the 26 characters of the ULID, or nine characters for servers that
+        accept only those. They are unique.
         """
         known = self._wire.get((provider, canonical))
         if known is not None and accepted.fullmatch(known):
@@ -54,7 +57,7 @@ class ToolIdMap:
         )
 
     def issued_id(self, provider: str, canonical: str) -> str | None:
-        """Return the id the provider itself issued for our call, if it was the one who called."""
+        """Return the id that the provider issued for our call; None: another provider did."""
         return self._wire.get((provider, canonical))
 
     def _remember(self, canonical: str, provider: str, wire: str) -> None:
@@ -63,7 +66,7 @@ class ToolIdMap:
 
 
 def _candidate_ids(canonical: str) -> Iterator[str]:
-    """Yield ids made of ours: the first that a server accepts and no other call has is taken."""
+    """Yield ids derived from ours, in order of preference."""
     unique = canonical.removeprefix("tu_")
     yield f"call_{unique}"
     yield unique[-_SHORT_ID_LENGTH:]
@@ -72,5 +75,5 @@ def _candidate_ids(canonical: str) -> Iterator[str]:
 
 
 def sanitize_tool_name(name: str) -> str:
-    """Return `name` as every provider takes it back, also where a model invented it."""
+    """Return `name` in a form that every provider accepts; models also invent tool names."""
     return _INVALID_NAME_CHARS.sub("_", name)[:_MAX_NAME_LENGTH] or "unknown"

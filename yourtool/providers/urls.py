@@ -1,16 +1,16 @@
-"""Where a base URL leads: host, origin, and whether that is this very machine."""
+"""Host and origin of base URLs, and detection of loopback addresses."""
 
 import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _OLLAMA_PORT = 11434
-_WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told, not listened on
-"""What a server listens on that a client cannot connect to, and what to connect to instead."""
+_WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+"""Addresses that a server listens on, and the ones that a client connects to instead."""
 
 
 def host_of(url: str) -> str:
-    """Return host and, if it is not the usual one, port: fit to be shown."""
+    """Return the host, with the port if it is not the default, for display."""
     parts = _split(url)
     if parts is None or not parts.hostname:
         return "the provider"
@@ -20,13 +20,13 @@ def host_of(url: str) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port: what a key is bound to."""
+    """Return scheme, host and port; keys are bound to the origin."""
     parts = _split(url)
     return f"{parts.scheme}://{host_of(url)}" if parts else url
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether a base URL leads to this machine."""
+    """Return whether a base URL has a loopback address."""
     parts = _split(url)
     host = parts.hostname if parts else None
     if not host:
@@ -40,7 +40,7 @@ def is_loopback(url: str) -> bool:
 
 
 def is_http_url(url: str) -> bool:
-    """Tell whether this is an http address with a host, of nothing but visible characters."""
+    """Return whether this is an HTTP URL with a host and only printable characters."""
     if not url.startswith(("https://", "http://")) or " " in url or not url.isprintable():
         return False
     parts = _split(url)
@@ -48,10 +48,10 @@ def is_http_url(url: str) -> bool:
 
 
 def parse_ollama_host(host: str) -> str:
-    """Return the base URL that a value of `OLLAMA_HOST` means: a host, host and port, or a URL.
+    """Return the base URL for a value of `OLLAMA_HOST`: a host, host and port, or a URL.
 
-    As in Ollama itself, a URL with a scheme has the port of that scheme unless it names one, and
-    anything else has Ollama's; `/v1` at the end, which other clients want, is taken away.
+    As in Ollama, the default port is that of the scheme if there is one, else 11434. A trailing
+    `/v1`, which other clients require, is removed.
     """
     host = host.strip().strip("\"'").rstrip("/").removesuffix("/v1")
     if not host:

@@ -1,1 +1,1 @@
-"""Choose the model of a turn, and say why."""
+"""Choose the model of a turn and record the reasons."""

@@ -1,4 +1,4 @@
-"""What servers said of their models, kept between runs."""
+"""The cache of model lists between runs."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -118,7 +118,7 @@ def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
 def test_a_damaged_file_is_told_and_written_anew(tmp_path, content):
     file = tmp_path / "models.json"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is not used: .* writes it anew") as told:
+    with pytest.raises(ValueError, match=r"are not used: .* writes a new one") as told:
         discovery_cache.load_discoveries(file)
     assert "\x1b" not in str(told.value)
     discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, (QWEN,))])

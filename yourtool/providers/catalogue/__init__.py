@@ -1,1 +1,1 @@
-"""Which models there are, what they can take, and what they cost."""
+"""The known models, their capabilities and their prices."""

@@ -1,7 +1,7 @@
-"""What servers said of their models when they were last asked, kept with the date.
+"""Cache of the models that servers listed, with the date.
 
-The file is in the cache directory and may be deleted at any time. It holds no key and no header,
-and it makes no provider known but servers of this machine.
+The file is in the cache directory and can be deleted at any time. It contains no keys and no
+headers, and adds no providers except local servers.
 """
 
 from collections.abc import Iterable
@@ -30,13 +30,13 @@ class DiscoveredModels(Struct, frozen=True, kw_only=True):
 
     provider: str
     origin: str
-    """Scheme, host and port that answered; at another address the answer means nothing."""
+    """Scheme, host and port that answered; the entry is ignored for any other origin."""
     at: datetime
     models: tuple[Model, ...]
 
 
 def new_discovery(row: ProviderSpec, models: tuple[Model, ...]) -> DiscoveredModels:
-    """Return what a provider has just said."""
+    """Return a cache entry for models that a provider has just listed."""
     return DiscoveredModels(
         provider=row.name,
         origin=origin_of(row.base_url),
@@ -48,9 +48,9 @@ def new_discovery(row: ProviderSpec, models: tuple[Model, ...]) -> DiscoveredMod
 def apply_discoveries(
     answers: Iterable[DiscoveredModels], registry: Registry, catalogue: Catalogue
 ) -> None:
-    """Let the catalogue know the models of providers that are still where they were.
+    """Add the cached models of providers whose origin is unchanged to the catalogue.
 
-    Servers that were found on usual ports of this machine are made known as well.
+    Local servers on well-known ports are added to the registry as well.
     """
     usual = {row.name: row for row in well_known_servers()}
     for answer in answers:
@@ -63,10 +63,10 @@ def apply_discoveries(
 
 
 def load_discoveries(file: Path) -> tuple[DiscoveredModels, ...]:
-    """Return the answers that are kept.
+    """Read the cache.
 
     Raises:
-        ValueError: the file is damaged; the text says what to tell the user.
+        ValueError: the file is damaged; the message is for the user.
     """
     try:
         if file.stat().st_size > _MAX_FILE_BYTES:
@@ -76,20 +76,20 @@ def load_discoveries(file: Path) -> tuple[DiscoveredModels, ...]:
         return ()
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
-            f"What servers said of their models is not used: {escape(str(error))} in `{file}`."
-            " `yourtool models --probe` writes it anew."
+            f"The cached model lists are not used: {escape(str(error))} in `{file}`."
+            " `yourtool models --probe` writes a new one."
         ) from error
 
 
 def save_discoveries(file: Path, answers: Iterable[DiscoveredModels]) -> None:
-    """Keep these answers in place of earlier ones of the same providers.
+    """Write entries to the cache; they replace earlier ones of the same providers.
 
     Raises:
         OSError: the file cannot be written.
     """
-    kept: dict[str, DiscoveredModels] = {}
+    entries: dict[str, DiscoveredModels] = {}
     with suppress(ValueError):
-        kept = {answer.provider: answer for answer in load_discoveries(file)}
-    kept |= {answer.provider: answer for answer in answers}
+        entries = {answer.provider: answer for answer in load_discoveries(file)}
+    entries |= {answer.provider: answer for answer in answers}
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    replace_file(file, msgspec.json.encode(tuple(kept.values())))
+    replace_file(file, msgspec.json.encode(tuple(entries.values())))

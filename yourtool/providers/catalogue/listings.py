@@ -1,10 +1,10 @@
-"""What a server says of its models in a list, and what is made of it.
+"""Parsers for the model lists of servers.
 
 Sources: https://docs.claude.com/en/api/models-list, https://openrouter.ai/docs/models,
 https://ai.google.dev/api/models, https://platform.openai.com/docs/api-reference/models/list and
-https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html. A list is read by its shape,
-for many servers answer as another one does. What it does not say of a model is assumed to its
-disadvantage: a small context, no images, no price, and on this machine no tools.
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html. The structure of a
+list selects the parser, because many servers imitate another one. Defaults for missing facts are
+pessimistic: a small context window, no images, no price, and no tools on this machine.
 """
 
 import re
@@ -27,37 +27,37 @@ _MIN_OUTPUT_LIMIT, _MAX_OUTPUT_LIMIT = 1_024, 32_768
 _PER_MILLION = 6
 
 _LARGE_WINDOW, _LARGE_WINDOW_IMAGES = 200_000, 600
-"""A Claude with a longer context than so many tokens takes so many images in a request
+"""A Claude model with a larger context window accepts this many images per request
 (https://docs.claude.com/en/docs/build-with-claude/vision)."""
 
 
 class ModelDescription(Struct, frozen=True, kw_only=True):
-    """What a server says of a model."""
+    """The facts that a server lists about a model."""
 
     window: int | None = None
-    """Tokens of context."""
+    """Context window in tokens."""
     output: int | None = None
-    """Tokens of a reply; None: a quarter of the context, within bounds."""
+    """Output limit in tokens; None: a quarter of the context window, within bounds."""
     tools: bool = False
     images: bool = False
     audio: bool = False
     documents: bool = False
     max_images: int = AdapterCapabilities().max_images
-    """In one request."""
+    """Per request."""
     thinking: bool = False
     thinking_form: Thinking | None = None
     efforts: tuple[Effort, ...] = ()
     schema: bool = False
-    """Whether a reply can be held to a JSON schema."""
+    """Whether structured output is supported."""
     caching: bool = False
     temperature: bool = True
     price: Price | None = None
     known: bool = True
-    """Whether it says anything."""
+    """Whether the server lists any facts."""
 
 
 def model_from_description(provider: str, name: str, description: ModelDescription) -> Model:
-    """Return the model of that name as it was described."""
+    """Return the model for a description."""
     window = description.window or AdapterCapabilities().max_context_tokens
     output = description.output or max(_MIN_OUTPUT_LIMIT, min(window // 4, _MAX_OUTPUT_LIMIT))
     return Model(
@@ -85,7 +85,7 @@ def model_from_description(provider: str, name: str, description: ModelDescripti
 
 
 def parse_entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Return names and entries of a list as OpenAI, Anthropic or Google give it."""
+    """Return names and entries of a model list in the format of OpenAI, Anthropic or Google."""
     whole = mapping(answer)
     listed = objects(whole.get("data")) or objects(whole.get("models"))
     named = (
@@ -96,7 +96,7 @@ def parse_entries(answer: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def parse_model_list(provider: str, answer: Any) -> tuple[Model, ...]:
-    """Return the models of a vendor's own list, but for those that nobody can talk to."""
+    """Return the chat models of a provider's model list."""
     read = ((name, _parse_entry(entry)) for name, entry in parse_entries(answer))
     return tuple(
         model_from_description(provider, name, told) for name, told in read if told is not None
@@ -104,13 +104,13 @@ def parse_model_list(provider: str, answer: Any) -> tuple[Model, ...]:
 
 
 def parse_context_window(entry: Mapping[str, Any]) -> int | None:
-    """Return the context of a model whose entry gives it by any of the usual names."""
+    """Return the context window of an entry, under any of the usual field names."""
     names = ("max_model_len", "context_length", "inputTokenLimit", "max_input_tokens")
     return next((size for name in names if (size := count(entry.get(name)))), None)
 
 
 def _parse_entry(entry: Mapping[str, Any]) -> ModelDescription | None:
-    """Return what an entry says of its model; None: it writes no text, or is not served."""
+    """Parse an entry; None: the model writes no text or is retired."""
     methods = entry.get("supportedGenerationMethods")
     if isinstance(methods, list) and "generateContent" not in methods:
         return None
@@ -127,7 +127,7 @@ def _parse_entry(entry: Mapping[str, Any]) -> ModelDescription | None:
 
 
 def _parse_anthropic_entry(entry: Mapping[str, Any], able: Mapping[str, Any]) -> ModelDescription:
-    """Read the entry of an interface whose models all call tools and cache prefixes."""
+    """Parse an entry of Anthropic's list; all of its models support tools and prompt caching."""
     forms = mapping(mapping(able.get("thinking")).get("types"))
     effort = mapping(able.get("effort"))
     levels: tuple[Effort, ...] = tuple(level for level in EFFORTS if _is_supported(effort, level))
@@ -192,9 +192,9 @@ def _parse_strings(value: Any) -> frozenset[str]:
 
 
 def _parse_price(rates: Mapping[str, Any]) -> Price | None:
-    """Return a price out of US dollars per token.
+    """Return a price from rates in US dollars per token.
 
-    None: it is not told, changes by itself, or there is a fee for the request besides.
+    None: it is missing or variable, or there is an additional fee per request.
     """
     prompt, reply = _parse_rate(rates.get("prompt")), _parse_rate(rates.get("completion"))
     if prompt is None or reply is None or _parse_rate(rates.get("request") or "0") != 0:
@@ -215,5 +215,5 @@ def _parse_rate(told: Any) -> Decimal | None:
             return Decimal(0)
         rate = per_token.scaleb(_PER_MILLION)
         return rate if rate and is_plausible_rate(rate) else None
-    except ArithmeticError:  # no number, or one beyond all measure
+    except ArithmeticError:  # not a number, or out of range
         return None

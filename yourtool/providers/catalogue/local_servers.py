@@ -1,7 +1,7 @@
-"""Model servers on this machine: which of them answer, and what they say of their models.
+"""Discovery of model servers on this machine, with their models.
 
-What answers on a usual port is recognised by the shape of its answer, for anything may listen
-there. Sources: https://docs.ollama.com/api/tags and .../api/show,
+A server on a well-known port is recognised by the structure of its response, because any program
+can listen there. Sources: https://docs.ollama.com/api/tags and .../api/show,
 https://github.com/ggml-org/llama.cpp/tree/master/tools/server, https://lmstudio.ai/docs/app/api,
 https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
 """
@@ -31,36 +31,36 @@ from yourtool.providers.transports.http import HttpxTransport, Timeouts
 
 _OLLAMA = "http://127.0.0.1:11434"
 _OLLAMA_WINDOW = 32_768
-"""Tokens of context asked of Ollama for a model that could have more: memory grows with them."""
+"""Context window that Ollama is asked for if the model supports more; memory grows with it."""
 _MAX_OLLAMA_MODELS = 200
-"""Models that Ollama is asked about, each by itself."""
+"""Limit on the number of Ollama models; each takes one request."""
 
 _CONCURRENCY = 8
 _ON_OFF_EFFORTS: tuple[Effort, ...] = ("off", "high")
-"""Of models that think or do not; GPT-OSS takes the usual levels
+"""Efforts of models that only switch reasoning on and off; GPT-OSS supports the usual ones
 (https://docs.ollama.com/capabilities/thinking)."""
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d{1,9})$", re.MULTILINE)
 _TIMEOUTS = Timeouts(connect=0.3, read=2, get=2)
 _PROBE_TIMEOUT = 5
-"""Seconds for all that one server is asked."""
+"""Seconds for all requests to one server."""
 
 
 class LocalServer(Struct, frozen=True):
-    """A server that answered, on this machine or at an address of the user's own."""
+    """A server that answered, on this machine or from the user's configuration."""
 
     spec: ProviderSpec
-    """What a registry needs to speak to it."""
+    """The provider specification for the registry."""
     models: tuple[Model, ...]
 
 
 ModelReader = Callable[[Transport, str], Awaitable[tuple[Model, ...] | None]]
-"""Returns the models of a provider by that name; None: this is no server of the kind."""
+"""Fetches the models for a provider name; None: the server is of another kind."""
 
 
 async def discover_servers(
     ollama: str = _OLLAMA, specs: Iterable[ProviderSpec] | None = None
 ) -> tuple[LocalServer, ...]:
-    """Ask the usual ports of this machine, all at once, and return the servers that answer.
+    """Probe the well-known ports of this machine in parallel; return the servers that answer.
 
     `ollama` is where Ollama is configured to be; it is asked only if that is on this machine, and
     so is each of `places`, which stand for all the usual ones. Never raises; takes a few seconds
@@ -72,7 +72,7 @@ async def discover_servers(
 
 
 def well_known_servers(ollama: str = _OLLAMA) -> tuple[ProviderSpec, ...]:
-    """Return the rows of the servers to look for."""
+    """Return the specifications of the servers to probe."""
 
     def compatible(name: str, label: str, port: int) -> ProviderSpec:
         url = f"http://127.0.0.1:{port}/v1"
@@ -108,7 +108,7 @@ async def _open_transport(url: str) -> AsyncGenerator[Transport, None]:
 
 
 async def fetch_ollama_models(transport: Transport, provider: str) -> tuple[Model, ...] | None:
-    """Return what an Ollama anywhere says of its models; None: this is none.
+    """Fetch the models of an Ollama server; None: it is not Ollama.
 
     Raises:
         AdapterError: it did not answer.
@@ -131,7 +131,7 @@ async def fetch_ollama_models(transport: Transport, provider: str) -> tuple[Mode
 
 
 async def _fetch_details(transport: Transport, name: str) -> dict[str, Any]:
-    """Return what Ollama says of a model; nothing where it cannot."""
+    """Fetch Ollama's details of a model; empty if that fails."""
     try:
         async with transport.post("/api/show", canonical_json({"model": name})) as reply:
             return mapping(decode(await reply.read())) if reply.status == 200 else {}
@@ -140,9 +140,9 @@ async def _fetch_details(transport: Transport, name: str) -> dict[str, Any]:
 
 
 def _parse_ollama_model(provider: str, name: str, shown: Mapping[str, Any]) -> Model | None:
-    """Return a model of Ollama's; None: it embeds and does not chat."""
+    """Return a model from Ollama's details; None: an embedding model."""
     able = shown.get("capabilities")
-    if not isinstance(able, list):  # an older server: whether there are tools is in the template
+    if not isinstance(able, list):  # an older server: only the template shows support for tools
         able = ["completion"] + ["tools"] * (".Tools" in text(shown.get("template")))
     if "completion" not in able:
         return None
@@ -150,7 +150,7 @@ def _parse_ollama_model(provider: str, name: str, shown: Mapping[str, Any]) -> M
     most = count(info.get(f"{text(info.get('general.architecture'))}.context_length"))
     chosen = _NUM_CTX.search(text(shown.get("parameters")))
     window = int(chosen[1]) if chosen else min(most or _OLLAMA_WINDOW, _OLLAMA_WINDOW)
-    told = ModelDescription(
+    description = ModelDescription(
         window=window,
         tools="tools" in able,
         images="vision" in able,
@@ -159,7 +159,7 @@ def _parse_ollama_model(provider: str, name: str, shown: Mapping[str, Any]) -> M
         schema=True,
         known=bool(shown),
     )
-    return model_from_description(provider, name, told)
+    return model_from_description(provider, name, description)
 
 
 async def _fetch_llama_cpp_models(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -168,14 +168,14 @@ async def _fetch_llama_cpp_models(transport: Transport, provider: str) -> tuple[
     if not settings:
         return None
     able, takes = mapping(props.get("chat_template_caps")), mapping(props.get("modalities"))
-    told = ModelDescription(
+    description = ModelDescription(
         window=count(settings.get("n_ctx")),
         tools=able.get("supports_tools") is True,
         images=takes.get("vision") is True,
         audio=takes.get("audio") is True,
     )
     listed = parse_entries(await transport.get("/v1/models"))
-    return tuple(model_from_description(provider, name, told) for name, _ in listed)
+    return tuple(model_from_description(provider, name, description) for name, _ in listed)
 
 
 async def _fetch_lm_studio_models(transport: Transport, provider: str) -> tuple[Model, ...] | None:
@@ -205,12 +205,12 @@ def _parse_lm_studio_model(provider: str, entry: Mapping[str, Any]) -> Model | N
         for each in objects(entry.get("loaded_instances"))
         if (size := count(mapping(each.get("config")).get("context_length")))
     ]
-    told = ModelDescription(
+    description = ModelDescription(
         window=min(loaded) if loaded else count(entry.get("max_context_length")),
         tools=able.get("trained_for_tool_use") is True,
         images=able.get("vision") is True,
     )
-    return model_from_description(provider, name, told)
+    return model_from_description(provider, name, description)
 
 
 def _parse_old_lm_studio_model(provider: str, entry: Mapping[str, Any]) -> Model | None:
@@ -218,12 +218,12 @@ def _parse_old_lm_studio_model(provider: str, entry: Mapping[str, Any]) -> Model
     if entry.get("type") not in ("llm", "vlm") or not MODEL_NAME.fullmatch(name):
         return None
     loaded, most = entry.get("loaded_context_length"), entry.get("max_context_length")
-    told = ModelDescription(
+    description = ModelDescription(
         window=count(loaded) or count(most),
         tools=isinstance(able, list) and "tool_use" in able,
         images=entry.get("type") == "vlm",
     )
-    return model_from_description(provider, name, told)
+    return model_from_description(provider, name, description)
 
 
 async def _fetch_vllm_models(transport: Transport, provider: str) -> tuple[Model, ...] | None:

@@ -1,4 +1,4 @@
-"""Asking providers, wherever they are, for their own lists of their models."""
+"""Fetch the model lists of providers and local servers."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -21,7 +21,7 @@ _LIST_PATHS = {
     "generate-content": "/v1beta/models?pageSize=1000",
 }
 _PROBE_TIMEOUT = 5
-"""Seconds for all that one server is asked."""
+"""Seconds for all requests to one server."""
 
 
 async def find_servers(
@@ -53,7 +53,7 @@ async def find_servers(
 
 
 async def _probe(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ...]:
-    """Return a server with its models; nothing if it does not answer."""
+    """Return a server with its models; empty if it does not answer."""
     try:
         async with asyncio.timeout(_PROBE_TIMEOUT):
             return (LocalServer(row, await fetch_models(registry, row.name)),)
@@ -62,20 +62,20 @@ async def _probe(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ..
 
 
 async def fetch_models(registry: Registry, provider: str) -> tuple[Model, ...]:
-    """Ask a provider for its own models; Ollama describes them, the others mostly name them.
+    """Fetch the models of a provider; Ollama describes them, most others only list names.
 
     Raises:
-        AdapterError: it cannot be used, or the list could not be had.
+        AdapterError: the provider is not configured, or the request failed.
     """
     async with registry.connection(provider) as (row, transport):
         return await fetch_models_over(row, transport)
 
 
 async def fetch_models_over(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
-    """Return the models that a provider lists; a script has none.
+    """Fetch the models of a provider over an open transport; the demo has none.
 
     Raises:
-        AdapterError: the list could not be had.
+        AdapterError: the request failed.
     """
     if row.api == "scripted":
         return ()

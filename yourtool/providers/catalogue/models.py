@@ -1,7 +1,7 @@
-"""Which models exist, what they can take and what they cost: shipped tables, then the user's.
+"""The catalogue: known models with their capabilities and prices.
 
-The files are `models.toml` and `prices.toml`, shipped and in the user's directory. The user's
-rows are laid over the shipped ones key by key. Whatever is written wrongly is one `ConfigError`.
+It is read from `models.toml` and `prices.toml`, the shipped ones and those in the user's directory.
+The user's rows override the shipped ones key by key. Invalid entries raise a `ConfigError`.
 """
 
 import re
@@ -43,7 +43,7 @@ _PROVIDER_FIELDS = frozenset(
         "uses_max_completion_tokens",
     }
 )
-"""What a provider asks of every request, whichever model it is for."""
+"""Fields that apply to all models of a provider."""
 _RESERVED = frozenset({"show"})
 
 
@@ -69,7 +69,7 @@ class _PricesFile(Struct, frozen=True):
 
 
 class Catalogue:
-    """Every model that has been described, and a careful guess for any other."""
+    """All described models, and conservative defaults for any other."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class Catalogue:
         return cls(models, version, prices, rows, defaults)
 
     def get(self, model_id: str) -> Model:
-        """Return a model by its canonical id; one that nobody described is not `known`.
+        """Return a model by its canonical id; `known` is false if it is not described.
 
         Raises:
-            UnknownModelError: this is not the form of an id.
+            UnknownModelError: the id is malformed.
         """
         if model := self._models.get(model_id):
             return model
@@ -193,10 +193,10 @@ class Catalogue:
         return self._discovered_at.get(model_id)
 
     def resolve(self, name: str) -> Model:
-        """Return the model that an id, an alias or the unique tail of an id means.
+        """Return the model for an id, an alias or a unique suffix of an id.
 
         Raises:
-            UnknownModelError: none is meant, or several might be.
+            UnknownModelError: there is no match, or several.
         """
         name = name.strip()
         if model := self._models.get(self._aliases.get(name, name)):
@@ -245,7 +245,7 @@ def _build_model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price])
 
 
 def _with_capped_output(can: AdapterCapabilities) -> AdapterCapabilities:
-    """Let no reply be longer than the context, which may be told elsewhere than its length."""
+    """Limit the output to the context window, which can come from another source."""
     return replace(can, max_output_tokens=min(can.max_output_tokens, can.max_context_tokens))
 
 
@@ -283,7 +283,7 @@ def _read_prices(paths: Paths) -> tuple[dict[str, Price], str]:
 
 
 def _amounts(row: Mapping[str, Any]) -> Iterator[tuple[str, Decimal]]:
-    """Yield every amount of a price with the key it stands under, those of its tiers as well."""
+    """Yield the rates of a price with their keys, including those of its tiers."""
     for key, value in row.items():
         if isinstance(value, Decimal):
             yield key, value
@@ -302,7 +302,7 @@ def _check_row(file: Path, name: str, row: Mapping[str, Any]) -> None:
             raise _table_error(
                 file,
                 (*key, "aliases"),
-                f"`{alias}` cannot be an alias: it begins with a letter or digit, goes on with"
+                f"`{alias}` cannot be an alias: it starts with a letter or digit, followed by"
                 " letters, digits and any of `._+-`, and is not `show`",
             )
 

@@ -1,7 +1,7 @@
-"""What a request costs: four disjoint buckets of tokens, each at its own price.
+"""The cost of a request: four disjoint token counts, each with its own rate.
 
-Where a vendor charges more for long prompts, the whole request has the price of its prompt's
-length, the reply included: https://ai.google.dev/gemini-api/docs/pricing,
+If a vendor charges more for long prompts, the length of the prompt sets the rates of the entire
+request, including the reply: https://ai.google.dev/gemini-api/docs/pricing,
 https://platform.openai.com/docs/pricing, https://docs.claude.com/en/docs/about-claude/pricing.
 """
 
@@ -11,21 +11,20 @@ from yourtool.deltas import TokenUsage
 from yourtool.models import Price, Rates
 
 MIN_RATE, MAX_RATE = Decimal("1e-9"), Decimal(1_000_000)
-"""US dollars per million tokens; what is beyond that, and not free, is a mistake."""
+"""US dollars per million tokens; a rate outside these limits, except zero, is an error."""
 
 _MILLION = -6
 
 
 def is_plausible_rate(rate: Decimal) -> bool:
-    """Tell whether so many US dollars per million tokens may be what somebody charges."""
+    """Return whether a rate in US dollars per million tokens is plausible."""
     return not rate.is_nan() and (not rate or MIN_RATE <= rate <= MAX_RATE)
 
 
 def cost(usage: TokenUsage, price: Price | None) -> Decimal | None:
-    """Return US dollars, exactly.
+    """Return the exact cost in US dollars; None: the price is unknown, not zero.
 
-    None where no price is known, which is not the same as free. A cache bucket without a price of
-    its own costs what other input does.
+    Cache tokens without a separate rate cost as much as other input.
     """
     if price is None:
         return None

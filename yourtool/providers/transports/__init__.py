@@ -1,1 +1,1 @@
-"""Ways for bytes to a provider and back."""
+"""Transports: HTTP clients that send bytes to a provider and stream the response."""
