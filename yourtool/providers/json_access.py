@@ -18,15 +18,15 @@ _decoder = msgspec.json.Decoder()
 
 
 def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
-    """Decode JSON; bytes that are not UTF-8 are replaced, and so are escapes of half a character.
+    """Decode JSON; replace invalid UTF-8 and lone surrogates.
 
-    `halves`: the latter stay, for their other halves may follow.
+    `allow_lone_surrogates`: leave them, because the next chunk can contain the other half.
 
-    NaN and Infinity, which some servers write among log probabilities, are let through here:
-    counters and arguments refuse them. A whole number too long to read becomes Infinity.
+    NaN and Infinity, which some servers write among log probabilities, are accepted here and
+    rejected in counters and arguments. An integer that is too long becomes Infinity.
 
     Raises:
-        ValueError: it is not JSON, nested deeper than `MAX_JSON_DEPTH`, or holds too many values.
+        ValueError: it is not JSON, nested deeper than `MAX_JSON_DEPTH`, or has too many values.
     """
     if data.count(b",") > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")

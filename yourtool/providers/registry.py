@@ -1,7 +1,7 @@
-"""The adapter of each provider, made when it is first asked for.
+"""Registry of providers, which creates the adapter of each on first use.
 
-This is the only place that imports by name: dialects, transports and vendors' packages cost
-nothing until a request needs them.
+Only this module imports by name: dialects, transports and vendors' packages are not imported
+until a request needs them.
 """
 
 import os
@@ -32,7 +32,7 @@ _SDK_APIS = ("messages", "chat", "responses")
 
 
 class Registry:
-    """Knows every provider and hands out adapters."""
+    """All providers and their adapters."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Registry:
         *,
         interactive: bool = True,
     ) -> None:
-        """`interactive`: whether errors may name commands of the interface."""
+        """`interactive`: whether errors can mention commands of the interface."""
         self._interactive = interactive
         self._config = config
         self._credentials = credentials
@@ -52,15 +52,15 @@ class Registry:
         self._retired: list[Adapter] = []
 
     def providers(self) -> tuple[ProviderSpec, ...]:
-        """Return the rows, built-in ones first."""
+        """Return all providers, built-in ones first."""
         return tuple(self._specs.values())
 
     def spec(self, provider: str) -> ProviderSpec | None:
-        """Return the row of a provider; None: there is no such one."""
+        """Return the specification of a provider; None: unknown."""
         return self._specs.get(provider)
 
     def configuration_problem(self, provider: str) -> str | None:
-        """Return why a provider cannot be used and what to do; None: it is configured."""
+        """Return why a provider is not configured and how to fix it; None: it is configured."""
         row = self._specs.get(provider)
         if row is None:
             known = ", ".join(f"`{name}`" for name in self._specs)
@@ -84,9 +84,9 @@ class Registry:
         return f"`{provider}` has no key{reason}: {named}put it into `{self._credentials.path}`."
 
     def adapter(self, model: Model) -> Adapter:
-        """Return the adapter that speaks to a model's provider; one per provider and key.
+        """Return the adapter of a model's provider; one per provider and key.
 
-        If there can be none, every request to what is returned fails with the reason.
+        If the provider cannot be used, every request of the adapter fails with the reason.
         """
         if (why := self.configuration_problem(model.provider)) is not None:
             return _failing_adapter(AuthError(why))
@@ -109,18 +109,18 @@ class Registry:
         return adapter
 
     def prepare(self, model: Model) -> None:
-        """Import what a request to a model needs, ahead of it; for a thread, nothing is sent."""
+        """Import the modules for requests to a model; runs in a thread and sends nothing."""
         row = self._specs.get(model.provider)
         if row is None or row.api == "scripted" or self.configuration_problem(row.name) is not None:
             return
-        with suppress(ConfigError):  # told when a request is made
+        with suppress(ConfigError):  # reported by the first request
             load_dialect(row)
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
         import_module("yourtool.providers.transports.http").ssl_context(row.base_url)
 
     def default_model(self) -> str:
-        """Return the default model of the first configured provider, else the tour."""
+        """Return the default model of the first configured provider, else `demo:tour`."""
         for row in self._specs.values():
             if (
                 row.default_model
@@ -131,17 +131,17 @@ class Registry:
         return "demo:tour"
 
     def add_provider(self, row: ProviderSpec) -> None:
-        """Add a provider that was found while the program runs; one that is known stays."""
+        """Add a discovered provider; an existing one is not replaced."""
         self._specs.setdefault(row.name, row)
 
     @asynccontextmanager
     async def connection(
         self, provider: str
     ) -> AsyncGenerator[tuple[ProviderSpec, Transport], None]:
-        """Open a transport of its own to a provider, for what is no request to a model.
+        """Open a separate transport to a provider, for requests that are not model requests.
 
         Raises:
-            AuthError: it cannot be used.
+            AuthError: the provider is not configured.
         """
         if (why := self.configuration_problem(provider)) is not None:
             raise AuthError(why)
@@ -153,11 +153,11 @@ class Registry:
             await transport.close()
 
     def save_key(self, provider: str, key: str) -> None:
-        """Keep a key for a provider, bound to where the provider is now.
+        """Store a key for a provider, bound to the provider's current origin.
 
         Raises:
-            UsageError: there is no such provider, or this cannot be a key.
-            ConfigError: the file of keys cannot be used or written.
+            UsageError: unknown provider or invalid key.
+            ConfigError: the credentials file cannot be read or written.
         """
         row = self._specs.get(provider)
         if row is None or row.api == "scripted":
@@ -165,7 +165,7 @@ class Registry:
         self._credentials.save(provider, key, origin=origin_of(row.base_url))
 
     async def close(self) -> None:
-        """Let go of all connections; idempotent."""
+        """Close all connections; idempotent."""
         adapters = [*self._retired, *(adapter for _, adapter in self._adapters.values())]
         self._retired.clear()
         self._adapters.clear()
@@ -236,10 +236,10 @@ class Registry:
 
 
 def load_dialect(row: ProviderSpec) -> Any:
-    """Return the wire format that a provider speaks; nothing is sent by it.
+    """Return the dialect of a provider.
 
     Raises:
-        ConfigError: a quirk of the provider cannot be used.
+        ConfigError: a quirk of the provider is invalid.
     """
     match row.api:
         case "messages":
@@ -260,7 +260,7 @@ def load_dialect(row: ProviderSpec) -> Any:
 
 
 def _is_official_host(row: ProviderSpec) -> bool:
-    """Whether requests go to the host of whoever made the interface, not to one like it."""
+    """Return whether the provider is the vendor of the API, not a compatible server."""
     return any(
         own.api == row.api and origin_of(own.base_url) == origin_of(row.base_url)
         for own in BUILT_IN

@@ -1,7 +1,7 @@
-"""An adapter around an adapter: sends a request again while nothing of the reply was shown.
+"""An adapter that wraps another and retries requests that failed before any content.
 
-Attempts are 1 + `max_retries` at most, and the waits together have a bound. The wait doubles from
-one second with a quarter of jitter either way, and is at least what the provider asked for.
+There are at most 1 + `max_retries` attempts, and the total delay is limited. The delay doubles from
+one second with 25 % jitter and is at least the provider's `retry-after`.
 """
 
 import asyncio
@@ -41,31 +41,30 @@ _NOT_CONTENT = (
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How often and how long; times in seconds."""
+    """Limits and delays of retries; times in seconds."""
 
     max_retries: int = 2
     first_delay: float = 1
     max_delay: float = 30
     jitter: float = 0.25
-    """Share of the delay, either way."""
+    """Fraction of the delay, in both directions."""
     max_retry_after: float = 60
-    """A provider's demand for a longer wait needs the user's consent."""
+    """A longer `retry-after` needs a confirmation by the user."""
     max_total_delay: float = 120
-    """All waits together that nobody consented to; one that would go beyond is not begun."""
+    """Limit on the sum of delays, without confirmed ones; a retry beyond it is not made."""
 
     def delay(self, failures: int, error: AdapterError, jitter: Callable[[], float]) -> float:
-        """Return how long to wait after so many failures; `jitter` gives -1 to 1."""
+        """Return the delay after a number of failures; `jitter` returns -1 to 1."""
         backoff = min(self.first_delay * 2 ** (failures - 1), self.max_delay)
         backoff = min(backoff * (1 + self.jitter * jitter()), self.max_delay)
         return max(backoff, error.retry_after or 0)
 
 
 class RetryingAdapter:
-    """Hides failures that another attempt mends, and says so while it waits.
+    """Adapter that retries temporary failures.
 
-    Each attempt that is followed by another gives an `AttemptFailed`, numbered from 0, and a
-    `RetryScheduled` that names the coming attempt, the first of all being 1. The last error is
-    raised.
+    A failed attempt that is retried yields an `AttemptFailed`, numbered from 0, and a
+    `RetryScheduled` with the number of the next attempt, counted from 1. The last error is raised.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class RetryingAdapter:
         jitter: Callable[[], float] = lambda: random.uniform(-1, 1),  # noqa: S311 - no secret
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`jitter` gives a number from -1 to 1; `clock` gives seconds."""
+        """`jitter` returns a number from -1 to 1; `clock` returns seconds."""
         self._adapter = adapter
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
@@ -85,15 +84,15 @@ class RetryingAdapter:
         self._clock = clock
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
-        """Send the request and yield the reply as it comes, after as many attempts as needed.
+        """Send the request, with retries, and yield the reply as it arrives.
 
         Raises:
-            AdapterError: the last attempt failed, or one that must not be repeated.
+            AdapterError: the last attempt failed, or an attempt that cannot be retried.
         """
         failures, waited = 0, 0.0
         while True:
             started = self._clock()
-            held: list[StreamEvent] = []
+            buffered: list[StreamEvent] = []
             delivered = False
             try:
                 async with aclosing(self._adapter.stream(request)) as events:
@@ -102,16 +101,16 @@ class RetryingAdapter:
                             yield event
                             continue
                         delivered = not isinstance(event, _NOT_CONTENT)
-                        held.append(event)
+                        buffered.append(event)
                         if delivered:
-                            for ready in held:
+                            for ready in buffered:
                                 yield ready
-                            held.clear()
-                for ready in held:
+                            buffered.clear()
+                for ready in buffered:
                     yield ready
             except AdapterError as error:
                 latency = round((self._clock() - started) * 1000)
-                endings = [event for event in held if isinstance(event, MessageComplete)]
+                endings = [event for event in buffered if isinstance(event, MessageComplete)]
                 if endings and not delivered:
                     error.usage = endings[-1].usage
                 delay = None if delivered else await self._delay(request, error, failures, waited)
@@ -140,7 +139,7 @@ class RetryingAdapter:
     async def _delay(
         self, request: Request, error: AdapterError, failures: int, waited: float
     ) -> float | None:
-        """Return how long to wait before the next attempt; None: there is none."""
+        """Return the delay before the next attempt; None: do not retry."""
         if not error.retryable:
             return None
         delay = self._policy.delay(failures + 1, error, self._jitter)
@@ -152,16 +151,16 @@ class RetryingAdapter:
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:
-        """Guess the prompt's size without the network."""
+        """Estimate the size of the prompt offline."""
         return self._adapter.estimate_input_tokens(messages, tools)
 
     async def close(self) -> None:
-        """Let go of connections; idempotent."""
+        """Close the connections; idempotent."""
         await self._adapter.close()
 
 
 async def _is_wait_confirmed(request: Request, error: AdapterError) -> bool:
-    """Return whether the user agrees to a long wait; no, where the turn is stopped meanwhile."""
+    """Return whether the user confirms a long wait; False if the turn is stopped meanwhile."""
     if request.confirm_wait is None:
         return False
     try:

@@ -1,9 +1,9 @@
-"""How the makers of models count tokens: what words weigh, and what is put around a prompt.
+"""Token weights of model families: costs of text, and overhead of prompts, messages and tools.
 
-What text weighs fits the vocabularies that were published: `o200k_base`, Claude 2, Gemma 3, Llama
-3.1, Qwen 2.5, DeepSeek V3 and Mistral Nemo. What is put around a prompt is from the chat templates
-published with these models, and from recorded counts, which also agree that Claude 4 still counts
-English as Claude 2 did. Pictures cost what the makers' pages say:
+The text weights are fitted to published vocabularies: `o200k_base`, Claude 2, Gemma 3, Llama 3.1,
+Qwen 2.5, DeepSeek V3 and Mistral Nemo. The overheads are from the chat templates published with
+these models and from recorded counts, which also show that Claude 4 counts English as Claude 2
+did. Costs of images are from the documentation of the providers:
 https://docs.claude.com/en/docs/build-with-claude/vision,
 https://platform.openai.com/docs/guides/images-vision and
 https://ai.google.dev/gemini-api/docs/tokens.
@@ -19,49 +19,49 @@ from yourtool.providers.json_access import mapping, objects, text
 
 
 class TokenWeights(NamedTuple):
-    """How a maker's models count; in tokens."""
+    """Weights of one model family, in tokens."""
 
     name: str
-    """No two makers share it: what was counted is kept by it."""
+    """Unique; cached counts are stored under it."""
     words: float
-    """Weight of words, next to what is common."""
+    """Factor for words."""
     signs: float
-    """Weight of what is neither letter, digit nor space."""
+    """Factor for punctuation and symbols."""
     lines: float
-    """Weight of line ends and of indentation."""
+    """Factor for line ends and indentation."""
     ends: float
-    """What the end of a line saves behind a sign, where the two are one token."""
+    """Saved by a line end after punctuation, if the two are one token."""
     spaced: float
-    """A space before a number: mostly a token, whereas a word takes its space along."""
+    """Cost of a space before a number; the space before a word is part of the word's token."""
     digits: int
-    """Digits in one token."""
+    """Digits per token."""
     european: float
-    """What a letter of another language than English costs, besides the word that it is in."""
+    """Extra cost of a letter in other European languages than English."""
     ideograph: float
     kana: float
     hangul: float
     cyrillic: float
     foreign: float
-    """A letter of another alphabet."""
+    """Cost of a letter of any other alphabet."""
     sealed: bool
-    """Whether reasoning is read from what is encrypted, and not from the text beside it."""
+    """Whether the encrypted reasoning is billed, not its summary."""
     request: int
     message: int
     call: int
-    """Around a call of a tool, and around its result."""
+    """Overhead of a tool call and of its result."""
     tools: int
-    """Added as soon as there is one tool."""
+    """Overhead of the first tool."""
     tool: int
-    """Around each tool."""
+    """Overhead of each tool."""
     schema: Callable[[Mapping[str, Any]], str]
-    """What the model is shown of a tool's schema."""
+    """Formats a tool schema as the model receives it."""
     picture: Callable[[int, int], float]
-    """Width and height in pixels, to tokens."""
+    """Converts width and height in pixels to tokens."""
 
 
 def find_weights(model: str) -> TokenWeights:
-    """Return who counts the tokens of a model; its id is enough, or only its provider."""
-    return next((maker for name, maker in _WEIGHTS if name.search(model)), _DEFAULT)
+    """Return the weights for a model id or a provider."""
+    return next((weights for name, weights in _WEIGHTS if name.search(model)), _DEFAULT)
 
 
 def _format_json(schema: Mapping[str, Any]) -> str:
@@ -69,20 +69,20 @@ def _format_json(schema: Mapping[str, Any]) -> str:
 
 
 def _format_json_unless_empty(schema: Mapping[str, Any]) -> str:
-    """Write a schema as JSON, unless it has no properties: Google leaves such a one out."""
+    """Format a schema as JSON; empty without properties, because Google omits those."""
     return _format_json(schema) if schema.get("properties") else ""
 
 
 def _format_outline(schema: Mapping[str, Any]) -> str:
-    """Write a schema as the type that OpenAI's models are shown."""
+    """Format a schema as the type definition that OpenAI's models receive."""
     return "".join(_format_fields(schema))
 
 
 def _format_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     needed = schema.get("required") or ()
     for name, field in mapping(schema.get("properties")).items():
-        if told := text(mapping(field).get("description")):
-            yield f"// {told}\n"
+        if description := text(mapping(field).get("description")):
+            yield f"// {description}\n"
         yield f"{name}{'' if name in needed else '?'}: "
         yield from _format_type(mapping(field))
         yield ",\n"
@@ -107,19 +107,19 @@ def _format_type(field: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tokens_by_area(width: int, height: int) -> float:
-    """Count 750 pixels as a token; a larger picture is made smaller first."""
+    """Count 750 pixels as a token; larger images are scaled down first."""
     return max(1, min(1_600, width * height // 750))
 
 
 def _tokens_by_tiles(width: int, height: int) -> float:
-    """Count tiles of 512 pixels, after the picture was made to fit 2,048 and then 768 pixels."""
+    """Count tiles of 512 pixels, after scaling to fit 2,048 and then 768 pixels."""
     scale = min(1, 2_048 / max(width, height, 1))
     scale *= min(1, 768 / max(min(width, height) * scale, 1))
     return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
 def _tokens_by_crops(width: int, height: int) -> float:
-    """Count crops of 768 pixels; a small picture is one."""
+    """Count crops of 768 pixels; a small image is one."""
     if max(width, height) <= 384:
         return 258
     return 258 * ceil(width / 768) * ceil(height / 768)
@@ -197,7 +197,7 @@ _GEMINI = TokenWeights(
     picture=_tokens_by_crops,
 )
 _DEFAULT = _GPT._replace(
-    name="anybody",
+    name="default",
     message=4,
     tools=60,
     tool=20,

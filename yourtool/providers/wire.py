@@ -1,11 +1,11 @@
-"""An adapter out of a dialect and a transport: sends one request and tells the reply as it comes.
+"""An adapter built from a dialect and a transport: sends one request and streams the reply.
 
-Waits count against the provider's silence only while nothing but pings arrives; time that the
-reader of the events takes is not the provider's. A body that ends without the dialect's end mark is
-an error, however complete it looks, and what follows that mark is not read.
+Idle timeouts count only the time in which no content arrives, not the time that the consumer of the
+events takes; pings are not content. A body that ends without the dialect's end marker is an error,
+even if it looks complete; bytes after the marker are not read.
 
-This is the one place where a bug in a dialect or a transport, or a reply that none of them foresaw,
-becomes an `AdapterError`.
+Only this module turns a bug in a dialect or a transport, or a reply that they cannot handle, into
+an `AdapterError`.
 """
 
 import asyncio
@@ -51,28 +51,28 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _THREAD_THRESHOLD = 2**16
-"""An event with more bytes is read in a thread, and so are those of calls with larger arguments."""
+"""Bytes of an event or of tool arguments above which events are translated in a thread."""
 _CONNECTION_ERRORS = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
-"""What a transport may raise by mistake instead of a `NetworkError`."""
+"""Errors that a transport can raise by mistake instead of a `NetworkError`."""
 
 
 class WireRequest(Struct, frozen=True):
-    """What is posted."""
+    """The path and body of a POST."""
 
     path: str
     body: bytes
     framing: Callable[[], BodyDecoder] = BodyDecoder
-    """How the answer is divided into events."""
+    """Splits the response into events."""
 
 
 class Dialect(Protocol):
     """One wire format as pure functions."""
 
     api: str
-    """Its name, which stays: what is kept for it is stored under it."""
+    """Stable name: provider extras are stored with it."""
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Write the request; equal requests have equal bytes."""
+        """Build the request; equal requests have equal bytes."""
         ...
 
     def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
@@ -97,22 +97,22 @@ class Dialect(Protocol):
 
 
 class StreamTimeouts(Struct, frozen=True):
-    """How many seconds of silence are borne."""
+    """Idle timeouts in seconds."""
 
     first_event: float = 60
-    """From sending the request to the first event."""
+    """Between the request and the first event."""
     document: float = 600
-    """The same for a reply that is asked for as one document, which takes as long as it is."""
+    """The same for a reply that is not streamed, which arrives after it is complete."""
     content: float = 90
-    """Between two pieces of content; pings and comments are none."""
+    """Between two pieces of content; pings and comments do not count."""
     trailer: float = 15
-    """After the reason for the end, for what should still follow it, such as the counters."""
+    """After the stop reason, for trailing events such as the usage."""
     linger: float = 0.25
-    """After the reply's end, for the end of the body, so that the connection can be used again."""
+    """After the reply, for the end of the body, so that the connection can be reused."""
 
 
 class WireAdapter:
-    """Speaks `dialect` over `transport` to `provider`."""
+    """Adapter that sends requests in a dialect over a transport."""
 
     def __init__(
         self,
@@ -162,19 +162,19 @@ class WireAdapter:
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:
-        """Guess the prompt's size without the network."""
+        """Estimate the size of the prompt offline."""
         return estimate_tokens(messages, tools, self._provider)
 
     async def close(self) -> None:
-        """Let go of connections; idempotent."""
+        """Close the connections; idempotent."""
         await self._transport.close()
 
     async def _event_batches(
         self, request: Request, reply: Reply
     ) -> AsyncGenerator[Iterable[StreamEvent], None]:
-        """Yield the events of each frame, to be read to their end: no frame is left half read.
+        """Yield the events of each frame; the caller must exhaust each iterable.
 
-        They are read as they are passed on, so that a bug in the middle of a frame loses none.
+        Events are translated lazily, so that a bug in the middle of a frame loses no earlier event.
         """
         wire_request = await request.interrupt.guard(asyncio.to_thread(self._to_wire, request))
         timeouts = self._timeouts
@@ -212,16 +212,16 @@ class WireAdapter:
     def _to_wire(self, request: Request) -> WireRequest:
         with _faults_raise(
             InvalidRequestError(
-                f"the conversation holds something that cannot be sent to `{self._provider}`;"
+                f"the conversation contains something that cannot be sent to `{self._provider}`;"
                 " the log has the details"
             )
         ):
             return self._dialect.to_wire(request)
 
     def _web_page_error(self, page: bytes) -> AdapterError:
-        told = error_from_response(self._provider, HTTPStatus.OK, page).message
+        message = error_from_response(self._provider, HTTPStatus.OK, page).message
         return OtherAdapterError(
-            f"{told}; that is a web page, so look at its `base_url`", status=200
+            f"{message}; that is a web page, so look at its `base_url`", status=200
         )
 
     async def _frame_events(
@@ -241,7 +241,7 @@ class WireAdapter:
     async def _next_chunk(
         self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_IdleTimer"
     ) -> bytes | None:
-        """Return the next bytes; None at the end, or when nothing that matters can follow."""
+        """Return the next bytes; None at the end of the body or after the end of the reply."""
         is_over = reply.is_done or reply.error is not None
         if self._dialect.is_complete(reply):
             wait.cap(self._timeouts.trailer)
@@ -257,7 +257,7 @@ class WireAdapter:
 def _faults_raise(typed: AdapterError) -> Generator[None, None, None]:
     """Raise `typed` in place of an unexpected exception, and log its traceback.
 
-    The same bytes would fail again, so `typed` is no error that is retried.
+    The same bytes would fail again, so `typed` must not be retryable.
     """
     try:
         yield
@@ -269,14 +269,14 @@ def _faults_raise(typed: AdapterError) -> Generator[None, None, None]:
 
 
 async def _collect(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:
-    """Read events in a thread, up to a fault among them, which is raised behind them.
+    """Collect events in a thread; an exception is raised after the events before it.
 
-    Nobody else touches the reply meanwhile, so this is not cut short when the turn is stopped.
+    Stopping the turn does not cancel this: no other code uses the reply meanwhile.
     """
     read = list[StreamEvent]()
     try:
         await asyncio.to_thread(read.extend, events)
-    except Exception as fault:  # noqa: BLE001 - raised again where it happened among the events
+    except Exception as fault:  # noqa: BLE001 - raised again after the events
         return _then_raise(read, fault)
     return read
 
@@ -296,7 +296,7 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 
 
 class _IdleTimer:
-    """Waits for the network as long as silence may still last."""
+    """Awaits network operations within the idle timeouts."""
 
     def __init__(self, interrupt: Interrupt, provider: str, timeouts: StreamTimeouts) -> None:
         self._interrupt = interrupt
@@ -306,24 +306,24 @@ class _IdleTimer:
         self._has_started = False
 
     def reset(self, *, is_content: bool) -> None:
-        """Note an event; one without content ends only the wait for the first one."""
+        """Restart the timeout on content, and on the first event of any kind."""
         if is_content or not self._has_started:
             self._has_started = True
             self._limit = self._remaining = self._timeouts.content
 
     def cap(self, seconds: float) -> None:
-        """Bear no more silence than this before the next content."""
+        """Lower the remaining time before the next content."""
         self._remaining = min(self._remaining, seconds)
 
     async def run(self, awaitable: Awaitable[T], limit: float | None = None) -> T:
-        """Await, unless the turn is stopped or patience runs out.
+        """Await, until the turn is stopped or the timeout expires.
 
         Raises:
             Interrupted: the turn was stopped.
-            NetworkError: there was silence for too long, or the connection broke.
+            NetworkError: the timeout expired, or the connection was lost.
         """
         loop = asyncio.get_running_loop()
-        began_at = loop.time()
+        started_at = loop.time()
         timer = asyncio.timeout(self._remaining if limit is None else limit)
         try:
             async with timer:
@@ -334,6 +334,8 @@ class _IdleTimer:
                 silence = f"`{self._provider}` sent nothing of a reply for {self._limit:g} seconds"
                 raise NetworkError(silence, code=ErrorCode.STALLED) from error
             reason = str(error) or type(error).__name__
-            raise NetworkError(f"the connection to `{self._provider}` broke: {reason}") from error
+            raise NetworkError(
+                f"the connection to `{self._provider}` was lost: {reason}"
+            ) from error
         finally:
-            self._remaining -= loop.time() - began_at
+            self._remaining -= loop.time() - started_at

@@ -1,9 +1,9 @@
-"""Which models automatic choices leave out at the moment: the outage state machine.
+"""Outage state of models and providers; automatic choices skip unavailable ones.
 
-What the user asks for is tried all the same (`router.decide`), and a success clears the entry.
+A model that the user requests is tried anyway (`router.decide`), and a success ends the outage.
 
-Failures are counted once per request, however many attempts were made inside it. A cancelled, an
-invalid and a too large request say nothing about the provider and are never counted.
+A failed request counts once, however many attempts it took. Cancelled, invalid and too large
+requests do not indicate an outage and are not counted.
 """
 
 import time
@@ -18,15 +18,15 @@ from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.models import ModelId
 
 MAX_FAILURES = 5
-"""Failures in a row that take a model out."""
+"""Consecutive failures that make a model unavailable."""
 FAILURE_WINDOW = 120.0
 MAX_MODELS_DOWN = 3
-"""Models out at the same time that take their provider out."""
+"""Unavailable models that make their provider unavailable."""
 MAX_NETWORK_ERRORS = 2
-"""Network errors that take a provider out."""
+"""Network errors that make a provider unavailable."""
 NETWORK_WINDOW = 30.0
 OUTAGE_EXPIRY = 300.0
-"""Seconds without an attempt after which an outage is forgotten."""
+"""Seconds without an attempt after which an outage expires."""
 
 IGNORED_ERRORS = frozenset(
     {ErrorClass.CANCELLED, ErrorClass.INVALID_REQUEST, ErrorClass.CONTEXT_OVERFLOW}
@@ -41,13 +41,13 @@ TRIGGER_TEXTS: Mapping[Trigger, str] = {
     f" within {format_duration(NETWORK_WINDOW)}",
     "multi_model_failures": f"failed with {MAX_MODELS_DOWN} of its models",
 }
-"""What a model or provider did to be left out; each continues a sentence that names it."""
+"""Reasons of an outage, as the predicate of a sentence about the model or provider."""
 _UNAVAILABLE_FOR = "marked unavailable for automatic choices for"
 
 
 class _State(Struct):
     failures: list[float] = field(default_factory=list[float])
-    """When it failed in a row; of a provider, its network errors."""
+    """Times of consecutive failures; of a provider, of its network errors."""
     down_since: float | None = None
     trigger: Trigger = "5_consecutive_failures"
     last_attempt: float = 0.0
@@ -59,7 +59,7 @@ class _State(Struct):
 
 
 class Availability:
-    """What has failed lately; one per process."""
+    """Recent failures of all models; one per process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -69,7 +69,7 @@ class Availability:
     def record_failure(
         self, model_id: str, error_class: ErrorClass
     ) -> tuple[ProviderUnavailable, ...]:
-        """Count a request that failed; returns what went out because of it."""
+        """Count a failed request; return the outages that it causes."""
         if error_class in IGNORED_ERRORS:
             return ()
         at, provider = self._clock(), ModelId.parse(model_id).provider
@@ -97,7 +97,7 @@ class Availability:
         return tuple(outages)
 
     def record_success(self, model_id: str) -> tuple[ProviderRecovered, ...]:
-        """Note a request that was answered: clears its model, its provider, and nothing else."""
+        """End the outages of a model and its provider; return the recoveries."""
         at, provider = self._clock(), ModelId.parse(model_id).provider
         recoveries: list[ProviderRecovered] = []
         state = self._models.pop(model_id, None)
@@ -110,17 +110,17 @@ class Availability:
         return tuple(recoveries)
 
     def reset(self, provider: str) -> None:
-        """Forget everything about a provider: its key or address has changed."""
+        """Clear the state of a provider, after a change of its key or address."""
         self._providers.pop(provider, None)
         for model_id in self._tracked_models(provider):
             del self._models[model_id]
 
     def expire(self) -> tuple[ProviderRecovered, ...]:
-        """Forget what nobody has tried for five minutes; returns what is to be tried again."""
+        """End outages without an attempt for five minutes; return the recoveries."""
         return self._expire(self._clock())
 
     def outage_reason(self, model_id: str) -> str | None:
-        """Return why automatic choices leave a model out at the moment."""
+        """Return why automatic choices skip a model; None: it is available."""
         at, provider = self._clock(), ModelId.parse(model_id).provider
         whole, state = self._providers.get(provider), self._models.get(model_id)
         if whole and whole.down_since is not None and at - whole.last_attempt < OUTAGE_EXPIRY:

@@ -1,11 +1,11 @@
-"""Which model takes a turn: seven slots in a fixed order, a verdict and a reason for each.
+"""The routing chain, which chooses the model of a turn: seven slots in a fixed order.
 
-Everything here is pure. The first slot whose candidate passes validation wins; the recorded chain
-ends with it. The two explicit slots never fall through: a model that the user named and that
-cannot serve refuses the turn.
+All functions are pure. The first slot with a valid candidate wins, and the recorded chain ends with
+it; each slot has a verdict and a reason. The two explicit slots never fall through: the turn is
+refused if a model that the user named cannot be used.
 
-An outage rules a model out of automatic choices only. A model that the user asked for is tried
-despite it, and so is the first candidate where no other model can take the turn.
+An outage excludes a model from automatic choices only. A model that the user requested is tried
+anyway, and so is the first candidate if no other model is available.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -20,7 +20,7 @@ from yourtool.models import Model
 
 
 class Slot(StrEnum):
-    """The places a model can come from, first to last."""
+    """The steps of the routing chain, in order."""
 
     PER_MESSAGE_OVERRIDE = "per_message_override"
     MANUAL_STICKY = "manual_sticky"
@@ -32,12 +32,12 @@ class Slot(StrEnum):
 
     @property
     def is_explicit(self) -> bool:
-        """Whether the user named the model for this very turn or session."""
+        """Whether the user named the model for this turn or session."""
         return self in (Slot.PER_MESSAGE_OVERRIDE, Slot.MANUAL_STICKY)
 
 
 class RejectionCode(StrEnum):
-    """Why a candidate cannot serve, in the order in which it is checked."""
+    """Reasons to reject a candidate, in the order of the checks."""
 
     NOT_CONFIGURED = "not_configured"
     PROVIDER_UNAVAILABLE = "provider_unavailable"
@@ -51,14 +51,14 @@ class RejectionCode(StrEnum):
 
 
 class Rejection(Struct, frozen=True):
-    """Why a candidate cannot serve."""
+    """Why a candidate is rejected."""
 
     code: RejectionCode
     reason: str
 
 
 class Preferences(Struct, frozen=True, kw_only=True):
-    """The candidate of each slot that has one: canonical ids."""
+    """The candidate of each slot, as a canonical id."""
 
     override: str | None = None
     sticky: str | None = None
@@ -70,7 +70,7 @@ class Preferences(Struct, frozen=True, kw_only=True):
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """What a turn asks of a model; nothing else is checked."""
+    """The capabilities that a turn requires of a model."""
 
     images: bool = False
     audio: bool = False
@@ -86,15 +86,15 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
 
     chosen: str | None
     winner_index: int
-    """Counted from 0; -1: nothing can serve."""
+    """Counted from 0; -1: no model is available."""
     chain: tuple[PolicyEvaluation, ...]
-    """Every slot that was asked, up to the one that decided."""
+    """The evaluated slots, up to the one that decided."""
     explicit: bool
-    """The user named the model, chosen or refused."""
+    """Whether the user named the model, chosen or rejected."""
 
 
 ModelCheck: TypeAlias = Callable[[str, Needs], Rejection | None]
-"""Says why a model cannot serve, if so."""
+"""Returns why a model cannot be used; None: it can."""
 
 _NOT_APPLICABLE = {
     Slot.PER_MESSAGE_OVERRIDE: "the message names no model",
@@ -134,10 +134,10 @@ def decide(
     check_despite_outage: ModelCheck | None = None,
     requested: Container[str] = (),
 ) -> RouteDecision:
-    """Return the model of a turn; the same arguments always give the same answer.
+    """Choose the model of a turn; deterministic.
 
-    `check_despite_outage` is `check` without the outages, and decides about the models in
-    `asked_for`, and about all if no model passes `check`. None: outages rule out every model.
+    `check_despite_outage` is `check` without the outages. It applies to the models in `requested`,
+    and to all models if none passes `check`. None: outages exclude every model.
     """
     if check_despite_outage is None:
         return _first_usable(preferences, needs, check, check, {})
@@ -158,7 +158,7 @@ def _first_usable(
     check_despite_outage: ModelCheck,
     tried_anyway: Mapping[str, str],
 ) -> RouteDecision:
-    """`tried_anyway`: why a model is tried despite an outage."""
+    """Evaluate the slots in order; `tried_anyway`: why a model is tried despite an outage."""
     chain: list[PolicyEvaluation] = []
     for index, (slot, candidate) in enumerate(_candidates(preferences)):
         if candidate is None:
@@ -199,10 +199,10 @@ def _first_usable(
 def find_rejection(
     model: Model, needs: Needs, configured: str | None, unavailable: str | None
 ) -> Rejection | None:
-    """Return the first reason why a model cannot serve a turn.
+    """Return the first reason why a model cannot be used for a turn.
 
-    `configured` says why its provider cannot be used at all, `unavailable` why not at the moment;
-    None means that nothing is in the way.
+    `configured` is why its provider is not configured, `unavailable` why it is unavailable; None if
+    it is not.
     """
     can, name = model.capabilities, f"`{model.id}`"
     if configured is not None:
@@ -212,7 +212,7 @@ def find_rejection(
     if needs.images and not can.supports_images:
         return Rejection(RejectionCode.NO_VISION_SUPPORT, f"{name} takes no images")
     if needs.audio and not can.supports_audio:
-        return Rejection(RejectionCode.NO_AUDIO_SUPPORT, f"{name} takes no recordings")
+        return Rejection(RejectionCode.NO_AUDIO_SUPPORT, f"{name} takes no audio")
     if needs.documents and not can.supports_documents:
         return Rejection(RejectionCode.NO_DOCUMENT_SUPPORT, f"{name} takes no documents")
     if needs.input_tokens > can.max_context_tokens:
@@ -227,7 +227,7 @@ def find_rejection(
         return Rejection(RejectionCode.NO_SYSTEM_PROMPT_SUPPORT, f"{name} takes no system prompt")
     if needs.structured_output and not can.supports_structured_output:
         return Rejection(
-            RejectionCode.NO_STRUCTURED_OUTPUT_SUPPORT, f"{name} cannot be held to a JSON schema"
+            RejectionCode.NO_STRUCTURED_OUTPUT_SUPPORT, f"{name} cannot follow a JSON schema"
         )
     return None
 
@@ -235,9 +235,9 @@ def find_rejection(
 def format_swap_refusal(
     model: Model, rejection: Rejection, *, name: str | None = None, where: str | None = None
 ) -> str:
-    """Return the words that refuse `/model NAME` in a session the model cannot take.
+    """Return the error for `/model NAME` if the model cannot continue the session.
 
-    `where` tells which message stands in the way, as a whole sentence.
+    `where` names the message that prevents it, as a complete sentence.
     """
     match rejection.code:
         case RejectionCode.NO_VISION_SUPPORT:
@@ -255,7 +255,7 @@ def format_swap_refusal(
 
 
 def mode_of(policy: str) -> RoutingMode:
-    """Return the coarse mode that a message records for the slot which chose its model."""
+    """Return the routing mode for a slot, which messages record."""
     return _MODES[Slot(policy)]
 
 

@@ -169,7 +169,7 @@ async def test_a_server_that_answers_drop_by_drop_is_given_up_on():
     drops = [chunk(b" "), 0.02] * 40
     with LocalServer(lambda *_: [head(), *drops]) as server:
         transport = HttpxTransport(server.url, {}, Timeouts(get=0.1))
-        with pytest.raises(NetworkError, match=r"did not answer whole within 0\.1 s"):
+        with pytest.raises(NetworkError, match=r"sent no complete answer within 0\.1 s"):
             await transport.get("/v1/models")
         await transport.close()
 

@@ -130,7 +130,7 @@ async def test_nothing_is_retried_by_a_transport(connect, kind):
 async def test_a_cut_body_is_a_network_error_and_no_foreign_exception(connect, kind, ending):
     with LocalServer(lambda *_: [head() + chunk(b"half"), 0.02, ending]) as server:
         async with connect(kind, server.url).post("/x", b"{}") as reply:
-            with pytest.raises(NetworkError, match="broke before the reply was whole"):
+            with pytest.raises(NetworkError, match="was lost in the middle of the reply"):
                 await reply.read()
 
 

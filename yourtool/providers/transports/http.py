@@ -1,7 +1,7 @@
-"""Posts a body and yields bytes, over httpx: the transport of a plain key.
+"""Transport over httpx, for API keys.
 
-The key belongs to the origin of the base URL. Redirects are not followed, so it is never sent
-anywhere else; what goes wrong is told with the host alone, without path, query or key.
+The key belongs to the origin of the base URL. Redirects are not followed, so it is never sent to
+another host. Errors contain the host only, not the path, query or key.
 """
 
 import asyncio
@@ -21,24 +21,24 @@ from yourtool.providers.json_access import decode
 from yourtool.providers.urls import host_of, is_loopback
 
 MAX_RESPONSE_BYTES = 16 * 2**20
-"""Bytes of an answer that is no stream: a list of models, or why a request failed."""
+"""Limit for bodies that are not streamed: model lists and error responses."""
 
 _REQUEST_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
-"""What goes wrong before there is a response."""
+"""Errors before the response."""
 
 
 class Timeouts(Struct, frozen=True):
-    """Seconds; how long a reply may pause is for the adapter to say."""
+    """HTTP timeouts in seconds; the adapter has its own idle timeouts."""
 
     connect: float = 10
     read: float = 600
-    """A last resort: nothing at all came for so long."""
+    """Maximum time without any bytes; a last resort."""
     get: float = 10
-    """For the whole of `get`."""
+    """Total time of `get`."""
 
 
 class HttpxTransport:
-    """Talks to one base URL with one set of headers."""
+    """HTTP client for one base URL with fixed headers."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class HttpxTransport:
         *,
         start_command: str = "",
     ) -> None:
-        """`headers` go with every request, the key among them; `hint` is a command to start it."""
+        """`headers` are sent with every request and include the key."""
         self._base_url = base_url.rstrip("/")
         self._host = host_of(base_url)
         self._headers = dict(headers)
@@ -88,7 +88,7 @@ class HttpxTransport:
         """Fetch JSON.
 
         Raises:
-            AdapterError: it could not be had.
+            AdapterError: the request failed.
         """
         client, timeout = self._get_client(), self._timeouts.get
         try:
@@ -106,7 +106,7 @@ class HttpxTransport:
         return await asyncio.to_thread(parse_response, self._host, response.status_code, body)
 
     async def close(self) -> None:
-        """Let go of connections; idempotent."""
+        """Close the connections; idempotent."""
         if self._client is not None:
             client, self._client = self._client, None
             await client.aclose()
@@ -118,7 +118,7 @@ class HttpxTransport:
                 headers=ACCEPTED,
                 timeout=httpx.Timeout(limits.read, connect=limits.connect),
                 follow_redirects=False,
-                # A proxy is not asked for what runs on this machine.
+                # Local servers are reached without a proxy.
                 trust_env=not is_loopback(self._base_url),
                 verify=ssl_context(self._base_url),
             )
@@ -131,7 +131,9 @@ class HttpxTransport:
             case httpx.TimeoutException():
                 what = f"it was silent for {self._timeouts.read:g} s"
             case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-                what = "its base URL is not a web address; it begins with `http://` or `https://`"
+                what = (
+                    "its base URL is not a web address; it must start with `http://` or `https://`"
+                )
             case UnicodeError():
                 what = "one of its headers has characters beyond ASCII"
             case httpx.ConnectError():
@@ -139,17 +141,17 @@ class HttpxTransport:
             case httpx.ProxyError():
                 what = "the proxy did not let the request through"
             case _:
-                what = "the connection broke"
+                what = "the connection was lost"
         return NetworkError(f"`{self._host}` could not be reached: {what}")
 
     def connection_lost(self, error: Exception) -> NetworkError:
-        """Return the error for a body that stopped short."""
+        """Return the error for an incomplete body."""
         if isinstance(error, httpx.TimeoutException):
             return self._network_error(error)
-        return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
+        return NetworkError(f"the connection to `{self._host}` was lost in the middle of the reply")
 
     def decompression_failed(self, error: CompressionError) -> OtherAdapterError:
-        """Return the error for a body that is not decompressed."""
+        """Return the error for a body that cannot be decompressed."""
         return OtherAdapterError(f"`{self._host}`: {error}")
 
 
@@ -178,7 +180,7 @@ class _HttpxResponse:
 
 
 async def read_limited(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """Return a body that is read as a whole, `MAX_RESPONSE_BYTES` bytes of it at most."""
+    """Return a body, truncated to `MAX_RESPONSE_BYTES` bytes."""
     body = bytearray()
     async with aclosing(chunks):
         async for chunk in chunks:
@@ -189,14 +191,14 @@ async def read_limited(chunks: AsyncGenerator[bytes, None]) -> bytes:
 
 
 def timeout_error(host: str, seconds: float) -> NetworkError:
-    """Return the error for an answer that was not whole in time."""
-    return NetworkError(f"`{host}` did not answer whole within {seconds:g} s")
+    """Return the error for a response that was not complete in time."""
+    return NetworkError(f"`{host}` sent no complete answer within {seconds:g} s")
 
 
 def ssl_context(base_url: str) -> ssl.SSLContext:
-    """Return whose certificates are believed; slow, and read once for all.
+    """Return the SSL context; reading the certificates is slow and cached.
 
-    Plain HTTP on this machine has none: there nobody is believed.
+    Plain HTTP to a loopback address needs none and gets an empty context.
     """
     if base_url.startswith("http:") and is_loopback(base_url):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -212,7 +214,7 @@ def parse_response(host: str, status: int, body: bytes) -> Any:
     """Return the JSON of a response to `get`.
 
     Raises:
-        AdapterError: it is not a good one.
+        AdapterError: the response is an error or not JSON.
     """
     match status:
         case 200:

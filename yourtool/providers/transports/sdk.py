@@ -1,8 +1,8 @@
-"""Posts a body and yields bytes, over a vendor's own client: for the ways of logging in it brings.
+"""Transport over a vendor's SDK, for its ways to log in.
 
-Profiles, bearer tokens and workload identities are the client's business; retries are switched off
-and nothing is decoded. The vendor's package is loaded on the first request, in a thread, for it
-takes a second or more.
+The SDK handles profiles, bearer tokens and workload identities; its retries are disabled and its
+decoding is bypassed. The first request imports the package in a thread, because the import takes a
+second or more.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from yourtool.providers.transports.http import (
 from yourtool.providers.urls import host_of, is_loopback
 
 _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
-"""What `with_streaming_response` of both clients sets: hand over the response unread."""
+"""Set by `with_streaming_response` of both SDKs: return the response unread."""
 
 
 class Login(Struct, frozen=True, kw_only=True):
-    """Whose client it is and what it is told; without key and token it finds its own."""
+    """Arguments of a vendor's client; without key and token it uses its own credentials."""
 
     vendor: Literal["anthropic", "openai"]
     base_url: str | None = None
-    """None: the client's own choice, which a profile may have made."""
+    """None: the client's default, which a profile can set."""
     headers: Mapping[str, str] = {}
     api_key: Secret | None = None
     auth_token: Secret | None = None
-    """Anthropic only: goes into `Authorization: Bearer`."""
+    """Anthropic only: sent as `Authorization: Bearer`."""
 
 
 class SdkTransport:
-    """Talks to one base URL through the official client."""
+    """Client for one base URL over a vendor's SDK."""
 
     def __init__(
         self, load: Callable[[str], ModuleType], login: Login, timeouts: Timeouts | None = None
@@ -81,7 +81,7 @@ class SdkTransport:
         """Fetch JSON.
 
         Raises:
-            AdapterError: it could not be had.
+            AdapterError: the request failed.
         """
         timeout = self._timeouts.get
         try:
@@ -96,13 +96,13 @@ class SdkTransport:
         return await asyncio.to_thread(parse_response, self._host, response.status_code, body)
 
     async def close(self) -> None:
-        """Let go of connections; idempotent."""
+        """Close the connections; idempotent."""
         if self._client is not None:
             client, self._client = self._client, None
             await client.close()
 
     async def _send(self, method: str, path: str, **options: Any) -> Any:
-        """Return the vendor's own response object, whatever its status."""
+        """Return the SDK's response object for any status."""
         client = await self._get_client()
         arguments: dict[str, Any] = {"cast_to": self._http.Response}
         if "content" in options:
@@ -123,7 +123,7 @@ class SdkTransport:
         except CompressionError as error:  # the client reads the body of an error itself
             raise self.decompression_failed(error) from error
         except (self._vendor_error, TypeError) as error:
-            # Without any credential one client raises an error of its own, the other a TypeError.
+            # Without credentials one SDK raises its own error, the other a TypeError.
             raise self._login_error() from error
         return getattr(reply, "http_response", reply)
 
@@ -167,7 +167,7 @@ class SdkTransport:
             raise self._login_error() from error
 
     async def _decompress(self, response: Any) -> None:
-        """Decompress a response ourselves: the client's own steps have no limit."""
+        """Replace the client's decompression, which has no size limit."""
         encoding = response.headers.pop("content-encoding", "")
         limit = MAX_RESPONSE_BYTES if response.is_error else None
         response.stream = self._body(response.stream, encoding, limit)
@@ -179,20 +179,20 @@ class SdkTransport:
 
     @property
     def connection_errors(self) -> tuple[type[Exception], ...]:
-        """What the client's own HTTP library raises while a body is read."""
+        """Errors of the client's HTTP library while a body is read."""
         return (self._http.HTTPError, self._http.StreamError)
 
     def connection_lost(self) -> NetworkError:
-        """Return the error for a body that stopped short."""
-        return NetworkError(f"the connection to `{self._host}` broke before the reply was whole")
+        """Return the error for an incomplete body."""
+        return NetworkError(f"the connection to `{self._host}` was lost in the middle of the reply")
 
     def decompression_failed(self, error: CompressionError) -> OtherAdapterError:
-        """Return the error for a body that is not decompressed."""
+        """Return the error for a body that cannot be decompressed."""
         return OtherAdapterError(f"`{self._host}`: {error}")
 
 
 class _DecompressedStream:
-    """A stream of the client's HTTP library that decompresses the one it wraps."""
+    """A stream of the client's HTTP library that decompresses the wrapped one."""
 
     def __init__(self, stream: Any, encoding: str, limit: int | None) -> None:
         self._stream = stream
