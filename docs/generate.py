@@ -96,10 +96,10 @@ def commands_table() -> str:
 
 def keys_table() -> str:
     """Return the tables of `docs/keys.md`."""
-    places = {"chat": "Everywhere", "prompt": "In the prompt", "question": "At an approval prompt"}
+    places = {"chat": "Everywhere", "prompt": "In the prompt", "approval": "At an approval prompt"}
     parts: list[str] = []
     for place, title in places.items():
-        rows = [f"| {key.shown} | {key.description} |" for key in KEYS if key.place == place]
+        rows = [f"| {key.label} | {key.description} |" for key in KEYS if key.place == place]
         parts.append("\n".join([f"## {title}", "", "| key | what it does |", "|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 

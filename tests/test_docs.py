@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from yourtool.agent.commands import COMMANDS
 from yourtool.deltas import Notice, TextDelta
 from yourtool.errors import UsageError
-from yourtool.run_result import failed_before
+from yourtool.run_result import result_without_turn
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -37,7 +37,7 @@ def test_every_generated_page_matches_the_code():
     [
         TextDelta(message_id="m", content_block_index=0, text="x"),
         Notice(level="info", text="x"),
-        failed_before(UsageError("x")),
+        result_without_turn(UsageError("x")),
     ],
     ids=lambda line: type(line).__name__,
 )

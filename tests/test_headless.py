@@ -17,7 +17,7 @@ from yourtool.config import config_file
 from yourtool.deltas import Notice, RetryScheduled, TextDelta
 from yourtool.effects import Confirmation, Verdict
 from yourtool.events import Event, TurnCancelled, TurnCompleted
-from yourtool.headless import Printer, Task, deny, run, turn
+from yourtool.headless import Printer, Task, deny, run, run_turn
 from yourtool.messages import ContentBlock, StopReason, now
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
@@ -54,7 +54,7 @@ class Limits:
 
 
 class Talk:
-    """A session that says what it is told to, and waits where a function stands in the list."""
+    """A session that yields the given events and calls the functions among them."""
 
     id = "sess_1"
 
@@ -91,7 +91,7 @@ class Closed(io.StringIO):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_stops_the_turn_and_exits_130(number):
     printer = Printer("json", io.StringIO(), io.StringIO())
-    result = await turn(Talk(lambda: os.kill(os.getpid(), number)), "go", printer)
+    result = await run_turn(Talk(lambda: os.kill(os.getpid(), number)), "go", printer)
     assert result.exit_code is ExitCode.INTERRUPTED
     assert result.stop_reason == "cancelled"
     assert result.error is not None and result.error.error_class == "cancelled"
@@ -99,8 +99,8 @@ async def test_a_signal_stops_the_turn_and_exits_130(number):
 
 async def test_a_reader_who_leaves_stops_the_turn():
     printer = Printer("stream-json", Closed(), io.StringIO())
-    result = await turn(Talk(delta("a"), lambda: None), "go", printer)
-    assert printer.abandoned
+    result = await run_turn(Talk(delta("a"), lambda: None), "go", printer)
+    assert printer.output_closed
     assert result.exit_code is ExitCode.INTERRUPTED
     printer.finish(result)
 
@@ -110,7 +110,7 @@ async def test_a_limit_that_was_reached_is_told():
     talk.budget.reached = "The limit of 3 model requests is reached."
     err = io.StringIO()
     printer = Printer("text", io.StringIO(), err)
-    result = await turn(talk, "go", printer)
+    result = await run_turn(talk, "go", printer)
     printer.finish(result)
     assert result.exit_code is ExitCode.LIMIT
     assert err.getvalue() == "yourtool: The limit of 3 model requests is reached.\n"
@@ -120,13 +120,13 @@ async def test_a_terminal_is_shown_nothing_that_it_would_obey():
     out, err = Terminal(), io.StringIO()
     printer = Printer("stream-json", out, err)
     events = delta("\x9b31m\u202e"), Notice(level="warning", text="\x1b]0;x\x07")
-    await turn(Talk(*events), "go", printer)
+    await run_turn(Talk(*events), "go", printer)
     assert not set("\x1b\x9b\u202e\x07") & set(out.getvalue() + err.getvalue())
 
 
 async def test_a_pipe_is_given_the_text_as_it_is():
     out = io.StringIO()
-    await turn(Talk(delta("\u202e")), "go", Printer("stream-json", out, io.StringIO()))
+    await run_turn(Talk(delta("\u202e")), "go", Printer("stream-json", out, io.StringIO()))
     assert json.loads(out.getvalue().splitlines()[0])["text"] == "\u202e"
 
 
@@ -134,7 +134,7 @@ async def test_warnings_go_to_standard_error_in_every_format():
     for output in ("text", "json", "stream-json"):
         err = io.StringIO()
         talk = Talk(Notice(level="warning", text="careful"), Notice(level="info", text="quiet"))
-        await turn(talk, "go", Printer(output, io.StringIO(), err))
+        await run_turn(talk, "go", Printer(output, io.StringIO(), err))
         assert err.getvalue() == "yourtool: careful\n"
 
 
@@ -155,7 +155,7 @@ async def test_a_bug_within_a_turn_leaves_a_whole_result_and_its_traceback_in_th
     out, err = io.StringIO(), io.StringIO()
     printer = Printer(output, out, err)
     log_file = Path("the.log")
-    result = await turn(Talk(delta("a"), raising(fault)), "go", printer, log_file)
+    result = await run_turn(Talk(delta("a"), raising(fault)), "go", printer, log_file)
     printer.finish(result)
     assert result.exit_code is ExitCode.FAILED
     assert result.session_id == "sess_1"
@@ -190,8 +190,8 @@ async def test_a_wait_for_another_attempt_is_told_on_standard_error(output):
     wait = RetryScheduled(
         attempt=2, max_attempts=3, delay_seconds=7.6, error_class="server_error", message="broken"
     )
-    await turn(Talk(wait), "go", Printer(output, io.StringIO(), err))
-    assert err.getvalue() == "yourtool: broken; trying again in 8 s (2 of 3).\n"
+    await run_turn(Talk(wait), "go", Printer(output, io.StringIO(), err))
+    assert err.getvalue() == "yourtool: broken; retrying in 8 s (2 of 3).\n"
 
 
 @pytest.mark.req("R-CLI-03")

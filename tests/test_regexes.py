@@ -12,7 +12,7 @@ import pytest
 from tests.regexes import attacks, overlaps, parse
 from yourtool.masking import Mask
 from yourtool.tools.wildcards import parse_wildcard
-from yourtool.tui.completer import subsequence
+from yourtool.tui.completer import subsequence_pattern
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {
@@ -27,7 +27,7 @@ BUILT = {
     "yourtool/tools/matcher.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
     "yourtool/tools/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
-    "yourtool/tui/completer.py: subsequence(wanted)": [subsequence("aab")],
+    "yourtool/tui/completer.py: subsequence(wanted)": [subsequence_pattern("aab")],
 }
 """Patterns that are made at run time, by their place, with examples."""
 ONLY_MATCHED = {"yourtool/tools/wildcards.py: source"}

@@ -15,7 +15,7 @@ from yourtool.errors import (
     UsageError,
 )
 from yourtool.messages import UsageExtra
-from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_of, failed_before
+from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_code_for, result_without_turn
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_of, failed
 )
 @pytest.mark.req("R-CLI-01")
 def test_every_error_has_its_exit_code(error, code):
-    assert exit_of(error) is code
-    result = failed_before(error)
+    assert exit_code_for(error) is code
+    result = result_without_turn(error)
     assert result.is_error
     assert result.exit_code is code
     assert result.error is not None
@@ -69,6 +69,6 @@ def test_a_turn_that_never_ended_is_a_failure():
 def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free(extras, unpriced, reported):
     outcome = Outcome()
     for extra in extras:
-        outcome.take(replied("yes", cost="0", extra=extra))
+        outcome.apply(replied("yes", cost="0", extra=extra))
     result = outcome.result("sess_1")
     assert (result.unpriced_requests, result.reported_cost_usd) == (unpriced, reported)

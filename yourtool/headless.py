@@ -1,7 +1,7 @@
-"""One prompt in; text, one JSON object or a line per event out; and an exit code.
+"""Headless mode: run one prompt and print text, one JSON object or one line per event.
 
-The answer goes to standard output and everything else to standard error. Nothing ever asks: what
-would need consent is denied at once and listed.
+The answer goes to standard output, everything else to standard error. There are no prompts:
+tool calls that need an approval are denied immediately and listed at the end.
 """
 
 import asyncio
@@ -35,33 +35,40 @@ from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages import ContentBlock, TextBlock
 from yourtool.paths import Paths, require_data_directory
 from yourtool.providers.requests.output_schema import close_objects
-from yourtool.run_result import ExitCode, NoModelError, Outcome, Result, RunFailure, failed_before
+from yourtool.run_result import (
+    ExitCode,
+    NoModelError,
+    Outcome,
+    Result,
+    RunFailure,
+    result_without_turn,
+)
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
 
 _log = logging.getLogger(__name__)
 
-_ABOUT_THE_FILE = ("$schema", "$id", "$comment")
-"""Keywords that demand nothing of an answer."""
-_UNBOUNDED = frozenset({"pattern"})
-"""A regular expression can take longer than anyone waits, and the answer is checked on the loop."""
+_ANNOTATION_KEYWORDS = ("$schema", "$id", "$comment")
+"""Schema keywords that do not constrain an answer."""
+_UNSUPPORTED_KEYWORDS = frozenset({"pattern"})
+"""Validation runs on the event loop, and a regular expression can take unbounded time."""
 
-Format: TypeAlias = Literal["text", "json", "stream-json"]
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """What is to be answered, and how the answer is written."""
+    """A prompt and the format of its answer."""
 
     prompt: str
-    output: Format = "text"
+    output: OutputFormat = "text"
     session: str | None = None
-    """The beginning of a session id; empty: the last session of the directory."""
+    """Session id or a prefix of one; empty: the last session of the directory."""
     schema: Path | None = None
-    """The file of the JSON schema that the answer is held to."""
+    """File with the JSON schema that the answer must match."""
 
 
 class CostBudget(Protocol):
-    """What headless reads of a session's limits."""
+    """The part of a session's limits that headless mode reads."""
 
     reached: str | None
 
@@ -70,12 +77,12 @@ class Closable(Protocol):
     """A session or a runtime."""
 
     async def close(self) -> None:
-        """Write the end and release what was held; idempotent."""
+        """Store the end of the session and release resources; idempotent."""
         ...
 
 
 class Conversation(Protocol):
-    """What headless needs of a session."""
+    """The part of a session that headless mode uses."""
 
     id: str
 
@@ -94,130 +101,130 @@ class Conversation(Protocol):
 
 
 class Printer:
-    """Writes the answer in one of the three formats; a reader who left stops nothing else."""
+    """Writes the answer in one of the three formats; a closed output raises no error."""
 
-    def __init__(self, output: Format, out: TextIO, err: TextIO) -> None:
+    def __init__(self, output: OutputFormat, out: TextIO, err: TextIO) -> None:
         self._output = output
         self._out = out
         self._err = err
-        self._said = ""
-        self.abandoned = False
-        """Nobody reads standard output any more."""
+        self._last_stderr = ""
+        self.output_closed = False
+        """Whether the reader of standard output has closed it."""
 
     def show(self, event: Event) -> None:
-        """Write one event where the format has a line for each; warnings go to standard error.
+        """Write an event in `stream-json`; write warnings and retries to standard error.
 
-        What made the turn fail is told at its end.
+        `finish` writes the reason for a failed turn.
         """
         match event:
             case Notice(level="warning", text=text):
-                self.say(text)
+                self.write_stderr(text)
             case RetryScheduled():
-                self.say(
-                    f"{event.message}; trying again in {format_duration(ceil(event.delay_seconds))}"
+                self.write_stderr(
+                    f"{event.message}; retrying in {format_duration(ceil(event.delay_seconds))}"
                     f" ({event.attempt} of {event.max_attempts})."
                 )
             case _:
                 pass
         if self._output == "stream-json":
-            self._write(_line(event))
+            self._write(_json_line(event))
 
     def finish(self, result: Result) -> None:
-        """Write the answer, and what the user should know beside it."""
+        """Write the answer, then denied calls and the error to standard error."""
         if self._output != "text":
-            self._write(_line(result))
+            self._write(_json_line(result))
         elif result.result:
             self._write(result.result.removesuffix("\n") + "\n")
         for denial in result.permission_denials:
-            way_out = (
+            advice = (
                 "`--allow RULE` or `--mode` allows it unless a rule denies it"
                 if denial.rule is None
-                else f"`--allow {shlex.quote(denial.rule)}` permits it"
+                else f"`--allow {shlex.quote(denial.rule)}` allows it"
             )
-            self.say(f"denied `{denial.tool_name}` {denial.input_summary}; {way_out}")
+            self.write_stderr(f"denied `{denial.tool_name}` {denial.input_summary}; {advice}")
         if result.error is None:
             if not result.result.strip():
-                self.say("the model said nothing")
-        elif result.exit_code is not ExitCode.DENIED and result.error.message != self._said:
-            self.say(result.error.message)
+                self.write_stderr("the model returned no text")
+        elif result.exit_code is not ExitCode.DENIED and result.error.message != self._last_stderr:
+            self.write_stderr(result.error.message)
 
-    def say(self, text: str) -> None:
+    def write_stderr(self, text: str) -> None:
         """Write to standard error."""
-        self._said = text
+        self._last_stderr = text
         with suppress(BrokenPipeError):
             self._err.write(f"yourtool: {printable(text)}\n")
 
     def _write(self, text: str) -> None:
-        if self.abandoned:
+        if self.output_closed:
             return
         try:
             self._out.write(printable(text) if self._out.isatty() else storable(text))
             self._out.flush()
         except BrokenPipeError:
-            self.abandoned = True
+            self.output_closed = True
 
 
 def run(paths: Paths, options: RunOptions, task: Task) -> int:
-    """Answer the task's prompt and return the exit code."""
+    """Run the task and return the exit code."""
     printer = Printer(task.output, sys.stdout, sys.stderr)
     try:
-        result = asyncio.run(_answer(paths, options, task, printer))
+        result = asyncio.run(_run_task(paths, options, task, printer))
     except YourtoolError as error:
-        result = failed_before(error)
+        result = result_without_turn(error)
     except BaseException as error:  # noqa: BLE001 - the top level: a reader waits for the result
         if not isinstance(error, KeyboardInterrupt):
             _log.exception("the run failed")
-        result = failed_before(error, paths.log_file)
-    if not printer.abandoned:
+        result = result_without_turn(error, paths.log_file)
+    if not printer.output_closed:
         printer.finish(result)
-    return ExitCode.NO_READER if printer.abandoned else result.exit_code
+    return ExitCode.NO_READER if printer.output_closed else result.exit_code
 
 
-async def _answer(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
+async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
     await asyncio.to_thread(require_data_directory, paths)
     if task.schema is not None:
         schema = await asyncio.to_thread(read_schema, task.schema)
         options = replace(options, output_schema=schema)
     attached = await asyncio.to_thread(lambda: tuple(map(read_attachment, options.attachments)))
     for remark in (each.remark for each in attached if each.remark):
-        printer.say(remark)
-    said = (TextBlock(task.prompt), *(each.block for each in attached))
-    content = said if attached else task.prompt
+        printer.write_stderr(remark)
+    blocks = (TextBlock(task.prompt), *(each.block for each in attached))
+    content = blocks if attached else task.prompt
     runtime = await Runtime.open(paths, options)
     async with _closing(runtime, printer):
-        _warn(runtime, printer)
-        session = await _open(runtime, task)
+        _print_warnings(runtime, printer)
+        session = await _open_session(runtime, task)
         async with _closing(session, printer):
-            _warn(runtime, printer)
+            _print_warnings(runtime, printer)
             mask = await asyncio.to_thread(known_mask, paths, os.environ)
-            result = await turn(session, content, printer, paths.log_file, mask)
-            return held_to(options.output_schema, result)
+            result = await run_turn(session, content, printer, paths.log_file, mask)
+            return check_output_schema(options.output_schema, result)
 
 
-def _warn(runtime: Runtime, printer: Printer) -> None:
+def _print_warnings(runtime: Runtime, printer: Printer) -> None:
     for warning in runtime.take_warnings():
-        printer.say(warning)
+        printer.write_stderr(warning)
 
 
-async def turn(
+async def run_turn(
     session: Conversation,
     content: str | tuple[ContentBlock, ...],
     printer: Printer,
     log_file: Path | None = None,
     mask: Mask = NO_KEYS,
 ) -> Result:
-    """Run one turn to its end, showing every event; SIGINT and SIGTERM stop it in order.
+    """Run one turn and print its events; SIGINT, SIGTERM and SIGHUP cancel it.
 
-    An exception that ends it is part of the result, beside what was done and used until then.
+    An exception that ends the turn is part of the result, with the usage until then.
     """
     outcome = Outcome(mask)
     try:
-        with _stopped_by_signals(session):
+        with _cancel_on_signals(session):
             async with aclosing(session.send(content)) as events:
                 async for event in events:
-                    outcome.take(event)
+                    outcome.apply(event)
                     printer.show(event)
-                    if printer.abandoned:
+                    if printer.output_closed:
                         session.cancel()
     except YourtoolError as error:
         outcome.fail(error)
@@ -229,7 +236,7 @@ async def turn(
 
 @asynccontextmanager
 async def _closing(opened: Closable, printer: Printer) -> AsyncGenerator[None, None]:
-    """Close a session or a runtime in the end; a failure to do so does not replace the result."""
+    """Close a session or a runtime on exit; an error in closing does not replace the result."""
     try:
         yield
     finally:
@@ -237,46 +244,52 @@ async def _closing(opened: Closable, printer: Printer) -> AsyncGenerator[None, N
             await opened.close()
         except Exception as error:  # noqa: BLE001 - the top level: a reader waits for the result
             _log.exception("closing failed")
-            printer.say(str(error) if isinstance(error, YourtoolError) else "closing failed")
+            printer.write_stderr(
+                str(error) if isinstance(error, YourtoolError) else "closing failed"
+            )
 
 
 def read_schema(path: Path) -> dict[str, Any]:
-    """Return the JSON schema of an answer, its objects closed as every provider has them.
+    """Return the JSON schema in a file, with objects closed as all providers require.
 
     Raises:
-        UsageError: the file cannot be read, or holds no schema that every provider takes.
+        UsageError: the file cannot be read, or its schema is not supported by every provider.
     """
     try:
-        schema = _decoded(path.read_bytes().removeprefix(codecs.BOM_UTF8), dict[str, Any])
+        schema = _parse_json(path.read_bytes().removeprefix(codecs.BOM_UTF8), dict[str, Any])
     except OSError as error:
         raise UsageError(f"`--output-schema {path}`: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"`--output-schema {path}` is no JSON object: {error}") from error
-    schema = {name: part for name, part in schema.items() if name not in _ABOUT_THE_FILE}
-    if problems := json_schema.check(schema, without=_UNBOUNDED):
-        raise UsageError(f"`--output-schema {path}` cannot be used: {'; '.join(problems)}")
+        raise UsageError(f"`--output-schema {path}` is not a JSON object: {error}") from error
+    schema = {name: part for name, part in schema.items() if name not in _ANNOTATION_KEYWORDS}
+    if problems := json_schema.check(schema, without=_UNSUPPORTED_KEYWORDS):
+        raise UsageError(f"`--output-schema {path}` is not supported: {'; '.join(problems)}")
     return close_objects(schema)
 
 
-def held_to(schema: Mapping[str, Any] | None, result: Result) -> Result:
-    """Return the result, as a failure if its text is not what the schema wants."""
+def check_output_schema(schema: Mapping[str, Any] | None, result: Result) -> Result:
+    """Return the result, as a failure if its text does not match the schema."""
     if schema is None or result.exit_code is not ExitCode.ANSWERED:
         return result
     try:
-        problems = json_schema.validate_arguments(schema, _decoded(result.result, Any))
+        problems = json_schema.validate_arguments(schema, _parse_json(result.result, Any))
     except ValueError as error:
-        problems = [f"it is not JSON: {error}"]
+        problems = [f"not JSON: {error}"]
     if not problems:
         return result
     failure = RunFailure(
         error_class="output_schema_validation_failed",
-        message=f"the answer does not fit the schema: {'; '.join(problems[:3])}",
+        message=f"the answer does not match the schema: {'; '.join(problems[:3])}",
     )
     return replace(result, is_error=True, error=failure, exit_code=ExitCode.FAILED)
 
 
-def _decoded(text: bytes | str, kind: Any) -> Any:
-    """Return JSON that a user or a model wrote; `ValueError`: it is none, or nested too deeply."""
+def _parse_json(text: bytes | str, kind: Any) -> Any:
+    """Return the value of JSON text.
+
+    Raises:
+        ValueError: the text is not JSON or is nested too deeply.
+    """
     try:
         return storable_json(msgspec.json.decode(text, type=kind))
     except RecursionError:
@@ -284,7 +297,7 @@ def _decoded(text: bytes | str, kind: Any) -> Any:
 
 
 @contextmanager
-def _stopped_by_signals(session: Conversation) -> Generator[None, None, None]:
+def _cancel_on_signals(session: Conversation) -> Generator[None, None, None]:
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in signals:
@@ -297,17 +310,17 @@ def _stopped_by_signals(session: Conversation) -> Generator[None, None, None]:
 
 
 async def deny(confirmation: Confirmation) -> Decision:
-    """Answer every question with no; nobody is there."""
+    """Deny every call that needs an approval: no user is present."""
     return Decision(
-        verdict=Verdict.DENY, note=f"no one is there to be asked about `{confirmation.title}`"
+        verdict=Verdict.DENY, note=f"no user is present to approve `{confirmation.title}`"
     )
 
 
-async def _open(runtime: Runtime, task: Task) -> Session:
+async def _open_session(runtime: Runtime, task: Task) -> Session:
     if task.session is None:
         _require_model(runtime)
         return await runtime.new_session(deny)
-    session = await _resumed(runtime, await _stored(runtime, task.session))
+    session = await _resume_session(runtime, await _find_session_id(runtime, task.session))
     if session.state.model is None:
         try:
             _require_model(runtime)
@@ -317,39 +330,39 @@ async def _open(runtime: Runtime, task: Task) -> Session:
     return session
 
 
-async def _resumed(runtime: Runtime, session_id: str) -> Session:
+async def _resume_session(runtime: Runtime, session_id: str) -> Session:
     """Open a stored session.
 
     Raises:
-        NoModelError: the model of `--model` cannot take it; the text has the ways out.
+        NoModelError: the model of `--model` cannot continue it; the message lists alternatives.
     """
     try:
         return await runtime.resume(session_id, deny)
     except SwapRefusedError as refused:
-        ways = ""
+        advice = ""
         if refused.media:
-            ways += f" `--in-words` sends placeholders for the {refused.media} so far."
+            advice += f" `--in-words` sends placeholders for the {refused.media}."
         if refused.fork_at:
             fork = f"yourtool sessions fork {session_id} --at {refused.fork_at}"
-            ways += f" `{fork}` copies the session up to the first of them."
-        kept = "Without `--model`, the session goes on with the model that it has."
-        raise NoModelError(f"{refused}{ways} {kept}") from refused
+            advice += f" `{fork}` copies the session up to the first of them."
+        advice += " Without `--model`, the session continues with its current model."
+        raise NoModelError(f"{refused}{advice}") from refused
 
 
-async def _stored(runtime: Runtime, prefix: str) -> str:
+async def _find_session_id(runtime: Runtime, prefix: str) -> str:
     if prefix:
         return await runtime.sessions.resolve_id(prefix)
     workspace = runtime.options.workspace
     if (last := await runtime.last_session()) is None:
-        raise UsageError(f"There is no session in `{workspace}` to continue yet.")
+        raise UsageError(f"`{workspace}` has no session to continue.")
     return last
 
 
 def _require_model(runtime: Runtime) -> None:
-    """Refuse to answer with the demo's script unless the user chose it.
+    """Reject a run with the demo script unless the user chose it.
 
     Raises:
-        NoModelError: no model is chosen, and no provider has a key.
+        NoModelError: no model is configured, and no provider has a key.
     """
     here = runtime.config.workspaces.get(str(runtime.options.workspace))
     if runtime.options.model or runtime.config.model or (here is not None and here.model):
@@ -362,18 +375,18 @@ def _require_model(runtime: Runtime) -> None:
         ]
         if (server := next((name for name in own if name != DEMO), None)) is not None:
             raise NoModelError(
-                f"no model is chosen; name one of your server `{server}` with `-m {server}:NAME`,"
-                f' or with `model = "{server}:NAME"` in `config.toml`'
+                f"no model is configured; choose a model of your server `{server}` with"
+                f' `-m {server}:NAME` or with `model = "{server}:NAME"` in `config.toml`'
             )
         names = [row.key_env[0] for row in runtime.registry.providers() if row.key_env]
         raise NoModelError(
             f"no provider has a key; set {', '.join(f'`{name}`' for name in names)},"
-            f" or put one into `{runtime.credentials.path}`; `-m demo:tour` shows a script"
+            f" or add one to `{runtime.credentials.path}`; `-m demo:tour` shows a scripted demo"
         )
 
 
-def _line(value: Event | Result) -> str:
-    """Encode on one line; text that UTF-8 cannot hold, such as a file's name, is replaced."""
+def _json_line(value: Event | Result) -> str:
+    """Encode on one line; text that UTF-8 cannot represent, such as a file name, is replaced."""
     try:
         return msgspec.json.encode(value).decode() + "\n"
     except UnicodeEncodeError:

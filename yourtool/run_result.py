@@ -1,4 +1,4 @@
-"""What a turn comes to: one result object and one exit code, folded from its events."""
+"""The result object and exit code of a run, built from the events of its turn."""
 
 import time
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ from yourtool.messages import RoutingDecisionRecord, StopReason, ToolUseBlock, c
 
 
 class ExitCode(IntEnum):
-    """Exit codes; 75 is `EX_TEMPFAIL` of sysexits, 141 what shells show after SIGPIPE."""
+    """Exit codes; 75 is `EX_TEMPFAIL` of sysexits, 141 what shells report after SIGPIPE."""
 
     ANSWERED = 0
     FAILED = 1
@@ -51,7 +51,7 @@ class ExitCode(IntEnum):
 
 
 class NoModelError(YourtoolError):
-    """Nothing can answer: no key, or no model that can take the turn."""
+    """No model is available: no key, or no model that supports the prompt."""
 
 
 class TokenCounts(Struct, frozen=True, kw_only=True):
@@ -68,20 +68,20 @@ class RunFailure(Struct, frozen=True, kw_only=True):
 
     error_class: str = field(name="class")
     status: int | None = None
-    """The HTTP status, where there was one."""
+    """HTTP status, if there is one."""
     message: str
     retryable: bool = False
 
 
 class Denial(Struct, frozen=True, kw_only=True):
-    """A call that needed consent and had none, or that a rule or the mode forbids."""
+    """A denied tool call: it was not approved, or a rule or the approval mode forbids it."""
 
     tool_name: str
     tool_use_id: str
     input_summary: str
     rule: str | None = None
-    """The rule that `--allow` takes to permit it; None: a rule or the mode forbids it, or it is
-    asked about every time."""
+    """Rule for `--allow` that allows the call; None if a rule or the mode forbids it, or if it
+    needs an approval every time."""
 
 
 class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
@@ -96,11 +96,11 @@ class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
     routing: RoutingDecisionRecord | None = None
     usage: TokenCounts = TokenCounts()
     cost_usd: Decimal = Decimal(0)
-    """Of the requests whose price is known."""
+    """Cost of the requests with a known price."""
     unpriced_requests: int = 0
-    """Requests whose price is not known; they are not in `cost_usd`."""
+    """Number of requests with an unknown price, which `cost_usd` does not include."""
     reported_cost_usd: Decimal | None = None
-    """What providers said that requests cost; None: none said."""
+    """Cost as reported by providers; None if none reported it."""
     pricing_version: str = ""
     num_requests: int = 0
     duration_ms: int = 0
@@ -111,12 +111,12 @@ class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
 
 
 class Outcome:
-    """Fed every event of one turn, in order."""
+    """The result of one turn, updated with each of its events in order."""
 
     def __init__(self, mask: Mask = NO_KEYS) -> None:
-        """`mask` replaces keys in the arguments of denied calls."""
+        """`mask` removes keys from the arguments of denied calls."""
         self._mask = mask
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         self._turn_id: str | None = None
         self._text = ""
         self._stop: StopReason | None = None
@@ -124,8 +124,8 @@ class Outcome:
         self._provider: str | None = None
         self._last: LlmCallCompleted | None = None
         self._failed: LlmCallFailed | None = None
-        self._unrouted = False
-        self._complaints: list[str] = []
+        self._no_route = False
+        self._error_notices: list[str] = []
         self._calls: dict[str, ToolUseBlock] = {}
         self._rules: dict[str, str | None] = {}
         self._denials: list[Denial] = []
@@ -135,45 +135,45 @@ class Outcome:
         self._unpriced = 0
         self._reported: Decimal | None = None
         self._requests = 0
-        self._ended: tuple[ExitCode, RunFailure] | None = None
+        self._exception_outcome: tuple[ExitCode, RunFailure] | None = None
 
-    def take(self, event: Event) -> None:
-        """Take one more event into account."""
+    def apply(self, event: Event) -> None:
+        """Update the result with an event."""
         match event:
             case TurnStarted():
                 self._turn_id = event.turn_id
             case RouteDecided():
-                self._unrouted = event.chosen_model is None
+                self._no_route = event.chosen_model is None
             case LlmCallStarted(model=model, provider=provider):
                 self._requests += 1
                 self._model, self._provider = model, provider
             case LlmCallCompleted():
-                self._answered(event)
+                self._apply_completed(event)
             case LlmCallFailed(message=message):
                 self._failed = event
-                self._count(event)
+                self._add_usage(event)
                 self._text = message.text if message is not None else self._text
             case ToolConfirmationRequested(tool_use_id=call, rule=rule):
                 self._rules[call] = rule
-            case ToolFailed(error_class=failure) if failure in _DENIED:
+            case ToolFailed(error_class=failure) if failure in _DENIAL_CLASSES:
                 rule = self._rules.get(event.tool_use_id)
-                self._denials.append(_denial(event, self._calls, rule, self._mask))
+                self._denials.append(_build_denial(event, self._calls, rule, self._mask))
             case TurnCompleted(stop_reason=reason):
                 self._stop = reason
             case TurnCancelled():
                 self._stop = StopReason.CANCELLED
             case Notice(level="error", text=text):
-                self._complaints.append(text)
+                self._error_notices.append(text)
             case _:
                 pass
 
     def fail(self, error: BaseException, log_file: Path | None = None) -> None:
-        """End the turn with an exception; a bug is described in `log_file`."""
-        self._ended = _ended_by(error, log_file)
+        """Record the exception that ended the turn; `log_file` has the details of a bug."""
+        self._exception_outcome = _failure_from_exception(error, log_file)
 
     def result(self, session_id: str, limit: str | None = None) -> Result:
-        """Return what the turn came to; `limit`: the hard limit that stopped it, in words."""
-        code, error = self._verdict(limit)
+        """Return the result; `limit` describes the hard limit that stopped the turn."""
+        code, error = self._exit_code_and_failure(limit)
         metadata = self._last.message.metadata if self._last is not None else None
         return Result(
             session_id=session_id,
@@ -189,20 +189,20 @@ class Outcome:
             reported_cost_usd=self._reported,
             pricing_version=self._pricing_version,
             num_requests=self._requests,
-            duration_ms=round((time.monotonic() - self._began) * 1000),
+            duration_ms=round((time.monotonic() - self._started_at) * 1000),
             is_error=code is not ExitCode.ANSWERED,
             error=error,
             permission_denials=tuple(self._denials),
             exit_code=code,
         )
 
-    def _answered(self, fact: LlmCallCompleted) -> None:
+    def _apply_completed(self, fact: LlmCallCompleted) -> None:
         self._last, self._failed, self._text = fact, None, fact.message.text
         self._calls |= {call.id: call for call in fact.message.tool_uses}
-        self._count(fact)
+        self._add_usage(fact)
 
-    def _count(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
-        """Add what a request or an attempt used."""
+    def _add_usage(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
+        """Add the usage and cost of a request or an attempt."""
         self._cost += fact.cost_usd
         self._pricing_version = fact.pricing_version or self._pricing_version
         if extra := fact.usage_extra:
@@ -216,49 +216,51 @@ class Outcome:
             }
         )
 
-    def _verdict(self, limit: str | None) -> tuple[ExitCode, RunFailure | None]:
-        if self._ended is not None:
-            return self._ended
+    def _exit_code_and_failure(self, limit: str | None) -> tuple[ExitCode, RunFailure | None]:
+        if self._exception_outcome is not None:
+            return self._exception_outcome
         if self._stop is StopReason.CANCELLED:
             return ExitCode.INTERRUPTED, RunFailure(error_class="cancelled", message="Interrupted.")
         if limit is not None:
             return ExitCode.LIMIT, RunFailure(error_class="limit", message=limit)
-        if self._unrouted:
-            message = "\n".join(self._complaints) or "No model can take this turn."
+        if self._no_route:
+            message = "\n".join(self._error_notices) or "No available model for this message."
             return ExitCode.NO_MODEL, RunFailure(error_class="routing_failed", message=message)
         if self._failed is not None:
-            return _code_of_request(self._failed), RunFailure(
+            return _exit_code_for_request(self._failed), RunFailure(
                 error_class=self._failed.error_class,
                 status=self._failed.provider_status,
                 message=self._failed.error_message_redacted,
                 retryable=self._failed.retryable,
             )
         if self._stop is None or self._stop is StopReason.ERROR:
-            message = "\n".join(self._complaints) or "The turn ended without an answer."
+            message = "\n".join(self._error_notices) or "The turn ended without an answer."
             return ExitCode.FAILED, RunFailure(error_class="other", message=message)
         if self._denials:
-            denied = dict.fromkeys(f"`{denial.tool_name}`" for denial in self._denials)
-            names = ", ".join(denied)
-            message = f"{names} needed consent and had none"
+            tools = dict.fromkeys(f"`{denial.tool_name}`" for denial in self._denials)
+            message = f"denied: {', '.join(tools)}"
             return ExitCode.DENIED, RunFailure(error_class="permission_denied", message=message)
         return ExitCode.ANSWERED, None
 
 
-def failed_before(error: BaseException, log_file: Path | None = None) -> Result:
-    """Return the result of a run that ended before its turn began."""
-    code, failure = _ended_by(error, log_file)
+def result_without_turn(error: BaseException, log_file: Path | None = None) -> Result:
+    """Return the result of a run that failed before its turn started."""
+    code, failure = _failure_from_exception(error, log_file)
     return Result(is_error=True, error=failure, exit_code=code)
 
 
-def _ended_by(error: BaseException, log_file: Path | None) -> tuple[ExitCode, RunFailure]:
+def _failure_from_exception(
+    error: BaseException, log_file: Path | None
+) -> tuple[ExitCode, RunFailure]:
     if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED, RunFailure(error_class="cancelled", message="Interrupted.")
     if is_shortage(error):
         return ExitCode.FAILED, RunFailure(error_class="out_of_memory", message=SHORTAGE)
     if not isinstance(error, YourtoolError):
-        where = f"; `{log_file}` has the details" if log_file else ""
-        return ExitCode.FAILED, RunFailure(error_class="internal", message=f"internal error{where}")
-    code = exit_of(error)
+        details = f"; see `{log_file}`" if log_file else ""
+        message = f"internal error{details}"
+        return ExitCode.FAILED, RunFailure(error_class="internal", message=message)
+    code = exit_code_for(error)
     names = {ExitCode.USAGE: "usage", ExitCode.NO_MODEL: "routing_failed"}
     return code, RunFailure(
         error_class=error.error_class
@@ -270,7 +272,7 @@ def _ended_by(error: BaseException, log_file: Path | None) -> tuple[ExitCode, Ru
     )
 
 
-def exit_of(error: YourtoolError) -> ExitCode:
+def exit_code_for(error: YourtoolError) -> ExitCode:
     """Return the exit code of an error that ended a command."""
     match error:
         case NoModelError():
@@ -283,20 +285,20 @@ def exit_of(error: YourtoolError) -> ExitCode:
             return ExitCode.FAILED
 
 
-_PASSING = (ErrorClass.RATE_LIMIT, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
+_TEMPORARY_ERRORS = (ErrorClass.RATE_LIMIT, ErrorClass.SERVER_ERROR, ErrorClass.NETWORK)
 
 
-def _code_of_request(failed: LlmCallFailed) -> ExitCode:
-    passing = failed.retryable or failed.error_class in _PASSING
-    return ExitCode.RETRYABLE if passing else ExitCode.FAILED
+def _exit_code_for_request(failed: LlmCallFailed) -> ExitCode:
+    is_temporary = failed.retryable or failed.error_class in _TEMPORARY_ERRORS
+    return ExitCode.RETRYABLE if is_temporary else ExitCode.FAILED
 
 
-_DENIED = (ToolFailure.USER_DENIED, ToolFailure.CONFIRMATION_TIMEOUT)
-_SUMMARY = 200
-"""Characters of the arguments of a denied call."""
+_DENIAL_CLASSES = (ToolFailure.USER_DENIED, ToolFailure.CONFIRMATION_TIMEOUT)
+_MAX_SUMMARY_CHARACTERS = 200
+"""Limit for the arguments of a denied call."""
 
 
-def _denial(
+def _build_denial(
     fact: ToolFailed, calls: Mapping[str, ToolUseBlock], rule: str | None, mask: Mask
 ) -> Denial:
     call = calls.get(fact.tool_use_id)
@@ -304,6 +306,6 @@ def _denial(
     return Denial(
         tool_name=fact.tool_name,
         tool_use_id=fact.tool_use_id,
-        input_summary=mask.slice(arguments, 0, _SUMMARY),
+        input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
         rule=rule,
     )

@@ -109,7 +109,7 @@ async def sent(session, text):
     outcome = Outcome()
     events = await play(session.send(text))
     for event in events:
-        outcome.take(event)
+        outcome.apply(event)
     return events, outcome
 
 

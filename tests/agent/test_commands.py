@@ -1,12 +1,19 @@
 import pytest
 
-from yourtool.agent.commands import _NAMES_ELSEWHERE, COMMANDS, Invocation, Mistake, matching, parse
+from yourtool.agent.commands import (
+    _EQUIVALENTS,
+    COMMANDS,
+    InvalidCommand,
+    Invocation,
+    find_commands,
+    parse_input,
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_name_and_alias_in_the_table_is_obeyed(command):
     for name in (command.name, *command.aliases):
-        assert parse(f"/{name}") == Invocation(command)
+        assert parse_input(f"/{name}") == Invocation(command)
 
 
 def test_names_and_aliases_are_unique():
@@ -16,29 +23,29 @@ def test_names_and_aliases_are_unique():
 
 @pytest.mark.parametrize("text", ["hello", " /help", "/ or so", "what does /help do", "a\n/help"])
 def test_only_a_slash_in_the_first_column_begins_a_command(text):
-    assert parse(text) is None
+    assert parse_input(text) is None
 
 
 def test_an_argument_is_given_without_the_spaces_around_it():
-    parsed = parse("/model   sonnet  ")
+    parsed = parse_input("/model   sonnet  ")
     assert isinstance(parsed, Invocation)
     assert (parsed.command.name, parsed.argument) == ("model", "sonnet")
 
 
 def test_an_argument_that_is_not_taken_is_not_dropped_in_silence():
-    parsed = parse("/clear the cache please")
-    assert isinstance(parsed, Mistake)
+    parsed = parse_input("/clear the cache please")
+    assert isinstance(parsed, InvalidCommand)
     assert "`/clear` takes no argument" in parsed.message
 
 
 def test_an_argument_of_several_lines_is_refused():
-    assert isinstance(parse("/model sonnet\nand then some"), Mistake)
+    assert isinstance(parse_input("/model sonnet\nand then some"), InvalidCommand)
 
 
 @pytest.mark.parametrize(("typed", "nearest"), [("/resum", "/resume"), ("/hlep", "/help")])
 def test_an_unknown_command_names_the_nearest(typed, nearest):
-    parsed = parse(typed)
-    assert isinstance(parsed, Mistake)
+    parsed = parse_input(typed)
+    assert isinstance(parsed, InvalidCommand)
     assert not parsed.path_like
     assert f"did you mean `{nearest}`" in parsed.message
 
@@ -48,36 +55,36 @@ def test_an_unknown_command_names_the_nearest(typed, nearest):
     [("/login", "/key"), ("/yolo", "/mode auto"), ("/thinkin", "/effort"), ("/usage", "/cost")],
 )
 def test_a_command_of_another_agent_names_its_equivalent(typed, equivalent):
-    parsed = parse(typed)
-    assert isinstance(parsed, Mistake)
+    parsed = parse_input(typed)
+    assert isinstance(parsed, InvalidCommand)
     assert f"did you mean `{equivalent}`?" in parsed.message
 
 
 @pytest.mark.parametrize("typed", ["/xyzzyxyzzy", "/compact", "/init", "/mcp"])
 def test_an_unknown_command_without_an_equivalent_points_to_the_help(typed):
-    parsed = parse(typed)
-    assert isinstance(parsed, Mistake)
+    parsed = parse_input(typed)
+    assert isinstance(parsed, InvalidCommand)
     assert "did you mean" not in parsed.message and "`/help`" in parsed.message
 
 
 def test_every_equivalent_is_a_command():
-    for suggestion in _NAMES_ELSEWHERE.values():
-        assert isinstance(parse(f"/{suggestion}"), Invocation)
-    assert not any(isinstance(parse(f"/{name}"), Invocation) for name in _NAMES_ELSEWHERE)
+    for suggestion in _EQUIVALENTS.values():
+        assert isinstance(parse_input(f"/{suggestion}"), Invocation)
+    assert not any(isinstance(parse_input(f"/{name}"), Invocation) for name in _EQUIVALENTS)
 
 
 @pytest.mark.parametrize("text", ["/etc/hosts what is this", "/tmp/a.log", "/notes.md\nmore"])
 @pytest.mark.req("R-RTE-10")
 def test_what_looks_like_a_path_may_be_sent_as_text(text):
-    parsed = parse(text)
-    assert isinstance(parsed, Mistake)
+    parsed = parse_input(text)
+    assert isinstance(parsed, InvalidCommand)
     assert parsed.path_like
 
 
 def test_a_lone_slash_is_explained():
-    assert isinstance(parse("/"), Mistake)
+    assert isinstance(parse_input("/"), InvalidCommand)
 
 
 def test_a_prefix_finds_commands_in_the_order_of_the_table():
-    assert [command.name for command in matching("mo")] == ["model", "models", "mode"]
-    assert [command.name for command in matching("ses")] == ["resume"]
+    assert [command.name for command in find_commands("mo")] == ["model", "models", "mode"]
+    assert [command.name for command in find_commands("ses")] == ["resume"]

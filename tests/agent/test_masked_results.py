@@ -5,7 +5,7 @@ from base64 import b64encode
 
 import pytest
 
-from tests.cli.line import Line
+from tests.cli.command_line import CommandLine
 from yourtool.agent.known_keys import known_secrets
 from yourtool.credentials import Credentials
 from yourtool.masking import MASK
@@ -20,7 +20,7 @@ def line(home, tmp_path, monkeypatch, capsys, own_logging):
     work = tmp_path / "work"
     work.mkdir()
     (work / "notes.txt").write_text(f"first\nkey={KEY}\nlast\n")
-    return Line(home, work, monkeypatch, capsys)
+    return CommandLine(home, work, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

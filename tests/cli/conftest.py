@@ -1,10 +1,10 @@
-"""One command line for each test."""
+"""The command line of each test."""
 
 import pytest
 
-from tests.cli.line import Line
+from tests.cli.command_line import CommandLine
 
 
 @pytest.fixture
-def line(home, tmp_path, monkeypatch, capsys) -> Line:
-    return Line(home, tmp_path, monkeypatch, capsys)
+def line(home, tmp_path, monkeypatch, capsys) -> CommandLine:
+    return CommandLine(home, tmp_path, monkeypatch, capsys)

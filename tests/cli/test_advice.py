@@ -1,4 +1,4 @@
-"""Errors without the interface name options of the command line, never its commands."""
+"""Errors of headless mode name command line options, never slash commands."""
 
 import re
 
@@ -22,7 +22,7 @@ COMMAND = re.compile(r"(?<![\w./~-])/(?:model|models|key|retry|continue|effort|a
         (("doctor",), ""),
     ],
 )
-def test_an_error_without_the_interface_names_no_command_of_it(line, argv, named):
+def test_headless_error_names_no_slash_command(line, argv, named):
     _, out, err = line(*argv)
     assert COMMAND.search(out + err) is None
     assert named in out + err

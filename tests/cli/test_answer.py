@@ -1,4 +1,4 @@
-"""`yourtool -p`, whole: real store, tools and consent; only the model is scripted (R-CLI-01…03)."""
+"""`yourtool -p` with real store, tools and permissions; only the model is scripted."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ TOUCH = {"call": "shell", "input": {"command": "touch made"}}
 
 
 @pytest.mark.req("R-CLI-01")
-def test_the_answer_alone_is_on_standard_output(line):
+def test_standard_output_has_only_the_answer(line):
     line.script([{"say": "I look."}, {"call": "list_dir", "input": {}}], [{"say": "Two cats."}])
     assert line("-p", "how many cats?") == (0, "Two cats.\n", "")
 
@@ -33,20 +33,20 @@ def test_standard_input_is_appended_to_the_prompt(line):
 
 
 @pytest.mark.req("D16")
-def test_a_mark_that_begins_standard_input_is_no_part_of_it(line):
+def test_byte_order_mark_of_standard_input_is_removed(line):
     line.script([{"say": "ok"}])
     line.type("\ufefffrom a pipe")
     [started] = [e for e in line.events("-p", "look:") if e["type"] == "turn.started"]
     assert started["message"]["content"][0]["text"] == "look:\n\nfrom a pipe"
 
 
-def test_standard_input_alone_is_a_prompt(line):
+def test_standard_input_can_be_the_only_prompt(line):
     line.script([{"say": "ok"}])
     line.type("do it")
     assert line("-p")[0] == 0
 
 
-def test_without_any_prompt_nothing_is_sent(line):
+def test_empty_prompt_is_rejected(line):
     line.script([{"say": "ok"}])
     code, out, err = line("-p", "  ")
     assert (code, out) == (2, "")
@@ -54,7 +54,7 @@ def test_without_any_prompt_nothing_is_sent(line):
 
 
 @pytest.mark.req("R-CLI-02")
-def test_the_result_object_has_every_promised_field(line):
+def test_result_object_has_every_documented_field(line):
     line.script([{"say": "fine"}])
     result = line.result("-p", "hi")
     assert set(result) == {
@@ -76,7 +76,7 @@ def test_the_result_object_has_every_promised_field(line):
 
 
 @pytest.mark.req("R-CLI-02")
-def test_the_stream_has_facts_and_deltas_in_order_and_ends_with_the_result(line):
+def test_stream_has_events_in_order_and_ends_with_the_result(line):
     line.script([{"say": "hi"}, TOUCH], [{"say": "done"}])
     kinds = [event["type"] for event in line.events("-p", "go", "--mode", "auto")]
     order = [
@@ -90,7 +90,7 @@ def test_the_stream_has_facts_and_deltas_in_order_and_ends_with_the_result(line)
 
 
 @pytest.mark.req("R-CLI-03")
-def test_what_needs_consent_is_denied_listed_and_exits_3(line):
+def test_call_that_needs_approval_is_denied_listed_and_exits_3(line):
     line.script([TOUCH], [{"say": "I could not."}])
     result = line.result("-p", "touch")
     assert result["exit_code"] == 3
@@ -102,7 +102,7 @@ def test_what_needs_consent_is_denied_listed_and_exits_3(line):
     assert not list(line.workspace.iterdir())
 
 
-def test_a_denial_is_told_on_standard_error(line):
+def test_denial_is_reported_on_standard_error(line):
     line.script([TOUCH], [{"say": "I could not."}])
     code, out, err = line("-p", "touch")
     assert (code, out) == (3, "I could not.\n")
@@ -112,7 +112,7 @@ def test_a_denial_is_told_on_standard_error(line):
 
 @pytest.mark.parametrize("options", [["--allow", "shell(touch made)"], ["--mode", "auto"]])
 @pytest.mark.req("R-CLI-03")
-def test_a_rule_or_a_mode_allows_it(line, options):
+def test_rule_or_mode_allows_the_call(line, options):
     line.script([TOUCH], [{"say": "made"}])
     events = line.events("-p", "touch", *options)
     assert events[-1]["exit_code"] == 0
@@ -120,7 +120,7 @@ def test_a_rule_or_a_mode_allows_it(line, options):
 
 
 @pytest.mark.req("R-CLI-03")
-def test_deny_beats_allow(line):
+def test_deny_overrides_allow(line):
     line.script([TOUCH], [{"say": "no"}])
     events = line.events("-p", "x", "--allow", "shell", "--deny", "shell(touch*)")
     assert not any(event["type"] == "tool.called" for event in events)
@@ -130,7 +130,7 @@ def test_deny_beats_allow(line):
 
 
 @pytest.mark.req("R-CLI-03")
-def test_what_the_mode_forbids_is_a_denial_as_well(line):
+def test_call_forbidden_by_the_mode_is_a_denial(line):
     line.script([TOUCH], [{"say": "The plan is to touch it."}])
     result = line.result("-p", "x", "--mode", "plan")
     assert (result["exit_code"], result["result"]) == (3, "The plan is to touch it.")
@@ -138,14 +138,14 @@ def test_what_the_mode_forbids_is_a_denial_as_well(line):
     assert "touch made" in denial["input_summary"]
 
 
-def test_a_path_outside_is_no_denial_of_consent(line):
+def test_path_outside_the_workspace_is_not_a_denial(line):
     line.script([{"call": "read_file", "input": {"path": "/etc/hosts"}}], [{"say": "I may not."}])
     result = line.result("-p", "x")
     assert (result["exit_code"], result["permission_denials"]) == (0, [])
 
 
 @pytest.mark.req("R-CLI-03")
-def test_a_limit_of_requests_answers_pending_calls_and_exits_5(line):
+def test_request_limit_answers_pending_calls_and_exits_5(line):
     line.script([{"call": "list_dir", "input": {}}], [{"say": "never"}])
     events = line.events("-p", "go", "--max-turns", "1")
     assert events[-1]["exit_code"] == 5
@@ -167,7 +167,7 @@ def test_a_limit_of_requests_answers_pending_calls_and_exits_5(line):
         ("invalid_request", 1),
     ],
 )
-def test_a_failed_request_tells_its_class_and_whether_to_try_again(line, failure, code):
+def test_failed_request_reports_its_class_and_retryability(line, failure, code):
     line.script([{"fail": failure, "message": "It broke."}])
     result = line.result("-p", "go")
     assert result["exit_code"] == code
@@ -178,21 +178,21 @@ def test_a_failed_request_tells_its_class_and_whether_to_try_again(line, failure
     assert result["error"]["retryable"] == (code == 75)
 
 
-def test_without_a_key_nothing_is_scripted_behind_the_users_back(line):
+def test_demo_script_does_not_answer_without_a_key(line):
     code, out, err = line("-p", "go")
     assert (code, out) == (4, "")
     assert "ANTHROPIC_API_KEY" in err
     assert "credentials.toml" in err and "/key" not in err
 
 
-def test_a_chosen_model_without_a_key_exits_4(line):
+def test_chosen_model_without_a_key_exits_4(line):
     result = line.result("-p", "go", "-m", "anthropic:claude-sonnet-4-6")
     assert result["exit_code"] == 4
     assert result["error"]["class"] == "routing_failed"
     assert "anthropic" in result["error"]["message"]
 
 
-def test_a_chosen_model_without_a_key_exits_4_in_an_old_session_as_well(line):
+def test_chosen_model_without_a_key_exits_4_in_a_resumed_session(line):
     line.script([{"say": "one"}])
     first = line.result("-p", "a")["session_id"]
     assert line.result("-p", "b", "-r", first, "-m", "sonnet")["exit_code"] == 4
@@ -201,7 +201,7 @@ def test_a_chosen_model_without_a_key_exits_4_in_an_old_session_as_well(line):
 
 @pytest.mark.parametrize("option", ["--allow", "--deny"])
 @pytest.mark.req("R-CLI-03")
-def test_what_is_no_rule_is_a_mistake_in_the_command(line, option):
+def test_invalid_rule_is_a_usage_error(line, option):
     line.script([{"say": "never"}])
     code, out, err = line("-p", "go", option, "shell(")
     assert (code, out) == (2, "")
@@ -209,7 +209,7 @@ def test_what_is_no_rule_is_a_mistake_in_the_command(line, option):
     assert json.loads(line("sessions", "list", "--json")[1]) == []
 
 
-def test_an_unknown_model_is_a_mistake_in_the_command_r_bad_input(line):
+def test_unknown_model_is_a_usage_error(line):
     line.script([{"say": "ok"}])
     code, out, err = line("-p", "go", "-m", "sonet")
     assert (code, out) == (2, "")
@@ -217,7 +217,7 @@ def test_an_unknown_model_is_a_mistake_in_the_command_r_bad_input(line):
     assert err.count("\n") <= 2
 
 
-def test_a_broken_configuration_is_told_with_its_place(line):
+def test_invalid_configuration_is_reported_with_its_position(line):
     config_file(resolve_paths()).write_text("thme = 1")
     code, out, err = line("-p", "go")
     assert (code, out) == (2, "")
@@ -225,7 +225,7 @@ def test_a_broken_configuration_is_told_with_its_place(line):
     assert "theme" in err
 
 
-def test_a_session_can_be_continued_and_resumed(line):
+def test_session_can_be_continued_and_resumed(line):
     line.script([{"say": "one"}], [{"say": "two"}])
     first = line.result("-p", "a")["session_id"]
     again = line.result("-p", "b", "-r", first[5:18])
@@ -235,14 +235,14 @@ def test_a_session_can_be_continued_and_resumed(line):
     assert out.index("## user") < out.index("one") < out.index("b")
 
 
-def test_continuing_where_there_is_nothing_is_said(line):
+def test_continue_without_a_session_is_a_usage_error(line):
     line.script([{"say": "one"}])
     code, _, err = line("-p", "a", "-c")
     assert code == 2
     assert "no session" in err
 
 
-def test_an_image_goes_with_the_prompt(line, tmp_path):
+def test_image_is_attached_to_the_prompt(line, tmp_path):
     picture = tmp_path / "dot.png"
     picture.write_bytes(PIXEL)
     line.script([{"say": "a dot"}])
@@ -252,7 +252,7 @@ def test_an_image_goes_with_the_prompt(line, tmp_path):
     assert started["message"]["content"][1]["media_type"] == "image/png"
 
 
-def test_a_text_document_goes_with_the_prompt_by_its_name(line, tmp_path):
+def test_text_document_is_attached_with_its_name(line, tmp_path):
     (tmp_path / "notes.md").write_text("# Plan\n\nShip it.\n")
     line.script([{"say": "fine"}])
     events = line.events("-p", "what is it?", "--attach", str(tmp_path / "notes.md"))
@@ -260,7 +260,7 @@ def test_a_text_document_goes_with_the_prompt_by_its_name(line, tmp_path):
     assert started["message"]["content"][1]["text"] == "The file notes.md:\n\n# Plan\n\nShip it.\n"
 
 
-def test_what_is_nothing_that_a_model_takes_is_refused_clearly(line, tmp_path):
+def test_unsupported_attachment_is_rejected(line, tmp_path):
     (tmp_path / "program").write_bytes(b"\x7fELF\0\xff")
     line.script([{"say": "never"}])
     code, out, err = line("-p", "x", "--attach", str(tmp_path / "program"))
@@ -270,7 +270,7 @@ def test_what_is_nothing_that_a_model_takes_is_refused_clearly(line, tmp_path):
 
 
 @pytest.mark.req("D14")
-def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database(line, tmp_path):
+def test_pdf_is_attached_and_not_stored_in_the_database(line, tmp_path):
     document = b"%PDF-1.7\n" + b"a long document " * 4_000
     (tmp_path / "plan.pdf").write_bytes(document)
     (tmp_path / "said.png").write_bytes(b"OggS a recording")
@@ -293,7 +293,7 @@ def test_a_pdf_goes_with_the_prompt_and_its_bytes_stay_out_of_the_database(line,
 
 
 @pytest.mark.req("R-CRD-02")
-def test_a_key_never_reaches_output_or_log(line, monkeypatch):
+def test_key_never_appears_in_output_or_log(line, monkeypatch):
     canary = "sk-canary-0123456789abcdef"
     monkeypatch.setenv("ANTHROPIC_API_KEY", canary)
     line.script([{"fail": "server_error", "message": "failed"}])
@@ -308,21 +308,21 @@ def test_a_key_never_reaches_output_or_log(line, monkeypatch):
         assert not path.is_file() or canary.encode() not in path.read_bytes()
 
 
-def test_a_reply_that_is_empty_is_told_on_standard_error(line):
+def test_empty_reply_is_reported_on_standard_error(line):
     line.script([{"say": " "}])
     code, out, err = line("-p", "hi")
     assert (code, out.strip()) == (0, "")
-    assert "the model said nothing" in err
+    assert "the model returned no text" in err
 
 
-def test_a_limit_that_ended_a_run_is_told_once(line):
+def test_limit_that_ends_a_run_is_reported_once(line):
     line.script([{"call": "list_dir", "input": {}}], [{"say": "never"}])
     code, _, err = line("-p", "look", "--max-turns", "1")
     assert code == 5
     assert err.count("limit of 1 model requests") == 1
 
 
-def test_a_provider_that_demands_a_long_wait_is_not_sent_another_request(line, monkeypatch):
+def test_long_retry_delay_of_a_provider_ends_the_run(line, monkeypatch):
     headers = {"retry-after": "600"}
     body = b'{"type":"error","error":{"type":"rate_limit_error","message":"Too many tokens."}}'
     with ProviderServer([Reply(status=429, headers=headers, body=body), Reply("never")]) as server:
@@ -335,13 +335,13 @@ def test_a_provider_that_demands_a_long_wait_is_not_sent_another_request(line, m
     assert "is rate limited for 10 min" in result["error"]["message"]
 
 
-def test_a_refused_credential_file_names_the_rule_that_allows_it(line):
+def test_denied_credential_file_names_the_rule_that_allows_it(line):
     (line.workspace / ".env").write_text("TOKEN=CANARY-4711\n")
     read = [{"call": "read_file", "input": {"path": ".env"}}]
     line.script(read, [{"say": "I may not."}])
     code, _, err = line("-p", "read it", "--mode", "auto")
     assert code == 3
-    assert "`--allow 'read_file(.env)'` permits it" in err
+    assert "`--allow 'read_file(.env)'` allows it" in err
     line.script(read, [{"say": "I may not."}])
     [denial] = line.result("-p", "read it")["permission_denials"]
     assert denial["rule"] == "read_file(.env)"
@@ -351,7 +351,7 @@ def test_a_refused_credential_file_names_the_rule_that_allows_it(line):
     assert any("CANARY-4711" in str(event) for event in events if event["type"] == "tool.completed")
 
 
-def test_without_a_model_the_error_names_the_server_that_is_configured(line):
+def test_missing_model_error_names_the_configured_server(line):
     settings = '[providers.local]\nbase_url = "http://127.0.0.1:9/v1"\n'
     config_file(resolve_paths()).write_text(settings)
     code, _, err = line("-p", "hi")

@@ -1,4 +1,4 @@
-"""Whatever breaks a run of `-p`, its reader gets the result in the format asked for (R-CLI-02)."""
+"""A failed run of `-p` still prints a result in the requested format (R-CLI-02)."""
 
 import json
 import sqlite3
@@ -15,7 +15,7 @@ FORMATS = ("text", "json", "stream-json")
 
 
 def break_store(event: str) -> None:
-    """Let the database refuse one kind of event."""
+    """Make the database reject one kind of event."""
     with closing(sqlite3.connect(resolve_paths().database)) as database:
         database.execute(
             f"CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.type = '{event}'"
@@ -27,7 +27,7 @@ def break_store(event: str) -> None:
 @pytest.mark.parametrize(
     "event", ["turn.started", "llm.call_completed", "tool.completed", "turn.completed"]
 )
-def test_a_store_that_fails_in_a_run_leaves_a_result_and_exit_code_1(line, event, output):
+def test_store_failure_in_a_run_prints_a_result_and_exits_1(line, event, output):
     line.script([{"say": "fine"}])
     assert line("-p", "hi")[0] == 0
     break_store(event)
@@ -45,7 +45,7 @@ def test_a_store_that_fails_in_a_run_leaves_a_result_and_exit_code_1(line, event
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_a_store_that_fails_after_the_answer_takes_nothing_from_it(line, output):
+def test_store_failure_after_the_answer_does_not_lose_the_answer(line, output):
     line.script([{"say": "fine"}])
     assert line("-p", "hi")[0] == 0
     break_store("session.ended")
@@ -59,7 +59,7 @@ def test_a_store_that_fails_after_the_answer_takes_nothing_from_it(line, output)
 
 @pytest.mark.parametrize("output", FORMATS)
 @pytest.mark.parametrize("room", [0, 8, 24])
-def test_a_full_disk_is_named_and_is_exit_code_1(line, monkeypatch, output, room):
+def test_full_disk_is_reported_and_exits_1(line, monkeypatch, output, room):
     line.script([{"say": "fine"}])
     assert line("-p", "hi")[0] == 0
     line.script([{"say": "x" * 100_000}])

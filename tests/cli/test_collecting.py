@@ -1,4 +1,4 @@
-"""What one call of the command line leaves to the garbage collector is collected after the next."""
+"""Garbage of one command line call is collected during the next."""
 
 import gc
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_calls_in_one_process_leave_no_file_open(line):
+def test_calls_in_one_process_close_their_files(line):
     line.script([{"say": "hi"}])
 
     def open_files():

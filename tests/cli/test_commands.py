@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.providers.local_server import LocalServer, head
 from yourtool.cli import main
-from yourtool.cli.arguments import COMMANDS, read_arguments
-from yourtool.cli.logfile import LARGEST, LogFile, log_to_file
-from yourtool.cli.sessions import session_prefix
+from yourtool.cli.arguments import COMMANDS, parse_arguments
+from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
+from yourtool.cli.sessions import parse_session_prefix
 from yourtool.config import Mode, config_file
 from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
@@ -39,8 +39,8 @@ def run(capsys):
 
 
 @pytest.mark.req("R-CLI-03")
-def test_every_option_of_a_run_is_read(tmp_path):
-    arguments = read_arguments(
+def test_every_run_option_is_parsed(tmp_path):
+    arguments = parse_arguments(
         ["-p", "go", "-m", "sonnet", "--mode", "accept-edits", "--allow", "shell(ls*)", "--allow",
          "glob", "--deny", "shell(rm*)", "--cwd", str(tmp_path), "--add-dir", str(tmp_path),
          "--output-format", "json", "--max-turns", "3", "--max-cost", "0.50", "--attach", "a.png",
@@ -60,23 +60,23 @@ def test_every_option_of_a_run_is_read(tmp_path):
     ("argv", "words"),
     [
         (["--mode", "yolo"], "invalid choice"),
-        (["--max-turns", "0"], "above 0"),
+        (["--max-turns", "0"], "positive integer"),
         (["--max-cost", "lots"], "0.50"),
         (["--max-cost", "-1"], "0.50"),
         (["--max-cost", "nan"], "0.50"),
         (["--cwd", "/does/not/exist"], "not a directory"),
         (["-c", "-r", "x"], "cannot be combined"),
-        (["--output-format", "json"], "needs `-p`"),
+        (["--output-format", "json"], "requires `-p`"),
         (["-p", "x", "-r"], "sessions list"),
         (["--modl=x"], "unrecognized"),
         (["--mod=x"], "unrecognized"),
         (["sessoins"], "did you mean `sessions`?"),
-        (["fix the bug"], "a prompt is given with `-p`"),
+        (["fix the bug"], "use `-p` to pass a prompt"),
         (["sessions"], "list|show"),
         (["config", "edit"], "invalid choice"),
     ],
 )
-def test_a_mistake_is_told_in_two_lines_and_exits_2(run, argv, words):
+def test_usage_error_has_two_lines_and_exits_2(run, argv, words):
     code, out, err = run(*argv)
     assert (code, out) == (ExitCode.USAGE, "")
     assert words in err
@@ -85,16 +85,16 @@ def test_a_mistake_is_told_in_two_lines_and_exits_2(run, argv, words):
 
 
 @given(st.lists(st.text(max_size=8), max_size=4))
-def test_any_command_line_is_read_or_refused(argv):
+def test_any_command_line_is_parsed_or_rejected(argv):
     try:
-        read_arguments([each for each in argv if not each.startswith(("-h", "--h", "--v"))])
+        parse_arguments([each for each in argv if not each.startswith(("-h", "--h", "--v"))])
     except UsageError:
         return
     except SystemExit as left:
         assert left.code == 0
 
 
-def test_the_help_names_every_command_and_exit_code(capsys):
+def test_help_lists_every_command_and_exit_code(capsys):
     with pytest.raises(SystemExit) as left:
         main(["--help"])
     text = capsys.readouterr().out
@@ -103,19 +103,19 @@ def test_the_help_names_every_command_and_exit_code(capsys):
     assert all(str(int(code)) in text for code in ExitCode)
 
 
-def test_without_a_terminal_the_interface_is_refused_with_the_way_out(run, monkeypatch):
+def test_interface_without_a_terminal_suggests_headless_mode(run, monkeypatch):
     monkeypatch.setattr(os, "isatty", lambda _: False)
     code, out, err = run()
     assert (code, out) == (ExitCode.USAGE, "")
     assert "-p" in err
 
 
-def test_a_bug_is_told_in_one_line_and_in_full_in_the_log(run, monkeypatch):
+def test_bug_is_one_line_on_the_screen_and_a_traceback_in_the_log(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "yourtool.cli.models", object())
     code, _, err = run("models")
     log = resolve_paths().log_file
     assert code == ExitCode.FAILED
-    assert err == f"yourtool: internal error; `{log}` says why\n"
+    assert err == f"yourtool: internal error; see `{log}`\n"
     assert "Traceback" in log.read_text()
 
 
@@ -138,7 +138,7 @@ def test_config_show_prints_every_value_with_its_source(run, monkeypatch):
     assert SECRET not in run("config", "show")[1]
 
 
-def test_config_check_lists_every_problem_with_its_place(run):
+def test_config_check_lists_every_problem_with_its_position(run):
     assert run("config", "check")[0] == 0
     config_file(resolve_paths()).write_text('thme = "x"\n[limits]\nmax_retries = "2"\n')
     code, out, err = run("config", "check")
@@ -152,13 +152,13 @@ def test_config_check_lists_every_problem_with_its_place(run):
     assert second["line"] == 3
 
 
-def test_config_path_names_every_place(run, home):
+def test_config_path_prints_every_path(run, home):
     places = json.loads(run("config", "path", "--json")[1])
     assert all(Path(path).is_relative_to(home) for path in places.values())
 
 
 @pytest.mark.req("R-EASE-03")
-def test_models_are_asked_of_their_servers_only_with_probe(run, monkeypatch):
+def test_models_queries_servers_only_with_probe(run, monkeypatch):
     shown = {
         "capabilities": ["completion", "tools"],
         "model_info": {"general.architecture": "q", "q.context_length": 4096},
@@ -195,12 +195,12 @@ def test_models_are_asked_of_their_servers_only_with_probe(run, monkeypatch):
     assert Decimal(qwen["price"]["input_per_mtok_usd"]) == 0
     assert (new["known"], new["price"]) == (False, None)
     assert rows["openai:gpt-5"] == plain["openai:gpt-5"]
-    assert re.search("Found on the usual ports of this machine: .*Ollama", table)
+    assert re.search("Found on the usual local ports: .*Ollama", table)
     assert "The models of `anthropic` are not known: " in table
 
 
 @pytest.mark.req("R-EASE-03")
-def test_a_damaged_cache_of_models_is_told_and_left_alone(run, home):
+def test_damaged_model_cache_is_reported_and_not_changed(run, home):
     (home / "cache").mkdir()
     (home / "cache" / "models.json").write_text('[{"provider": 1}]')
     code, out, _ = run("models")
@@ -210,16 +210,16 @@ def test_a_damaged_cache_of_models_is_told_and_left_alone(run, home):
 
 
 @pytest.mark.req("R-EASE-03")
-def test_a_cache_that_cannot_be_written_is_told_and_the_models_are_listed(run, home, monkeypatch):
+def test_unwritable_model_cache_is_reported_and_models_are_listed(run, home, monkeypatch):
     (home / "cache").write_text("no directory")
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     code, out, _ = run("models", "--probe")
     assert code == ExitCode.ANSWERED
-    assert f"`{home / 'cache' / 'models.json'}` cannot be written: " in out
+    assert f"cannot write `{home / 'cache' / 'models.json'}`: " in out
     assert "anthropic:claude-sonnet-4-6" in out
 
 
-def test_models_says_what_is_configured_and_why_not(run, monkeypatch):
+def test_models_reports_which_are_configured_and_why_others_are_not(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     rows = {row["id"]: row for row in json.loads(run("models", "--json")[1])}
     sonnet, gpt = rows["anthropic:claude-sonnet-4-6"], rows["openai:gpt-5"]
@@ -258,7 +258,7 @@ def test_route_reads_json_lines(run, monkeypatch, tmp_path):
     assert "line 1" in err
 
 
-def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypatch, tmp_path):
+def test_route_handles_an_alias_mention_and_a_model_without_a_key(run, monkeypatch, tmp_path):
     code, out, _ = run("route", "--json", "@sonnet hello")
     decided = json.loads(out)
     assert (code, decided["winner_index"], decided["chosen_model"]) == (ExitCode.NO_MODEL, -1, None)
@@ -280,7 +280,7 @@ def test_route_judges_an_alias_in_front_and_a_model_without_a_key(run, monkeypat
 
 
 @pytest.mark.req("R-CLI-04")
-def test_doctor_finds_a_model_server_on_this_machine(run, monkeypatch):
+def test_doctor_finds_a_local_model_server(run, monkeypatch):
     listed = b'{"models":[{"model":"qwen3:8b"}]}'
     with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
         monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.port}")
@@ -289,16 +289,16 @@ def test_doctor_finds_a_model_server_on_this_machine(run, monkeypatch):
 
 
 @pytest.mark.req("R-CLI-04")
-def test_doctor_does_not_call_a_server_ready_that_does_not_answer(run, monkeypatch):
+def test_doctor_reports_a_local_server_that_is_not_running(run, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     checks = json.loads(run("doctor", "--json")[1])["checks"]
     [ollama] = [each for each in checks if (each["area"], each["name"]) == ("provider", "ollama")]
     assert ollama["status"] == "note"
-    assert ollama["detail"] == "needs no key, and does not answer; `ollama serve` starts it"
+    assert ollama["detail"] == "no key required; not running: start it with `ollama serve`"
 
 
 @pytest.mark.req("R-CLI-04")
-def test_doctor_masks_keys_and_finds_what_is_wrong(run, monkeypatch):
+def test_doctor_masks_keys_and_finds_problems(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     code, out, _ = run("doctor", "--json")
     report = json.loads(out)
@@ -319,33 +319,33 @@ def test_doctor_masks_keys_and_finds_what_is_wrong(run, monkeypatch):
     assert f"chmod 600 {paths.database}" in out
 
 
-def test_sessions_list_says_when_there_are_none(run):
+def test_sessions_list_reports_an_empty_store(run):
     assert run("sessions", "list") == (0, "There are no sessions yet.\n", "")
     assert json.loads(run("sessions", "list", "--json")[1]) == []
 
 
 @pytest.mark.parametrize("typed", ["sess_!", "hello world", "ZZZ", "I" * 26, "0" * 27])
-def test_what_cannot_be_a_session_id_is_refused(run, typed):
+def test_invalid_session_id_is_rejected(run, typed):
     code, _, err = run("sessions", "show", typed)
     assert code == ExitCode.USAGE
     assert typed in err
 
 
-def test_an_id_that_nothing_has_is_said(run):
+def test_unknown_session_id_is_reported(run):
     code, _, err = run("sessions", "show", new_session_id())
     assert code == ExitCode.USAGE
     assert "sessions list" in err
 
 
-def test_every_beginning_of_our_ids_is_accepted():
+def test_every_prefix_of_an_id_is_accepted():
     session_id = new_session_id()
     for length in range(6, len(session_id) + 1):
-        assert session_prefix(session_id[:length]) == session_id[5:length]
-    assert session_prefix(session_id[5:].lower()) == session_id[5:].lower()
+        assert parse_session_prefix(session_id[:length]) == session_id[5:length]
+    assert parse_session_prefix(session_id[5:].lower()) == session_id[5:].lower()
 
 
 @pytest.mark.req("R-CRD-02", "R-CRD-05")
-def test_the_log_is_private_and_holds_no_key(monkeypatch):
+def test_log_is_private_and_contains_no_key(monkeypatch):
     paths = resolve_paths()
     monkeypatch.setenv("MY_BOX_SECRETS", "canary-by-config-0001")
     config_file(paths).write_text('[providers.box]\nkey_env = "MY_BOX_SECRETS"\n')
@@ -367,10 +367,10 @@ def test_the_log_is_private_and_holds_no_key(monkeypatch):
 
 
 @pytest.mark.req("R-CRD-05")
-def test_a_full_log_is_set_aside_and_one_is_kept():
+def test_full_log_is_rotated_once():
     paths = resolve_paths()
     log_to_file(paths)
-    for text in ("a" * LARGEST, "b" * LARGEST, "c"):
+    for text in ("a" * MAX_LOG_BYTES, "b" * MAX_LOG_BYTES, "c"):
         logging.getLogger("yourtool.x").warning(text)
     older = paths.log_file.with_suffix(".log.1")
     assert paths.log_file.read_text().endswith("c\n")
@@ -379,16 +379,16 @@ def test_a_full_log_is_set_aside_and_one_is_kept():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_full_disk_silences_the_log_and_stops_nothing(monkeypatch):
+def test_full_disk_silences_the_log_without_an_error(monkeypatch):
     monkeypatch.setattr(logging, "raiseExceptions", False)
-    log = LogFile(Path("/dev/full"))
+    log = PrivateLogHandler(Path("/dev/full"))
     log.emit(logging.makeLogRecord({"msg": "there is no room for this"}))
     with pytest.raises(OSError, match="No space left"):
         log.close()
 
 
 @pytest.mark.req("R-CRD-05")
-async def test_the_database_is_private():
+async def test_database_is_private():
     paths = resolve_paths()
     database = Database(paths.database)
     await database.write(lambda connection: None)
@@ -396,7 +396,7 @@ async def test_the_database_is_private():
     assert stat.S_IMODE(paths.database.stat().st_mode) == 0o600
 
 
-def test_python_m_yourtool_is_the_same_program():
+def test_python_m_yourtool_runs_the_same_program():
     done = subprocess.run(
         [sys.executable, "-m", "yourtool", "--version"],
         capture_output=True,

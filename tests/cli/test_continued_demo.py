@@ -11,14 +11,14 @@ pytestmark = pytest.mark.usefixtures("own_logging")
 DEMO = ("-p", "hi", "-m", "demo:tour", "--output-format", "json")
 
 
-def test_the_demo_can_be_continued_where_it_was_begun(line):
+def test_demo_can_be_continued_in_its_directory(line):
     first = json.loads(line(*DEMO)[1])
     code, out, _ = line("-c", *DEMO)
     assert code == 3  # the second chapter would change a file
     assert json.loads(out)["session_id"] == first["session_id"]
 
 
-def test_the_demo_of_another_directory_of_the_same_name_is_not_continued(line, tmp_path):
+def test_demo_of_another_directory_of_the_same_name_is_not_continued(line, tmp_path):
     line(*DEMO)
     other = tmp_path / "other" / line.workspace.name
     other.mkdir(parents=True)
@@ -26,7 +26,7 @@ def test_the_demo_of_another_directory_of_the_same_name_is_not_continued(line, t
     assert code == 2 and "no session" in err
 
 
-def test_a_demo_whose_copy_is_gone_is_not_continued(line):
+def test_demo_without_its_copied_directory_is_not_continued(line):
     line(*DEMO)
     shutil.rmtree(resolve_paths().cache / "scratch")
     code, out, _ = line("-c", *DEMO)

@@ -1,4 +1,4 @@
-"""A file that somebody else wrote is imported whole, or refused in words (R-PER-08, R-SEC)."""
+"""An untrusted file is imported completely or rejected with an error (R-PER-08, R-SEC)."""
 
 import json
 import random
@@ -20,7 +20,7 @@ LATER = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> bytes:
-    """A session of one turn with a picture and a tool call."""
+    """An exported session of one turn with an image and a tool call."""
     blobs = tmp_path_factory.mktemp("blobs")
     picture = ImageBlock(ImageSource("file_ref", store_blob(blobs, PIXEL)), "image/png")
     story, use = Story(), call()
@@ -42,8 +42,8 @@ def exported(tmp_path_factory) -> bytes:
 
 
 @pytest.fixture
-def take(line, tmp_path):
-    """Import bytes; return the new session's id or, if there is none, what was said."""
+def import_file(line, tmp_path):
+    """Import bytes; return the new session's id or the error."""
     file = tmp_path / "from-elsewhere.jsonl"
 
     def importing(content: bytes) -> tuple[str | None, str]:
@@ -53,14 +53,14 @@ def take(line, tmp_path):
         assert "Traceback" not in err and not {"\x1b", "\x07"} & set(err)
         if code == 0:
             return json.loads(out)["session_id"], ""
-        assert f"`{file}` cannot be imported" in err
+        assert f"cannot import `{file}`" in err
         return None, err
 
     return importing
 
 
-def everything_can_be_done(line, session_id):
-    """Show, list, find, export and copy a session, and say something in it."""
+def use_session(line, session_id):
+    """Show, list, search, export, fork and continue a session."""
     for argv in (
         ("show", session_id),
         ("show", session_id, "--json"),
@@ -74,27 +74,27 @@ def everything_can_be_done(line, session_id):
         assert (code, err) == (0, ""), argv
     line.script([{"say": "It goes on."}])
     told = line.result("-p", "go on", "-r", session_id)
-    # The scripted model takes no pictures, so routing may refuse, in words.
+    # The scripted model does not support images, so routing can refuse with an error.
     assert told["result"] == "It goes on." or told["error"]["class"] == "routing_failed"
 
 
-def nothing_is_kept(line):
+def is_store_empty(line):
     _, out, _ = line("sessions", "list", "--json")
     blobs = resolve_paths().blobs
     return json.loads(out) == [] and (not blobs.exists() or list(blobs.iterdir()) == [])
 
 
-def places(value, path=()):
+def value_paths(value, path=()):
     """Return the paths to everything within a JSON value."""
     if path:
         yield path
     entries = value.items() if isinstance(value, dict) else ()
     for key, inner in entries or (enumerate(value) if isinstance(value, list) else ()):
-        yield from places(inner, (*path, key))
+        yield from value_paths(inner, (*path, key))
 
 
-def put(lines, number, path, value):
-    """Return the lines with something else in one place."""
+def replace_value(lines, number, path, value):
+    """Return the lines with one value replaced."""
     lines = json.loads(json.dumps(lines))
     place = lines[number]
     for key in path[:-1]:
@@ -103,12 +103,14 @@ def put(lines, number, path, value):
     return lines
 
 
-def joined(lines):
+def join_lines(lines):
     return b"".join(json.dumps(each).encode() + b"\n" for each in lines)
 
 
 @pytest.mark.parametrize("many", [10, pytest.param(60, marks=pytest.mark.soak)])
-def test_flipped_bits_and_cut_files_are_refused_or_harmless(line, take, exported, many):
+def test_flipped_bits_and_truncated_files_are_rejected_or_harmless(
+    line, import_file, exported, many
+):
     chance = random.Random(5)
     damaged = [exported[: chance.randrange(len(exported))] for _ in range(many // 3)]
     for _ in range(many):
@@ -116,9 +118,9 @@ def test_flipped_bits_and_cut_files_are_refused_or_harmless(line, take, exported
         for _ in range(chance.choice((1, 1, 3))):
             flipped[chance.randrange(len(flipped))] ^= 1 << chance.randrange(8)
         damaged.append(bytes(flipped))
-    taken = [session_id for each in damaged if (session_id := take(each)[0])]
+    taken = [session_id for each in damaged if (session_id := import_file(each)[0])]
     for session_id in taken[:2]:
-        everything_can_be_done(line, session_id)
+        use_session(line, session_id)
     assert line("sessions", "list")[0] == 0
     assert 0 < len(taken) < len(damaged)
 
@@ -131,21 +133,21 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("many", [30, pytest.param(200, marks=pytest.mark.soak)])
-def test_a_hostile_value_in_any_place_is_refused_or_harmless(
-    line, take, exported, monkeypatch, many
+def test_hostile_value_in_any_field_is_rejected_or_harmless(
+    line, import_file, exported, monkeypatch, many
 ):
-    """In a zone east of Greenwich, where the last times of all cannot be told."""
+    """Use a time zone east of Greenwich, where the maximum times overflow."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     chance = random.Random(7)
     lines = [json.loads(each) for each in exported.splitlines()]
-    every = [(number, path) for number, each in enumerate(lines) for path in places(each)]
+    every = [(number, path) for number, each in enumerate(lines) for path in value_paths(each)]
     taken = []
     for number, path in chance.sample(every, many):
-        content = joined(put(lines, number, path, chance.choice(HOSTILE)))
-        if (session_id := take(content)[0]) is not None:
+        content = join_lines(replace_value(lines, number, path, chance.choice(HOSTILE)))
+        if (session_id := import_file(content)[0]) is not None:
             taken.append(session_id)
     for session_id in taken[:: 1 + len(taken) // 3]:
-        everything_can_be_done(line, session_id)
+        use_session(line, session_id)
     assert 0 < len(taken) < many
 
 
@@ -153,52 +155,61 @@ def test_a_hostile_value_in_any_place_is_refused_or_harmless(
     "value", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "2026-01-01T00:00:00"]
 )
 @pytest.mark.parametrize("path", [("timestamp",), ("message", "created_at")])
-def test_a_time_that_cannot_be_told_everywhere_is_refused(line, take, exported, path, value):
+def test_time_out_of_range_is_rejected(line, import_file, exported, path, value):
     lines = [json.loads(each) for each in exported.splitlines()]
     number = next(i for i, each in enumerate(lines) if each["type"] == "turn.started")
-    assert f"line {number + 1} " in take(joined(put(lines, number, path, value)))[1]
-    assert nothing_is_kept(line)
+    assert (
+        f"line {number + 1} "
+        in import_file(join_lines(replace_value(lines, number, path, value)))[1]
+    )
+    assert is_store_empty(line)
 
 
 @pytest.mark.parametrize("value", ["NaN", "sNaN", "1E+999999999", "-Infinity"])
-def test_an_amount_that_cannot_be_added_is_refused(line, take, exported, value):
+def test_amount_out_of_range_is_rejected(line, import_file, exported, value):
     lines = [json.loads(each) for each in exported.splitlines()]
     number = next(i for i, each in enumerate(lines) if each["type"] == "llm.call_completed")
-    assert f"line {number + 1} " in take(joined(put(lines, number, ("cost_usd",), value)))[1]
-    assert nothing_is_kept(line)
+    assert (
+        f"line {number + 1} "
+        in import_file(join_lines(replace_value(lines, number, ("cost_usd",), value)))[1]
+    )
+    assert is_store_empty(line)
 
 
-def test_events_out_of_order_or_twice_are_refused(line, take, exported):
+def test_unordered_or_duplicate_events_are_rejected(line, import_file, exported):
     header, *lines = exported.splitlines(keepends=True)
     for wrong in ([*lines, lines[-1]], [*lines[:-2], lines[-1], lines[-2]], [*lines, *lines]):
-        assert take(b"".join((header, *wrong)))[0] is None
+        assert import_file(b"".join((header, *wrong)))[0] is None
     late = [json.loads(each) for each in exported.splitlines()]
     number = next(i for i, each in enumerate(late) if each["type"] == "session.created")
-    assert "order of their ids" in take(joined(put(late, number, ("id",), LATER)))[1]
-    assert nothing_is_kept(line)
+    assert (
+        "order of their ids"
+        in import_file(join_lines(replace_value(late, number, ("id",), LATER)))[1]
+    )
+    assert is_store_empty(line)
 
 
-def test_a_message_twice_or_of_another_session_is_refused_whole(line, take, exported):
+def test_duplicate_or_foreign_message_rejects_the_file(line, import_file, exported):
     lines = [json.loads(each) for each in exported.splitlines()]
     replies = [i for i, each in enumerate(lines) if each["type"] == "llm.call_completed"]
-    again = put(lines, replies[1], ("message", "id"), lines[replies[0]]["message"]["id"])
-    other = put(lines, replies[1], ("message", "session_id"), f"sess_{'0' * 26}")
-    assert take(joined(again))[0] is None
-    assert "belongs to session" in take(joined(other))[1]
+    again = replace_value(lines, replies[1], ("message", "id"), lines[replies[0]]["message"]["id"])
+    other = replace_value(lines, replies[1], ("message", "session_id"), f"sess_{'0' * 26}")
+    assert import_file(join_lines(again))[0] is None
+    assert "belongs to session" in import_file(join_lines(other))[1]
     _, out, _ = line("sessions", "list", "--json")
     assert json.loads(out) == []
 
 
-def test_ids_of_the_future_and_names_that_lead_elsewhere_get_new_ones(line, take, exported):
+def test_future_ids_and_path_like_names_are_replaced(line, import_file, exported):
     lines = [json.loads(each) for each in exported.splitlines()]
     text = json.dumps(lines).replace(lines[0]["session_id"], "sess_../../x")
-    session_id, _ = take(joined(json.loads(text)))
+    session_id, _ = import_file(join_lines(json.loads(text)))
     assert session_id is not None and session_id.startswith("sess_0")
-    everything_can_be_done(line, session_id)
-    late = put(lines, len(lines) - 1, ("id",), LATER)
-    session_id, _ = take(joined(late))
+    use_session(line, session_id)
+    late = replace_value(lines, len(lines) - 1, ("id",), LATER)
+    session_id, _ = import_file(join_lines(late))
     assert session_id != lines[0]["session_id"]
-    everything_can_be_done(line, session_id)
+    use_session(line, session_id)
 
 
 @pytest.mark.parametrize(
@@ -212,45 +223,43 @@ def test_ids_of_the_future_and_names_that_lead_elsewhere_get_new_ones(line, take
     ],
     ids=["unknown", "objects", "lists", "arguments"],
 )
-def test_json_without_a_floor_is_refused(line, take, exported, deep):
+def test_deeply_nested_json_is_rejected(line, import_file, exported, deep):
     header = exported.splitlines(keepends=True)[0]
-    assert "line 2 " in take(header + deep)[1]
-    assert "line 1 " in take(deep)[1]
-    assert nothing_is_kept(line)
+    assert "line 2 " in import_file(header + deep)[1]
+    assert "line 1 " in import_file(deep)[1]
+    assert is_store_empty(line)
 
 
-def test_a_line_without_an_end_is_not_read_to_its_end(line, take, exported, tmp_path):
+def test_unterminated_line_is_not_read_completely(line, import_file, exported, tmp_path):
     endless = tmp_path / "endless.jsonl"
     with endless.open("wb") as file:
         file.write(exported)
-        file.truncate(2**30)  # nothing of it takes room
+        file.truncate(2**30)  # a sparse file uses no disk space
     code, _, err = line("sessions", "import", str(endless))
     assert code == 2 and "is longer than 64 MiB" in err
     code, _, err = line("sessions", "import", "/dev/zero")
     assert code == 2 and "line 1 " in err
     code, _, err = line("sessions", "import", str(tmp_path))
     assert code == 2 and "Is a directory" in err
-    assert nothing_is_kept(line)
+    assert is_store_empty(line)
 
 
-def test_only_bytes_that_a_message_names_are_kept_and_never_under_another_name(
-    line, take, exported
-):
+def test_only_referenced_bytes_are_stored_under_their_hash(line, import_file, exported):
     lines = [json.loads(each) for each in exported.splitlines()]
     number = next(i for i, each in enumerate(lines) if each["type"] == "yourtool.blob")
-    lie = put(lines, number, ("data",), "YSBsaWU=")
-    session_id, _ = take(joined(lie))
+    lie = replace_value(lines, number, ("data",), "YSBsaWU=")
+    session_id, _ = import_file(join_lines(lie))
     blobs = resolve_paths().blobs
     assert not blobs.exists()
-    everything_can_be_done(line, session_id)
-    session_id, _ = take(joined([*lie[:2], lines[number], *lie[2:]]))
+    use_session(line, session_id)
+    session_id, _ = import_file(join_lines([*lie[:2], lines[number], *lie[2:]]))
     assert [each.read_bytes() for each in blobs.iterdir()] == [PIXEL]
-    everything_can_be_done(line, session_id)
+    use_session(line, session_id)
 
 
-def test_a_session_of_the_year_8999_is_listed_with_the_others(line, take, exported):
+def test_session_of_the_year_8999_is_listed(line, import_file, exported):
     lines = [json.loads(each) for each in exported.splitlines()]
     number = next(i for i, each in enumerate(lines) if each["type"] == "turn.started")
     late = datetime(8999, 12, 31, tzinfo=UTC).isoformat()
-    session_id, _ = take(joined(put(lines, number, ("timestamp",), late)))
-    everything_can_be_done(line, session_id)
+    session_id, _ = import_file(join_lines(replace_value(lines, number, ("timestamp",), late)))
+    use_session(line, session_id)

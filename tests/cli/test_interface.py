@@ -7,14 +7,14 @@ import pytest
 PROGRAM = """
 import os
 from yourtool import cli
-cli._interface()
+cli._import_interface()
 from textual.constants import MAX_FPS
 print(MAX_FPS, os.environ.get("TEXTUAL_FPS"))
 """
 
 
 @pytest.mark.parametrize(("given", "seen"), [(None, "120 None"), ("30", "30 30")])
-def test_frames_come_often_unless_the_user_says_how_often_and_no_child_is_told(given, seen):
+def test_frame_rate_is_raised_unless_set_and_not_inherited(given, seen):
     environ = {name: value for name, value in os.environ.items() if name != "TEXTUAL_FPS"}
     environ |= {"TEXTUAL_FPS": given} if given else {}
     run = subprocess.run(

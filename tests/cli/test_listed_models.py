@@ -1,4 +1,4 @@
-"""A model that only its provider's own list describes, from the list to the bill."""
+"""A model that only its provider's model list describes, from discovery to cost."""
 
 import json
 import re
@@ -25,7 +25,7 @@ STREAM = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in CHUN
 
 
 @pytest.mark.req("R-ADP-14")
-def test_what_a_provider_s_list_tells_is_asked_of_it_and_billed_by_its_date(line, monkeypatch):
+def test_model_of_a_provider_list_is_requested_and_billed(line, monkeypatch):
     asked = []
 
     def answer(_, body):

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from tests.cli.line import Line
+from tests.cli.command_line import CommandLine
 from tests.provider_server import ProviderServer, Reply
-from yourtool.headless import held_to
+from yourtool.headless import check_output_schema
 from yourtool.run_result import ExitCode, Result
 
 SCHEMA = {
@@ -16,7 +16,7 @@ SCHEMA = {
 
 
 @pytest.fixture
-def served(line: Line, monkeypatch: pytest.MonkeyPatch):
+def served(line: CommandLine, monkeypatch: pytest.MonkeyPatch):
     with ProviderServer() as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
@@ -30,7 +30,7 @@ def schema(tmp_path):
     return path
 
 
-def test_the_answer_is_the_json_text_that_was_asked_for(line, served, schema):
+def test_answer_is_json_text(line, served, schema):
     served.script.append(Reply('{"n": 3}'))
     result = line.result("-p", "count", "-m", "opus", "--output-schema", str(schema))
     assert (result["exit_code"], json.loads(result["result"])) == (0, {"n": 3})
@@ -42,13 +42,15 @@ def test_the_answer_is_the_json_text_that_was_asked_for(line, served, schema):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Three.", "it is not JSON"),
-        ("[" * 5_000 + "]" * 5_000, "it is not JSON: nested too deeply"),
+        ("Three.", "not JSON"),
+        ("[" * 5_000 + "]" * 5_000, "not JSON: nested too deeply"),
         ('{"n": 0}', "$.n: must be at least 1"),
         ('{"n": 3, "why": "I counted"}', "$.why: is not known here"),
     ],
 )
-def test_an_answer_that_does_not_fit_fails_and_says_why(line, served, schema, text, problem):
+def test_answer_that_does_not_match_the_schema_fails_with_a_reason(
+    line, served, schema, text, problem
+):
     served.script.append(Reply(text))
     result = line.result("-p", "count", "-m", "opus", "--output-schema", str(schema))
     assert (result["exit_code"], result["is_error"], result["result"]) == (1, True, text)
@@ -60,15 +62,15 @@ def test_an_answer_that_does_not_fit_fails_and_says_why(line, served, schema, te
     ("content", "problem"),
     [
         (None, "No such file"),
-        ("{", "is no JSON object"),
-        ("[]", "is no JSON object"),
+        ("{", "is not a JSON object"),
+        ("[]", "is not a JSON object"),
         ('{"items": ' * 200 + "{}" + "}" * 200, "nested too deeply"),
         ('{"items": ' * 5_000 + "{}" + "}" * 5_000, "nested too deeply"),
         ('{"type": "string"}', "must be an `object`"),
         ('{"type": "object", "oneOf": []}', "`oneOf` is not supported"),
     ],
 )
-def test_a_schema_that_cannot_be_used_exits_2(line, tmp_path, content, problem):
+def test_unsupported_schema_exits_2(line, tmp_path, content, problem):
     path = tmp_path / "bad.json"
     if content is not None:
         path.write_text(content)
@@ -79,7 +81,7 @@ def test_a_schema_that_cannot_be_used_exits_2(line, tmp_path, content, problem):
     assert problem in err
 
 
-def test_a_pattern_is_refused_for_it_could_take_for_ever(line, tmp_path):
+def test_pattern_is_rejected_because_matching_can_take_forever(line, tmp_path):
     part = {"type": "string", "pattern": "^(a+)+$"}
     whole = {"type": "object", "properties": {"pattern": {"type": "array", "items": part}}}
     path = tmp_path / "schema.json"
@@ -89,33 +91,33 @@ def test_a_pattern_is_refused_for_it_could_take_for_ever(line, tmp_path):
     assert "$.properties.pattern.items.pattern: `pattern` is not supported" in err
 
 
-def test_a_model_that_cannot_be_held_to_a_schema_exits_4(line, schema):
+def test_model_without_schema_support_exits_4(line, schema):
     line.script([{"say": "never"}])
     result = line.result("-p", "count", "-m", "demo:tour", "--output-schema", str(schema))
     assert (result["exit_code"], result["error"]["class"]) == (4, "routing_failed")
     assert "held to a JSON schema" in result["error"]["message"]
 
 
-def test_why_no_model_could_take_a_prompt_is_told_once(line, schema):
+def test_missing_model_is_explained_once(line, schema):
     line.script([{"say": "never"}])
     code, out, err = line("-p", "count", "-m", "demo:tour", "--output-schema", str(schema))
     assert (code, out) == (4, "")
     assert err.count("nothing was sent") == err.count("held to a JSON schema") == 1
 
 
-def test_the_interface_is_held_to_no_schema(line, schema):
+def test_interface_rejects_a_schema(line, schema):
     code, _, err = line("--output-schema", str(schema))
     assert code == 2
-    assert "`--output-schema` needs `-p`" in err
+    assert "`--output-schema` requires `-p`" in err
 
 
-def test_a_failure_is_not_judged_by_a_schema():
+def test_failed_result_is_not_checked_against_the_schema():
     failed = Result(is_error=True, error=None, exit_code=ExitCode.LIMIT)
-    assert held_to(SCHEMA, failed) is failed
+    assert check_output_schema(SCHEMA, failed) is failed
 
 
 @pytest.mark.req("R-ADP-17")
-def test_only_levels_that_exist_are_taken(line):
+def test_unknown_effort_is_rejected(line):
     code, _, err = line("-p", "hi", "--effort", "so-so")
     assert code == 2
     assert "xhigh" in err

@@ -1,4 +1,4 @@
-"""What scripts rely on beyond one answer: places, limits, stored sessions."""
+"""Interfaces that scripts rely on: directories, limits, stored sessions."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.line import Line
+from tests.cli.command_line import CommandLine
 from tests.provider_server import ProviderServer, Reply
 from yourtool.paths import resolve_paths
 from yourtool.store.leases import Lease
@@ -23,8 +23,8 @@ READ = {"call": "read_file", "input": {"path": "a.txt"}}
 
 
 @pytest.fixture
-def served(line: Line, monkeypatch: pytest.MonkeyPatch):
-    """The command line with a provider behind it, whose script the test extends."""
+def served(line: CommandLine, monkeypatch: pytest.MonkeyPatch):
+    """The command line with a local provider, whose script the test extends."""
     with ProviderServer() as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
@@ -32,7 +32,7 @@ def served(line: Line, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.req("R-CLI-02")
-def test_every_line_of_a_stream_fits_the_published_schema(line):
+def test_every_stream_line_matches_the_published_schema(line):
     (line.workspace / "a.txt").write_text("x")
     line.script(
         [{"think": "Hm."}, {"say": "I look."}, READ, {"call": "nothing", "input": {}}],
@@ -60,7 +60,7 @@ def test_every_line_of_a_stream_fits_the_published_schema(line):
 
 
 @pytest.mark.req("R-CLI-02")
-def test_stored_facts_of_a_stream_are_those_of_the_session_in_order(line):
+def test_facts_of_a_stream_equal_the_stored_facts(line):
     line.script([{"say": "hi"}])
     events = line.events("-p", "go")
     shown = [event["id"] for event in events if "." in event["type"]]
@@ -84,7 +84,7 @@ def test_sessions_are_listed_with_title_cost_and_turns(line, served):
 
 
 @pytest.mark.req("R-PER-06")
-def test_a_session_that_another_process_writes_is_refused_with_its_number(line):
+def test_session_in_use_is_rejected_with_the_process_id(line):
     line.script([{"say": "one"}])
     first = line.result("-p", "a")["session_id"]
     with Lease(resolve_paths().data / "locks", first):
@@ -95,14 +95,14 @@ def test_a_session_that_another_process_writes_is_refused_with_its_number(line):
 
 
 @pytest.mark.req("R-CLI-03")
-def test_what_a_limit_of_cost_stops_is_not_sent_and_exits_5(line, served):
+def test_cost_limit_prevents_the_request_and_exits_5(line, served):
     result = line.result("-p", "go", "-m", "sonnet", "--max-cost", "0.000001")
     assert (result["exit_code"], result["num_requests"]) == (5, 0)
     assert "exceeds the limit of" in result["error"]["message"]
     assert served.requests == []
 
 
-def test_a_model_that_cannot_see_refuses_a_picture_and_exits_4(line, tmp_path):
+def test_image_for_a_model_without_vision_exits_4(line, tmp_path):
     line.script([{"say": "never"}])
     picture = tmp_path / "dot.gif"
     picture.write_bytes(b"GIF89a\x01\0\x01\0\0\0\0;")
@@ -127,7 +127,7 @@ def test_effort_and_model_reach_the_provider(line, served):
 
 
 @pytest.mark.req("R-CLI-03")
-def test_an_added_directory_may_be_read_and_not_changed(line, tmp_path_factory):
+def test_added_directory_is_read_only(line, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "notes.txt").write_text("the tall giraffe")
     read = {"call": "read_file", "input": {"path": str(other / "notes.txt")}}
@@ -141,7 +141,7 @@ def test_an_added_directory_may_be_read_and_not_changed(line, tmp_path_factory):
     assert not (other / "new.txt").exists()
 
 
-def test_a_session_directory_holds_the_sessions_and_nothing_else_moves(line, tmp_path_factory):
+def test_session_dir_moves_only_the_sessions(line, tmp_path_factory):
     apart = tmp_path_factory.mktemp("apart") / "here"
     line.script([{"say": "one"}])
     session_id = line.result("-p", "a", "--session-dir", str(apart))["session_id"]
@@ -152,7 +152,7 @@ def test_a_session_directory_holds_the_sessions_and_nothing_else_moves(line, tmp
     assert [row["id"] for row in json.loads(listed)] == [session_id]
 
 
-def test_one_variable_moves_everything_and_the_workspace_stays_as_it_was(tmp_path):
+def test_home_variable_moves_everything_and_leaves_the_workspace_unchanged(tmp_path):
     home, person, work = (tmp_path / name for name in ("home", "person", "work"))
     person.mkdir()
     work.mkdir()

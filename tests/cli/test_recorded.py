@@ -1,4 +1,4 @@
-"""`yourtool -p` asks over HTTP and gets what real providers answered: every recorded exchange."""
+"""`yourtool -p` over HTTP against the recorded answers of real providers."""
 
 import json
 import os
@@ -25,11 +25,11 @@ from tests.providers.exchanges import (
 from yourtool.run_result import ExitCode
 
 CALLED_HERE = {"gemini": "google", "openai-compat": "compatible"}
-"""Providers that have another name in the recordings."""
+"""Providers with a different name in the recordings."""
 MAY_PASS = ("rate_limit", "server_error", "network")
-"""Classes of errors after which a script may try again."""
+"""Error classes after which a script can retry."""
 NOTHING = {"type": "text", "text": ""}
-"""What is stored of a reply without content."""
+"""The stored text of a reply without content."""
 IN_A_PROCESS = (
     "anthropic-messages-call-stream",
     "openrouter-chat-unfinished-call-stream",
@@ -65,10 +65,10 @@ def options_of(name):
     return ("-p", "hello", "-m", model_of(name), *run)
 
 
-def set_up(home, name, server):
-    """Write the settings with which the exchange's provider is asked in its dialect, once.
+def write_settings(home, name, server):
+    """Write settings for the provider and the dialect of the exchange, without retries.
 
-    The model has a row, so that what all of its provider's models have in common holds of it.
+    The model has a catalogue row, so that the defaults of its provider apply.
     """
     settings = "[limits]\nmax_retries = 0\n"
     if provider_of(name) in ("openai", "compatible"):
@@ -79,14 +79,14 @@ def set_up(home, name, server):
     (home / "models.toml").write_text(f'[models."{model_of(name)}"]\n')
 
 
-def new_discovery(name):
-    """Return the recorded answer; where several are in one body, the one that is expected."""
+def recorded_answer(name):
+    """Return the recorded answer; if a body contains several, the expected one."""
     reply = replay(name)
     return replace(reply, body=responses()[-1]) if name == SEVERAL_RESPONSES else reply
 
 
-def told_by(name):
-    """Return what a program that loses nothing tells of the exchange."""
+def expected_output(name):
+    """Return the expected output for the exchange."""
     right = expected(name)
     unfinished = [{**call, "input": None} for call in right["unfinished_tool_calls"]]
     calls = [*right["tool_calls"], *unfinished]
@@ -106,12 +106,12 @@ def told_by(name):
         counted = right["usage"]["uncached"] or {"input_tokens": None}
         is_counted = counted["input_tokens"] is not None
         usage = {each: counted[each] or 0 for each in COUNTERS} if is_counted else None
-        if error is not None:  # the output of a reply that was cut is estimated
+        if error is not None:  # the output tokens of a truncated reply are estimated
             usage = _prompt(usage) if usage else ANY
         told |= {
             "stop": (stop, right["stop_reason"] or None),
             "text": right["text"]
-            if is_decoded(right)
+            if is_constrained(right)
             else right["text"] + (right["refusal"] or ""),
             "thinking": [(each["text"], each["signature"]) for each in right["thinking"]],
             "sealed": right["redacted_thinking"],
@@ -123,8 +123,8 @@ def told_by(name):
     return told
 
 
-def is_decoded(right):
-    """Whether the host decoded an answer that is held to a schema."""
+def is_constrained(right):
+    """Whether the host constrained the answer to a schema."""
     return isinstance(right["text"], dict)
 
 
@@ -132,8 +132,8 @@ def _prompt(usage):
     return {each: usage[each] for each in COUNTERS if each != "output_tokens"}
 
 
-def heard_in(printed, code):
-    """Return the same of the lines that the program printed."""
+def parse_output(printed, code):
+    """Return the same fields of the lines that the program printed."""
     events = [json.loads(line) for line in printed.splitlines()]
     last = {event["type"]: event for event in events}
     result, reply = last["result"], last.get("message_complete")
@@ -176,16 +176,16 @@ def content_of(reply):
 @pytest.mark.usefixtures("own_logging")
 @pytest.mark.parametrize("name", cases(NAMES))
 @pytest.mark.req("R-ADP-01", "R-CLI-02")
-def test_the_program_tells_exactly_what_was_recorded(name, line, monkeypatch):
-    with ProviderServer([new_discovery(name)]) as server:
+def test_output_matches_the_recording(name, line, monkeypatch):
+    with ProviderServer([recorded_answer(name)]) as server:
         for variable, value in server.environment.items():
             monkeypatch.setenv(variable, value)
-        set_up(line.home, name, server)
+        write_settings(line.home, name, server)
         code, printed, remarks = line(*options_of(name))
-        heard = heard_in(printed, code)
-        if is_decoded(expected(name)):
+        heard = parse_output(printed, code)
+        if is_constrained(expected(name)):
             heard["text"] = json.loads(heard["text"])
-        assert heard == told_by(name)
+        assert heard == expected_output(name)
         assert len(server.requests) == 1
     told = json.loads(printed.splitlines()[-1])["error"]
     assert told is None or f"yourtool: {told['message']}\n" in remarks
@@ -193,9 +193,9 @@ def test_the_program_tells_exactly_what_was_recorded(name, line, monkeypatch):
 
 @pytest.mark.parametrize("name", cases(IN_A_PROCESS))
 @pytest.mark.req("R-CLI-01", "R-CLI-02")
-def test_a_process_of_its_own_tells_the_same(name, home, tmp_path):
-    with ProviderServer([new_discovery(name)]) as server:
-        set_up(home, name, server)
+def test_separate_process_prints_the_same(name, home, tmp_path):
+    with ProviderServer([recorded_answer(name)]) as server:
+        write_settings(home, name, server)
         done = subprocess.run(
             (*YOURTOOL, *options_of(name)),
             cwd=tmp_path,
@@ -204,11 +204,11 @@ def test_a_process_of_its_own_tells_the_same(name, home, tmp_path):
             capture_output=True,
             check=False,
         )
-        assert heard_in(done.stdout.decode(), done.returncode) == told_by(name)
+        assert parse_output(done.stdout.decode(), done.returncode) == expected_output(name)
         assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("names", sets())
-def test_every_provider_answers_a_process_of_its_own(names):
+def test_separate_process_works_with_every_provider(names):
     started = {provider_of(name) for name in IN_A_PROCESS if name in names}
     assert started == {provider_of(name) for name in names}

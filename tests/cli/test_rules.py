@@ -1,4 +1,4 @@
-"""Rules of the command line and of `permissions.toml` that name a tool which does not exist."""
+"""Rules of the command line and of `permissions.toml` with unknown tools."""
 
 import pytest
 
@@ -14,14 +14,14 @@ def permissions(line):
 
 
 @pytest.mark.parametrize("option", ["--allow", "--deny"])
-def test_an_option_with_an_unknown_tool_is_an_error_with_the_nearest_name(line, option):
+def test_rule_option_with_an_unknown_tool_suggests_the_closest_name(line, option):
     line.script([{"say": "done"}])
     code, out, err = line("-p", "go", option, "shel(git push*)")
     assert (code, out) == (2, "")
     assert option in err and "no tool `shel`; did you mean `shell`?" in err
 
 
-def test_an_unknown_tool_like_no_other_is_answered_with_all_of_them(line):
+def test_unknown_tool_without_a_close_match_lists_all_tools(line):
     line.script([{"say": "done"}])
     code, _, err = line("-p", "go", "--deny", "zzzz")
     assert code == 2
@@ -29,7 +29,7 @@ def test_an_unknown_tool_like_no_other_is_answered_with_all_of_them(line):
 
 
 @pytest.mark.parametrize("text", ['deny = ["shel(git push*)"]', 'allow = ["shel"]'])
-def test_a_stored_rule_with_an_unknown_tool_is_a_warning(line, permissions, text):
+def test_stored_rule_with_an_unknown_tool_is_a_warning(line, permissions, text):
     permissions.write_text(text)
     code, out, err = line("-p", "go")
     assert (code, out) == (0, "done\n")
@@ -37,7 +37,7 @@ def test_a_stored_rule_with_an_unknown_tool_is_a_warning(line, permissions, text
     assert err.count("shel`;") == 1
 
 
-def test_a_file_of_permissions_that_cannot_be_used_is_a_warning(line, permissions):
+def test_invalid_permissions_file_is_a_warning(line, permissions):
     permissions.write_text("deny = [")
     code, _, err = line("-p", "go")
     assert code == 0

@@ -1,4 +1,4 @@
-"""`--session-dir` where nothing can be stored."""
+"""`--session-dir` with an unusable directory."""
 
 import json
 from pathlib import Path
@@ -21,14 +21,14 @@ def place(request, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_directory_that_cannot_hold_sessions_is_named_with_the_way_out(line, place, command):
+def test_unusable_session_directory_is_reported_with_advice(line, place, command):
     code, out, err = line("--session-dir", place, *command)
     assert (code, out) == (2, "")
     assert f"`{place}`" in err and "`--session-dir DIR`" in err
     assert err.count("\n") == 1
 
 
-def test_a_script_gets_the_failure_as_the_result(line, tmp_path):
+def test_unusable_session_directory_is_reported_as_json(line, tmp_path):
     (tmp_path / "file").write_text("")
     place = str(tmp_path / "file")
     _, out, _ = line("-p", "hi", "--session-dir", place, "--output-format", "json")
@@ -37,13 +37,13 @@ def test_a_script_gets_the_failure_as_the_result(line, tmp_path):
     assert place in failed["error"]["message"]
 
 
-def test_the_home_of_an_unknown_user_is_a_usage_error(line):
+def test_home_of_an_unknown_user_is_a_usage_error(line):
     code, _, err = line("--session-dir", "~no-such-user/x", "sessions", "list")
     assert code == 2
     assert "~no-such-user/x" in err and "internal error" not in err
 
 
-def test_the_interface_does_not_open_where_it_can_store_nothing(home, tmp_path):
+def test_interface_does_not_open_without_a_store(home, tmp_path):
     (tmp_path / "file").write_text("")
     argv = [*YOURTOOL, "--session-dir", str(tmp_path / "file")]
     with Terminal(argv, cwd=tmp_path, env={"YOURTOOL_HOME": str(home)}) as terminal:

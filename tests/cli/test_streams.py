@@ -52,7 +52,7 @@ def start(home, tmp_path):
     ],
     ids=" ".join,
 )
-def test_output_that_nobody_reads_has_one_exit_code(start, arguments):
+def test_closed_output_has_its_own_exit_code(start, arguments):
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -63,7 +63,7 @@ def test_output_that_nobody_reads_has_one_exit_code(start, arguments):
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("models", "--help")])
-def test_help_that_nobody_reads_has_it_too_without_a_buffer(start, arguments):
+def test_closed_output_of_unbuffered_help_has_the_same_exit_code(start, arguments):
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -73,7 +73,7 @@ def test_help_that_nobody_reads_has_it_too_without_a_buffer(start, arguments):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_a_reader_who_read_everything_gets_the_usual_exit_code(start):
+def test_output_that_is_read_completely_has_the_usual_exit_code(start):
     done = start("-p", "go", stdout=subprocess.PIPE)
     assert (done.returncode, done.stdout) == (0, "One. " * 200 + "\n")
 
@@ -85,14 +85,14 @@ def test_a_reader_who_read_everything_gets_the_usual_exit_code(start):
     [("models", "--json"), ("-p", "go"), ("-p", "go", "--output-format", "stream-json")],
     ids=" ".join,
 )
-def test_a_full_disk_behind_standard_output_is_reported_in_a_sentence(start, arguments, unbuffered):
+def test_full_disk_behind_standard_output_is_reported(start, arguments, unbuffered):
     with Path("/dev/full").open("w") as full:
         done = start(*arguments, unbuffered=unbuffered, stdout=full)
     assert done.returncode == 1
-    assert done.stderr == "yourtool: the output cannot be written: No space left on device\n"
+    assert done.stderr == "yourtool: cannot write the output: No space left on device\n"
 
 
-def test_closed_standard_streams_are_no_error(start):
+def test_closed_standard_streams_are_accepted(start):
     def close():
         for stream in (0, 1, 2):
             os.close(stream)

@@ -1,4 +1,4 @@
-"""`--model` for a stored session that holds a picture, and a model that takes none."""
+"""`--model` with a model without image support for a session with an image."""
 
 import base64
 import re
@@ -34,12 +34,12 @@ def server(line, monkeypatch):
         yield server
 
 
-def test_a_refused_model_names_the_ways_out_and_the_session_keeps_its_model(line, server):
+def test_refused_model_error_lists_alternatives_and_the_session_is_unchanged(line, server):
     code, out, err = line("-c", "-p", "and now?", "-m", "openai:blind")
     assert (code, out) == (4, "")
     assert "Cannot swap to openai:blind: session contains images that this model" in err
     assert "The first image is in message 3 of 4." in err
-    assert "`--in-words` sends placeholders for the images so far" in err
+    assert "`--in-words` sends placeholders for the images" in err
     fork = re.search(r"`yourtool (sessions fork \S+ --at \S+)`", err)
     assert fork is not None
     assert len(server.requests) == 2
@@ -55,7 +55,7 @@ def test_a_refused_model_names_the_ways_out_and_the_session_keeps_its_model(line
     assert server.problems() == []
 
 
-def test_placeholders_are_sent_where_the_command_line_chooses_so(line, server):
+def test_in_words_sends_placeholders(line, server):
     assert line("-c", "-p", "and now?", "-m", "openai:blind", "--in-words")[0] == 0
     assert "could not be shown to you" in str(server.requests[-1][1])
     assert line("-c", "-p", "and later?")[0] == 0
@@ -65,8 +65,8 @@ def test_placeholders_are_sent_where_the_command_line_chooses_so(line, server):
     assert server.problems() == []
 
 
-def test_words_need_a_model_to_send_them_to(line):
+def test_in_words_requires_a_model(line):
     line.script([{"say": "ok"}])
     code, _, err = line("-p", "hi", "--in-words")
     assert code == 2
-    assert "needs `--model`" in err
+    assert "requires `--model`" in err

@@ -108,7 +108,7 @@ def test_an_attached_picture_goes_with_the_first_prompt_alone(project, home, tmp
     with ProviderServer([Reply("A dot."), Reply("Still a dot.")]) as server:
         env = {**home, **server.environment}
         with Terminal((*YOURTOOL, "--attach", str(picture)), cwd=project, env=env) as terminal:
-            terminal.wait("Goes with the next prompt: dot.png")
+            terminal.wait("Attached to the next prompt: dot.png")
             terminal.say("what is it?")
             terminal.wait("A dot")
             terminal.say("sure?")

@@ -85,7 +85,7 @@ def test_where_no_shell_could_wake_it_the_program_does_not_stop(work, home):
         terminal.wait("anthropic:")
         assert os.getsid(terminal.process.pid) == terminal.process.pid
         terminal.send("\x1a")
-        terminal.wait("nothing could wake it")
+        terminal.wait("no shell with job control")
         terminal.say("hello")
         terminal.wait("Hello")
         terminal.say("/quit")

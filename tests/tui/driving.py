@@ -1,4 +1,4 @@
-"""Pressing keys and waiting for what they do, without waiting for the machine to be idle."""
+"""Press keys and wait for their effects, without waiting for an idle CPU."""
 
 import asyncio
 
@@ -11,24 +11,24 @@ from yourtool.tui.drafts import Draft
 _CHARACTERS = {"space": " ", "backslash": "\\", "enter": "\r", "tab": "\t"}
 
 FRAME = 0.017
-"""Seconds in which the toolkit lays out and paints what changed."""
+"""Time that Textual needs for layout and painting, in seconds."""
 
 
 async def settle(pilot: Pilot) -> None:
-    """Let every widget finish what it was told, and what follows from that."""
+    """Let every widget handle its messages and those that follow from them."""
     for _ in range(3):
         await paint(pilot)
         await asyncio.sleep(FRAME / 4)
 
 
 async def paint(pilot: Pilot) -> None:
-    """Let every widget handle its messages and paint what changed, without waiting for a frame."""
+    """Let every widget handle its messages and paint, without waiting for a frame."""
     await pilot._wait_for_screen()
     pilot.app.screen._on_timer_update()
 
 
 def send_key(pilot: Pilot, key: str) -> None:
-    """Press a key; it is handled some time later."""
+    """Press a key without waiting until it is handled."""
     name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
     character = key if len(key) == 1 else _CHARACTERS.get(key)
     pressed = events.Key(name, character)
@@ -59,7 +59,7 @@ async def say(pilot: Pilot, text: str) -> None:
 
 
 async def until(pilot: Pilot, condition) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     for _ in range(400):
         if condition():
             return
@@ -69,5 +69,5 @@ async def until(pilot: Pilot, condition) -> None:
 
 
 def screen_text(app) -> str:
-    """Return what is drawn."""
+    """Return the text on the screen."""
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())

@@ -1,4 +1,4 @@
-"""Events of made-up turns, for what is drawn."""
+"""Events of invented turns, for display tests."""
 
 from datetime import UTC, datetime
 from decimal import Decimal

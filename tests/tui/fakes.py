@@ -1,4 +1,4 @@
-"""A core that plays what a test tells it to, behind the faces the screen knows."""
+"""A scripted core with the interfaces that the screen uses."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -67,7 +67,7 @@ _ids = count(1)
 
 
 class Ask:
-    """A step of a script: put a question and keep the answer."""
+    """A script step: request an approval and record the answer."""
 
     def __init__(self, question: Confirmation) -> None:
         self.question = question
@@ -105,7 +105,7 @@ def routed(model: str = SONNET.id) -> RouteDecided:
 
 
 def streamed(*pieces: str) -> list[Event]:
-    """The beginning of a reply, without its end."""
+    """The start of a reply, without its end."""
     start = MessageStart(message_id="m1", model=SONNET.id)
     deltas = [TextDelta(message_id="m1", content_block_index=0, text=each) for each in pieces]
     return [start, *deltas]
@@ -188,7 +188,7 @@ def question(command: str = "git push", rule: str | None = "shell(git push)") ->
 
 
 class FakeSession:
-    """Plays one script per turn; the last one again and again."""
+    """Plays one script per turn and repeats the last one."""
 
     def __init__(
         self,
@@ -315,7 +315,7 @@ class FakeRegistry:
         return f"no key: set `{provider.upper()}_API_KEY` or use /key {provider}"
 
     def prepare(self, model: Model) -> None:
-        """Have nothing to import."""
+        """Do nothing: no library has to be imported."""
 
     def providers(self) -> tuple[SimpleNamespace, ...]:
         return tuple(
@@ -334,7 +334,7 @@ class FakeRegistry:
 
 
 class FakeCredentials:
-    """Keeps keys in memory."""
+    """Stores keys in memory."""
 
     def __init__(self) -> None:
         self.saved: dict[str, str] = {}
@@ -349,7 +349,7 @@ class FakeSessions:
     async def list(self, workspace: str | None = None, limit: int = 200) -> list[SimpleNamespace]:
         return self.summaries
 
-    async def find(self, prefix: str) -> str:
+    async def resolve_id(self, prefix: str) -> str:
         for each in self.summaries:
             if each.id.startswith(prefix):
                 return str(each.id)
@@ -357,7 +357,7 @@ class FakeSessions:
 
 
 class FakeRuntime:
-    """Hands out the sessions a test prepared, in order."""
+    """Returns the prepared sessions in order."""
 
     def __init__(self, home: Path, *sessions: FakeSession) -> None:
         self.paths = Paths(home, home / "data", home / "state", home / "cache")

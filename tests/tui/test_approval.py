@@ -59,9 +59,9 @@ async def test_the_prompt_promises_no_stop_while_esc_denies(home, clock):
     async with app.run_test() as pilot:
         await ask(pilot, clock)
         assert "Esc" not in app.chat.prompt.border_subtitle
-        assert "Esc denies" in app.chat.consent.border_subtitle
+        assert "Esc denies" in app.chat.approval_prompt.border_subtitle
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         assert "/help" in app.chat.prompt.border_subtitle
 
 
@@ -69,7 +69,7 @@ async def ask(pilot, clock, *, quiet=True):
     """Start the turn, and let the question be seen for a second without a key."""
     await settle(pilot)
     await say(pilot, "go")
-    panel = pilot.app.chat.consent
+    panel = pilot.app.chat.approval_prompt
     await until(pilot, lambda: panel.question is not None)
     await settle(pilot)
     if quiet:
@@ -80,7 +80,7 @@ async def ask(pilot, clock, *, quiet=True):
 async def wait(pilot, clock, seconds):
     """Let time pass, and do what the timers would."""
     clock.now += seconds
-    panel = pilot.app.chat.consent
+    panel = pilot.app.chat.approval_prompt
     panel.settle()
     panel.reconsider()
     await settle(pilot)
@@ -107,7 +107,7 @@ async def test_a_letter_answers_once_it_stood_alone(home, clock, letter, verdict
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
         assert (asked.decision.verdict, asked.decision.scope) == (verdict, scope)
-        assert not app.chat.consent.has_class("-open")
+        assert not app.chat.approval_prompt.has_class("-open")
         assert app.focused is app.chat.prompt
 
 
@@ -120,7 +120,7 @@ async def test_the_default_is_deny_and_esc_denies(home, clock):
         await press(pilot, "tab", "enter")
         await until(pilot, lambda: first.decision is not None)
         assert first.decision.verdict is Verdict.DENY
-        await until(pilot, lambda: app.chat.consent.question is second.question)
+        await until(pilot, lambda: app.chat.approval_prompt.question is second.question)
         await wait(pilot, clock, 1)
         await press(pilot, "escape")
         await until(pilot, lambda: second.decision is not None)
@@ -361,9 +361,9 @@ async def test_esc_right_after_the_question_came_stops_the_turn(home, clock):
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         assert asked.decision is None
-        assert app.chat.consent.question is None
+        assert app.chat.approval_prompt.question is None
 
 
 @pytest.mark.req("R-CONF-07")
@@ -376,7 +376,7 @@ async def test_stopping_the_turn_takes_every_question_back(home, clock):
         assert "1 more" in panel.border_subtitle
         waiting.cancel()
         await press(pilot, "ctrl+c")
-        await until(pilot, lambda: not app.chat.playing and waiting.done())
+        await until(pilot, lambda: not app.chat.turn_running and waiting.done())
         assert waiting.cancelled()
         assert not panel.has_class("-open")
         assert panel.question is None
@@ -490,7 +490,7 @@ async def test_a_limit_asks_in_its_own_words(home, clock):
     async with app.run_test() as pilot:
         await ask(pilot, clock)
         text = screen_text(app)
-        assert "Go on? 50 requests in this turn" in text
+        assert "Continue? 50 requests in this turn" in text
         assert "stop here" in text
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
@@ -508,7 +508,7 @@ async def test_the_transcript_scrolls_while_a_question_stands(home, clock):
         await press(pilot, "pageup")
         await settle(pilot)
         assert app.chat.transcript.scroll_offset.y < before
-        assert app.chat.consent.question is not None
+        assert app.chat.approval_prompt.question is not None
 
 
 @pytest.mark.parametrize("payload", payload_cases())
@@ -682,7 +682,7 @@ async def test_a_question_leaves_room_for_the_prompt_and_the_status_line(home, c
             app.chat.queue.add(Draft(f"waiting {number}"))
         app.chat.prompt.text = "\n".join(f"line {number}" for number in range(8))
         await settle(pilot)
-        for widget in (app.chat.consent, app.chat.prompt, app.chat.status_line):
+        for widget in (app.chat.approval_prompt, app.chat.prompt, app.chat.status_line):
             region = widget.region
             assert region.height > 0
             assert app.chat.region.contains_region(region), widget
@@ -690,5 +690,5 @@ async def test_a_question_leaves_room_for_the_prompt_and_the_status_line(home, c
         while app.chat.queue.take():
             pass
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.playing)
-        assert not app.chat.has_class("-asked")
+        await until(pilot, lambda: not app.chat.turn_running)
+        assert not app.chat.has_class("-approval")

@@ -1,4 +1,4 @@
-"""Files for the next prompt: `/attach`, `/paste`, and a file dropped on the terminal."""
+"""Attachments: `/attach`, `/paste`, and files dropped on the terminal."""
 
 import base64
 import os
@@ -15,8 +15,8 @@ from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
-from yourtool.tui.dropped_paths import pasted_file, unquoted
-from yourtool.tui.pending_attachments import counted
+from yourtool.tui.dropped_paths import find_dropped_file, unquote_path
+from yourtool.tui.pending_attachments import count_attachments
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -24,7 +24,7 @@ PIXEL = base64.b64decode(
 
 
 class Listening(FakeSession):
-    """A session that keeps what a prompt was made of, and counts when a server is asked."""
+    """A session that records the content of prompts and counts server queries."""
 
     learned = 0
 
@@ -39,7 +39,7 @@ class Listening(FakeSession):
 
 
 class Attaching(FakeRuntime):
-    """Reads real files, and a clipboard that a test fills."""
+    """Reads real files and a fake clipboard."""
 
     attach = staticmethod(read_attachment)
     clipboard: bytes | None = None
@@ -52,7 +52,7 @@ class Attaching(FakeRuntime):
 
 @pytest.fixture
 async def chat(tmp_path):
-    """The open interface over a directory that holds `cat.png`."""
+    """The interface in a directory with `cat.png`."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "cat.png").write_bytes(PIXEL)
@@ -69,60 +69,60 @@ async def chat(tmp_path):
 
 
 @pytest.mark.req("R-TUI-04")
-async def test_a_file_goes_with_the_next_prompt_alone(chat):
+async def test_file_is_sent_with_the_next_prompt_only(chat):
     pilot, session, _ = chat
     await say(pilot, f"/attach {session.workspace / 'cat.png'}")
-    await until(pilot, lambda: "Goes with the next prompt: cat.png" in screen_text(pilot.app))
+    await until(pilot, lambda: "Attached to the next prompt: cat.png" in screen_text(pilot.app))
     await say(pilot, "what is it?")
     await until(pilot, lambda: session.sent == ["what is it?"])
     text, picture = session.content
     assert (text, type(picture)) == (TextBlock("what is it?"), ImageBlock)
-    await until(pilot, lambda: not pilot.app.chat.playing)
+    await until(pilot, lambda: not pilot.app.chat.turn_running)
     assert "Goes with" not in screen_text(pilot.app)
     await say(pilot, "sure?")
     await until(pilot, lambda: session.content == "sure?")
 
 
-async def test_what_was_sent_does_not_wait_again_after_a_command_that_failed(chat):
+async def test_failed_command_does_not_restore_sent_attachments(chat):
     pilot, session, _ = chat
     await say(pilot, "/attach cat.png")
-    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await until(pilot, lambda: pilot.app.chat.attachments.names == ("cat.png",))
     await say(pilot, "what is it?")
-    await until(pilot, lambda: session.sent and not pilot.app.chat.playing)
+    await until(pilot, lambda: session.sent and not pilot.app.chat.turn_running)
     await say(pilot, "/attach missing.png")
     await until(pilot, lambda: "cannot be attached" in screen_text(pilot.app))
-    assert not pilot.app.chat.attached.names
+    assert not pilot.app.chat.attachments.names
 
 
-async def test_what_is_attached_can_be_left_out_again(chat):
+async def test_attachment_can_be_removed(chat):
     pilot, _, _ = chat
     await say(pilot, "/attach cat.png")
-    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await until(pilot, lambda: pilot.app.chat.attachments.names == ("cat.png",))
     await say(pilot, "/attach -")
-    await until(pilot, lambda: not pilot.app.chat.attached.names)
+    await until(pilot, lambda: not pilot.app.chat.attachments.names)
     await say(pilot, "/attach")
-    await until(pilot, lambda: "Goes with the next prompt: nothing." in screen_text(pilot.app))
+    await until(pilot, lambda: "Attached to the next prompt: nothing." in screen_text(pilot.app))
 
 
-async def test_a_file_that_cannot_go_along_is_told_and_the_line_comes_back(chat):
+async def test_unusable_file_is_reported_and_the_command_is_restored(chat):
     pilot, _, _ = chat
     await say(pilot, "/attach missing.png")
     await until(pilot, lambda: "cannot be attached: No such file" in screen_text(pilot.app))
     assert pilot.app.chat.prompt.text == "/attach missing.png"
 
 
-async def test_a_file_that_the_model_cannot_take_is_told_at_once(chat):
+async def test_unsupported_file_is_reported_immediately(chat):
     pilot, session, _ = chat
     (session.workspace / "paper.pdf").write_bytes(b"%PDF-1.7 words")
     await say(pilot, "/attach paper.pdf")
-    told = "paper.pdf: `anthropic:claude-sonnet-4-6` takes no documents. Choose another model"
+    told = "paper.pdf: `anthropic:claude-sonnet-4-6` takes no documents. Switch models"
     await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
-    assert pilot.app.chat.attached.names == ("paper.pdf",)
+    assert pilot.app.chat.attachments.names == ("paper.pdf",)
     assert session.sent == []
 
 
 @pytest.mark.req("R-SWP-03")
-async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits(chat):
+async def test_model_without_support_for_attachments_is_reported_immediately(chat):
     pilot, session, _ = chat
     blind, sees = session._models[:2]
     can = replace(sees.capabilities, supports_documents=True)
@@ -131,47 +131,47 @@ async def test_a_model_is_told_of_at_once_that_cannot_take_what_waits(chat):
     for name in ("paper.pdf", "letter.pdf"):
         (session.workspace / name).write_bytes(b"%PDF-1.7 words")
         await say(pilot, f"/attach {name}")
-        await until(pilot, lambda name=name: name in pilot.app.chat.attached.names)
+        await until(pilot, lambda name=name: name in pilot.app.chat.attachments.names)
     assert "takes no documents" not in screen_text(pilot.app)
     assert session.learned == 2
     await say(pilot, f"/model {blind.id}")
-    told = f"paper.pdf, letter.pdf: `{blind.id}` takes no documents. Choose another model"
+    told = f"paper.pdf, letter.pdf: `{blind.id}` takes no documents. Switch models"
     await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
     await say(pilot, f"/model {sees.id}")
     await until(pilot, lambda: session.model.id == sees.id)
     await say(pilot, "/attach")
-    await until(pilot, lambda: screen_text(pilot.app).count("Goes with the next prompt") == 2)
+    await until(pilot, lambda: screen_text(pilot.app).count("Attached to the next prompt") == 2)
     assert " ".join(screen_text(pilot.app).split()).count("takes no documents") == 1
-    assert session.learned == 4  # once a choice, however much waits
+    assert session.learned == 4  # once per choice, however many attachments are pending
 
 
-async def test_a_prompt_that_is_refused_keeps_what_goes_with_it(chat):
+async def test_rejected_prompt_keeps_its_attachments(chat):
     pilot, session, _ = chat
     await say(pilot, f"/attach {session.workspace / 'cat.png'}")
-    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await until(pilot, lambda: pilot.app.chat.attachments.names == ("cat.png",))
     await say(pilot, "@nobody look")
     await until(pilot, lambda: "neither a model nor a file" in screen_text(pilot.app))
-    assert pilot.app.chat.attached.names == ("cat.png",)
+    assert pilot.app.chat.attachments.names == ("cat.png",)
 
 
-async def test_the_clipboards_picture_goes_with_the_next_prompt(chat):
+async def test_clipboard_image_is_sent_with_the_next_prompt(chat):
     pilot, _, runtime = chat
     await say(pilot, "/paste")
     await until(pilot, lambda: "no picture in the clipboard" in screen_text(pilot.app))
     pilot.app.chat.prompt.clear()
     runtime.clipboard = PIXEL
     await say(pilot, "/paste")
-    await until(pilot, lambda: pilot.app.chat.attached.names == ("clipboard",))
+    await until(pilot, lambda: pilot.app.chat.attachments.names == ("clipboard",))
 
 
-async def test_a_file_that_is_dropped_becomes_an_offer_and_nothing_else(chat):
+async def test_dropped_file_is_only_suggested(chat):
     pilot, session, _ = chat
     path = session.workspace / "cat.png"
     pilot.app.post_message(events.Paste(f"'{path}' "))
     await until(pilot, lambda: pilot.app.chat.prompt.text == f"/attach {path}")
-    assert not pilot.app.chat.attached.names
+    assert not pilot.app.chat.attachments.names
     await press(pilot, "enter")
-    await until(pilot, lambda: pilot.app.chat.attached.names == ("cat.png",))
+    await until(pilot, lambda: pilot.app.chat.attachments.names == ("cat.png",))
 
 
 @pytest.fixture
@@ -181,13 +181,13 @@ def picture(tmp_path):
     return path
 
 
-def test_a_dropped_path_is_read_as_terminals_write_it(picture):
+def test_dropped_path_is_parsed_in_every_quoting_style(picture):
     escaped = str(picture).replace(" ", "\\ ").replace("'", "\\'").replace("(", "\\(")
     for text in (str(picture), f'"{picture}"', escaped, f"file://{quote(str(picture))}"):
-        assert pasted_file(f"{text}\n") == str(picture)
+        assert find_dropped_file(f"{text}\n") == str(picture)
 
 
-def test_any_other_paste_stays_text(tmp_path, picture):
+def test_other_pastes_stay_text(tmp_path, picture):
     (tmp_path / "notes.txt").write_text("words")
     os.mkfifo(tmp_path / "pipe.png")
     for text in (
@@ -204,27 +204,27 @@ def test_any_other_paste_stays_text(tmp_path, picture):
         "/" + "x" * 5_000,
         "'",
     ):
-        assert pasted_file(text) is None
+        assert find_dropped_file(text) is None
 
 
-def test_quotes_that_do_not_match_are_left_alone():
-    assert unquoted("it's") == "it's"
-    assert unquoted("two words") == "two words"
+def test_unmatched_quotes_are_unchanged():
+    assert unquote_path("it's") == "it's"
+    assert unquote_path("two words") == "two words"
 
 
-def test_files_are_completed():
+def test_attach_completes_files():
     completer = Completer()
-    assert completer.wants_files("/attach c")
+    assert completer.needs_files("/attach c")
     completer.files = ["art/cat.png", "notes.md"]
-    assert not completer.wants_files("/attach c")
-    assert [each.text for each in completer.offers("/attach ca").candidates] == ["art/cat.png"]
+    assert not completer.needs_files("/attach c")
+    assert [each.text for each in completer.suggest("/attach ca").candidates] == ["art/cat.png"]
 
 
-def test_what_went_along_is_counted():
+def test_attachments_are_counted_by_kind():
     source = ImageSource("url", "https://example.org/a")
     picture = ImageBlock(source, "image/png")
-    assert counted((TextBlock("x"),)) == ""
-    assert counted((picture, DocumentBlock(source, "application/pdf"), picture)) == (
+    assert count_attachments((TextBlock("x"),)) == ""
+    assert count_attachments((picture, DocumentBlock(source, "application/pdf"), picture)) == (
         "2 images, 1 document"
     )
-    assert counted((AudioBlock(source, "audio/wav"),)) == "1 recording"
+    assert count_attachments((AudioBlock(source, "audio/wav"),)) == "1 audio file"

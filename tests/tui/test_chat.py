@@ -57,7 +57,7 @@ def app_of(home, *sessions, **options):
 
 
 class Waiting:
-    """A script that stops after its first words until told to go on."""
+    """A script that pauses after its first text until the test continues it."""
 
     def __init__(self, *after):
         self.gate = asyncio.Event()
@@ -68,7 +68,7 @@ class Waiting:
 
 
 @pytest.mark.req("R-QLT-01")
-async def test_the_prompt_takes_keys_before_anything_is_opened(home, session):
+async def test_prompt_accepts_keys_before_the_core_is_open(home, session):
     runtime, gate = FakeRuntime(home, session), asyncio.Event()
 
     async def opens():
@@ -86,7 +86,7 @@ async def test_the_prompt_takes_keys_before_anything_is_opened(home, session):
         assert app.chat.prompt.text == "la"
 
 
-async def test_a_failure_to_open_is_told_and_the_program_can_be_left(home):
+async def test_startup_failure_is_shown_and_the_program_can_quit(home):
     async def opens():
         raise ConfigError("config.toml:3: `modle`: no such key; did you mean `model`?")
 
@@ -100,7 +100,7 @@ async def test_a_failure_to_open_is_told_and_the_program_can_be_left(home):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_resume_replays_what_is_stored(home, session):
+async def test_resume_replays_the_stored_session(home, session):
     for fact in HELLO:
         if hasattr(fact, "session_id"):
             session.state.apply(fact)
@@ -112,7 +112,7 @@ async def test_resume_replays_what_is_stored(home, session):
         assert "Hello to you." in screen_text(app)
 
 
-async def test_a_session_that_another_process_holds_is_told_and_a_new_one_begins(home, session):
+async def test_session_in_use_is_reported_and_a_new_one_starts(home, session):
     app, runtime = app_of(home, session, resume="sess_9")
     runtime.sessions.summaries.append(type("S", (), {"id": "sess_9"}))
 
@@ -129,19 +129,21 @@ async def test_a_session_that_another_process_holds_is_told_and_a_new_one_begins
 # Sending
 
 
-async def test_a_turn_is_shown_and_booked(home, session):
+async def test_turn_is_shown_and_its_cost_counted(home, session):
     app, _ = app_of(home, session)
     async with app.run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not app.chat.playing and "Hello to you." in screen_text(app))
+        await until(
+            pilot, lambda: not app.chat.turn_running and "Hello to you." in screen_text(app)
+        )
         status = app.chat.status_line.status
         assert (status.model, status.cost, status.context) == (SONNET.id, "$0.0123", 2)
         assert app.chat.prompt.text == ""
 
 
 @pytest.mark.req("R-CST-01")
-async def test_the_status_line_says_unpriced_and_not_nothing(home, session):
+async def test_status_line_shows_unpriced_instead_of_zero(home, session):
     app, _ = app_of(home, session)
     unknown = UsageExtra(unpriced=True)
     async with app.run_test(size=(120, 30)) as pilot:
@@ -153,7 +155,7 @@ async def test_the_status_line_says_unpriced_and_not_nothing(home, session):
 
 
 @pytest.mark.req("R-TUI-01")
-async def test_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home, session):
+async def test_paste_of_10000_lines_is_a_chip_and_is_sent_in_full(home, session):
     app, _ = app_of(home, session)
     lines = "\r".join(f"line {n}" for n in range(10_000))
     async with app.run_test() as pilot:
@@ -167,10 +169,10 @@ async def test_a_paste_of_10000_lines_is_a_chip_and_arrives_whole(home, session)
         assert session.sent == ["x" + lines.replace("\r", "\n")]
         await press(pilot, "up")
         await settle(pilot)
-        assert app.chat.prompt.draft.full == session.sent[0]
+        assert app.chat.prompt.draft.full_text == session.sent[0]
 
 
-async def test_a_paste_with_controls_is_never_drawn_and_backspace_takes_the_whole_chip(
+async def test_control_characters_of_a_paste_are_hidden_and_backspace_removes_the_chip(
     home, session
 ):
     app, _ = app_of(home, session)
@@ -185,7 +187,7 @@ async def test_a_paste_with_controls_is_never_drawn_and_backspace_takes_the_whol
 
 @pytest.mark.parametrize("keys", [("shift+enter",), ("ctrl+j",), ("backslash", "enter")])
 @pytest.mark.req("R-TUI-01")
-async def test_new_lines(home, session, keys):
+async def test_keys_insert_new_lines(home, session, keys):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -196,13 +198,13 @@ async def test_new_lines(home, session, keys):
 
 
 @pytest.mark.req("R-TUI-02")
-async def test_up_and_down_walk_the_history_at_the_edges(home, session):
+async def test_up_and_down_recall_history_at_the_edges(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         for text in ("one", "two"):
             await say(pilot, text)
-            await until(pilot, lambda: not app.chat.playing)
+            await until(pilot, lambda: not app.chat.turn_running)
         await press(pilot, "d", "r")
         await press(pilot, "up")
         await settle(pilot)
@@ -216,13 +218,13 @@ async def test_up_and_down_walk_the_history_at_the_edges(home, session):
 
 
 @pytest.mark.req("R-TUI-02")
-async def test_ctrl_r_finds_an_earlier_prompt(home, session):
+async def test_ctrl_r_searches_earlier_prompts(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         for text in ("apples", "pears"):
             await say(pilot, text)
-            await until(pilot, lambda: not app.chat.playing)
+            await until(pilot, lambda: not app.chat.turn_running)
         await press(pilot, "ctrl+r", "a", "p", "p")
         await settle(pilot)
         await press(pilot, "enter")
@@ -230,7 +232,7 @@ async def test_ctrl_r_finds_an_earlier_prompt(home, session):
 
 
 @pytest.mark.req("R-TUI-02")
-async def test_the_draft_survives_a_swap_and_the_next_start(home, session):
+async def test_draft_survives_a_swap_and_a_restart(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -239,14 +241,14 @@ async def test_the_draft_survives_a_swap_and_the_next_start(home, session):
             pass
         app.chat.refresh_status()
         assert app.chat.prompt.text == "hm"
-        app.chat.keep_draft()
+        app.chat.save_draft()
         app.chat.history.close()
     again, _ = app_of(home, session)
     async with again.run_test() as pilot:
         await until(pilot, lambda: again.chat.prompt.text == "hm")
 
 
-async def test_contract_2_21_an_alias_nobody_has_keeps_the_text(home, session):
+async def test_unknown_alias_keeps_the_text(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -256,11 +258,11 @@ async def test_contract_2_21_an_alias_nobody_has_keeps_the_text(home, session):
         assert session.sent == []
 
 
-# While a turn runs
+# During a turn
 
 
 @pytest.mark.req("R-LOOP-10")
-async def test_what_is_sent_during_a_turn_waits_and_never_cancels(home, tmp_path):
+async def test_message_sent_during_a_turn_is_queued(home, tmp_path):
     waiting = Waiting(replied("Hello."), ended())
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -285,7 +287,7 @@ async def test_what_is_sent_during_a_turn_waits_and_never_cancels(home, tmp_path
 
 
 @pytest.mark.req("R-TUI-14")
-async def test_esc_stops_the_turn_once_and_the_next_message_works(home, tmp_path):
+async def test_esc_stops_the_turn_and_the_next_message_works(home, tmp_path):
     waiting = Waiting()
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -295,13 +297,13 @@ async def test_esc_stops_the_turn_once_and_the_next_message_works(home, tmp_path
         app.chat.action_stop()
         assert app.chat.status_line.status.activity == "stopping"
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         assert "cancelled" in screen_text(app)
         await say(pilot, "two")
-        await until(pilot, lambda: session.sent == ["one", "two"] and not app.chat.playing)
+        await until(pilot, lambda: session.sent == ["one", "two"] and not app.chat.turn_running)
 
 
-async def test_what_waits_is_held_after_a_stop_until_enter(home, tmp_path):
+async def test_queue_is_held_after_a_stop_until_enter(home, tmp_path):
     session = FakeSession(Waiting().script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -323,11 +325,11 @@ REFUSAL = [Notice(level="error", text="No model can take this turn."), ended(Sto
     ("end", "why"),
     [
         ([failed(), ended(StopReason.ERROR)], "the turn failed"),
-        ([REFUSED, *REFUSAL], "no model could take the turn"),
+        ([REFUSED, *REFUSAL], "no model was available"),
     ],
     ids=["failed", "not routed"],
 )
-async def test_a_failed_turn_holds_the_queue_and_says_why(home, tmp_path, end, why):
+async def test_failed_turn_holds_the_queue_with_a_reason(home, tmp_path, end, why):
     waiting = Waiting(*end)
     session = FakeSession(waiting.script, [started("x"), *end], HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -336,20 +338,20 @@ async def test_a_failed_turn_holds_the_queue_and_says_why(home, tmp_path, end, w
         for text in ("one", "two", "three", "four"):
             await say(pilot, text)
         waiting.gate.set()
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         assert session.sent == ["one"]
         assert len(app.chat.queue) == 3
         shown = screen_text(app)
         assert f"held, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
         assert "3. four" in shown
         await press(pilot, "ctrl+t")
-        await until(pilot, lambda: session.retries == 1 and not app.chat.playing)
+        await until(pilot, lambda: session.retries == 1 and not app.chat.turn_running)
         assert len(app.chat.queue) == 3
         await press(pilot, "ctrl+t")
         await until(pilot, lambda: session.sent == ["one", "two", "three", "four"])
 
 
-async def test_a_new_prompt_that_succeeds_lets_the_queue_go_on(home, tmp_path):
+async def test_successful_prompt_resumes_the_queue(home, tmp_path):
     waiting = Waiting(REFUSED, *REFUSAL)
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -358,12 +360,12 @@ async def test_a_new_prompt_that_succeeds_lets_the_queue_go_on(home, tmp_path):
         await say(pilot, "one")
         await say(pilot, "two")
         waiting.gate.set()
-        await until(pilot, lambda: app.chat.queue.held and not app.chat.playing)
+        await until(pilot, lambda: app.chat.queue.held and not app.chat.turn_running)
         await say(pilot, "another")
         await until(pilot, lambda: session.sent == ["one", "another", "two"])
 
 
-async def test_a_queued_command_that_cannot_be_obeyed_holds_what_follows_it(home, session):
+async def test_failed_queued_command_holds_the_queue(home, session):
     runtime, gate = FakeRuntime(home, session), asyncio.Event()
 
     async def opens():
@@ -380,7 +382,7 @@ async def test_a_queued_command_that_cannot_be_obeyed_holds_what_follows_it(home
         assert "held, a command failed" in screen_text(app)
 
 
-async def test_commands_that_need_the_turn_to_be_over_keep_their_text(home, tmp_path):
+async def test_command_not_allowed_during_a_turn_keeps_its_text(home, tmp_path):
     session = FakeSession(Waiting().script, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -388,11 +390,11 @@ async def test_commands_that_need_the_turn_to_be_over_keep_their_text(home, tmp_
         await say(pilot, "one")
         await say(pilot, "/new")
         assert app.chat.prompt.text == "/new"
-        assert "waits for the turn" in screen_text(app)
+        assert "needs the turn to end" in screen_text(app)
 
 
 @pytest.mark.req("R-LOOP-09")
-async def test_a_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
+async def test_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
     session = FakeSession(Waiting().script, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -408,21 +410,21 @@ async def test_a_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
 
 
 @pytest.mark.req("R-TUI-17")
-async def test_one_key_tries_a_failed_turn_again(home, tmp_path):
+async def test_ctrl_t_retries_a_failed_turn(home, tmp_path):
     broken = [started("hello"), routed(), failed(), ended()]
     session = FakeSession(broken, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: "overloaded" in screen_text(app) and not app.chat.playing)
+        await until(pilot, lambda: "overloaded" in screen_text(app) and not app.chat.turn_running)
         assert "Ctrl+T" in screen_text(app)
         await press(pilot, "ctrl+t")
-        await until(pilot, lambda: session.retries == 1 and not app.chat.playing)
+        await until(pilot, lambda: session.retries == 1 and not app.chat.turn_running)
         assert session.sent == ["hello"]
 
 
-async def test_ctrl_t_does_nothing_when_nothing_failed(home, session):
+async def test_ctrl_t_without_a_failure_does_nothing(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -431,17 +433,17 @@ async def test_ctrl_t_does_nothing_when_nothing_failed(home, session):
         assert session.retries == 0
 
 
-async def test_a_fault_inside_is_a_message_and_no_traceback(home, tmp_path):
+async def test_internal_error_is_a_message_without_traceback(home, tmp_path):
     session = FakeSession([started("x"), ZeroDivisionError("boom")], workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: "Something went wrong" in screen_text(app))
+        await until(pilot, lambda: "Internal error" in screen_text(app))
         assert "Traceback" not in screen_text(app)
 
 
-# Ctrl+C, Ctrl+D, leaving
+# Ctrl+C, Ctrl+D, quitting
 
 
 @pytest.mark.req("R-TUI-14")
@@ -483,7 +485,7 @@ async def test_ctrl_d_deletes_in_text_and_quits_without(home, session):
 
 
 @pytest.mark.req("R-TUI-16")
-async def test_leaving_mid_turn_stops_it_waits_and_closes(home, tmp_path):
+async def test_quitting_during_a_turn_stops_it_and_closes_the_session(home, tmp_path):
     session = FakeSession(Waiting().script, workspace=tmp_path / "work")
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:
@@ -500,7 +502,7 @@ async def test_leaving_mid_turn_stops_it_waits_and_closes(home, tmp_path):
 
 
 @pytest.mark.req("R-CONF-09")
-async def test_modes_cycle_and_auto_must_be_typed(home, session):
+async def test_modes_cycle_and_auto_must_be_confirmed(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -530,7 +532,7 @@ async def test_modes_cycle_and_auto_must_be_typed(home, session):
 
 
 @pytest.mark.req("R-CRD-03")
-async def test_without_a_key_the_script_is_called_one_and_the_ways_out_are_named(home, tmp_path):
+async def test_demo_banner_names_the_ways_to_use_a_model(home, tmp_path):
     demo = FakeSession(HELLO, workspace=tmp_path / "work", model=TOUR)
     real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
     app, runtime = app_of(home, demo, real)
@@ -551,7 +553,7 @@ async def test_without_a_key_the_script_is_called_one_and_the_ways_out_are_named
         assert all("key" not in draft.text for draft in app.chat.history.entries)
 
 
-async def test_a_real_model_leaves_the_demo_and_its_copy_of_the_directory(home, tmp_path):
+async def test_switching_to_a_real_model_leaves_the_demo_directory(home, tmp_path):
     demo = FakeSession(HELLO, workspace=tmp_path / "copy", model=TOUR)
     real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
     app, runtime = app_of(home, demo, real)
@@ -561,12 +563,12 @@ async def test_a_real_model_leaves_the_demo_and_its_copy_of_the_directory(home, 
         await until(pilot, lambda: app.chat.session is real)
         await settle(pilot)
         assert "This is a script" not in screen_text(app)
-        assert "A new session in" in screen_text(app)
+        assert "Started a new session in" in screen_text(app)
         assert runtime.options.workspace == demo.workspace
 
 
 @pytest.mark.req("R-CRD-02")
-async def test_a_key_given_as_an_argument_is_refused_unrepeated(home, session):
+async def test_key_given_as_an_argument_is_rejected_and_not_repeated(home, session):
     app, runtime = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -581,7 +583,7 @@ async def test_a_key_given_as_an_argument_is_refused_unrepeated(home, session):
 
 
 @pytest.mark.req("R-RTE-10")
-async def test_what_looks_like_a_path_is_sent_on_the_second_enter(home, session):
+async def test_path_like_input_is_sent_on_the_second_enter(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -592,7 +594,7 @@ async def test_what_looks_like_a_path_is_sent_on_the_second_enter(home, session)
         await until(pilot, lambda: session.sent == ["/etc/hosts is odd"])
 
 
-async def test_an_unknown_command_is_never_sent_and_keeps_its_text(home, session):
+async def test_unknown_command_is_not_sent_and_keeps_its_text(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -617,7 +619,7 @@ async def test_reports_open_and_close(home, session, name):
         await until(pilot, lambda: app.screen is app.chat)
 
 
-async def test_the_empty_screen_greets_until_something_is_said(home, tmp_path):
+async def test_greeting_is_shown_until_the_first_message(home, tmp_path):
     first = FakeSession(HELLO, workspace=tmp_path / "work")
     second = FakeSession(HELLO, workspace=tmp_path / "work", session_id="sess_2")
     app, _ = app_of(home, first, second)
@@ -639,7 +641,7 @@ async def test_the_empty_screen_greets_until_something_is_said(home, tmp_path):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_new_and_clear(home, tmp_path):
+async def test_new_and_clear_empty_the_transcript(home, tmp_path):
     first = FakeSession(HELLO, workspace=tmp_path / "work")
     second = FakeSession(HELLO, workspace=tmp_path / "work", session_id="sess_2")
     app, _ = app_of(home, first, second)
@@ -656,7 +658,7 @@ async def test_new_and_clear(home, tmp_path):
 
 
 @pytest.mark.req("R-TUI-19")
-async def test_a_refused_swap_is_told_and_keeps_the_text(home, session):
+async def test_refused_swap_is_reported_and_keeps_the_text(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -666,7 +668,7 @@ async def test_a_refused_swap_is_told_and_keeps_the_text(home, session):
 
 
 @pytest.mark.req("R-TUI-19")
-async def test_the_picker_swaps_and_greys_what_is_not_configured(home, session):
+async def test_picker_swaps_and_disables_unconfigured_models(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -695,12 +697,12 @@ async def test_model_show_explains_the_last_choice(home, session):
         await until(pilot, lambda: "7 global_default: chose" in screen_text(app))
 
 
-async def test_copy_takes_the_source_of_the_last_reply(home, session):
+async def test_copy_copies_the_source_of_the_last_reply(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not app.chat.playing and session.state.messages)
+        await until(pilot, lambda: not app.chat.turn_running and session.state.messages)
         await say(pilot, "/copy")
         await until(pilot, lambda: app.clipboard == "Hello to you.")
 
@@ -714,7 +716,7 @@ async def test_theme_changes_the_colours(home, session):
 
 
 @pytest.mark.req("R-TUI-03")
-async def test_enter_takes_what_is_offered_at_80_by_24(home, session):
+async def test_enter_accepts_the_suggestion_at_80_by_24(home, session):
     (session.workspace / "apple.py").write_text("")
     app, _ = app_of(home, session)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -728,7 +730,7 @@ async def test_enter_takes_what_is_offered_at_80_by_24(home, session):
         await until(pilot, lambda: isinstance(app.screen, ReportScreen))
 
 
-async def test_the_line_no_longer_waits_once_a_word_arrives(home, tmp_path):
+async def test_status_line_stops_waiting_when_text_arrives(home, tmp_path):
     script = Waiting(replied("Hello."), ended())
     script.script.insert(
         2,
@@ -744,21 +746,21 @@ async def test_the_line_no_longer_waits_once_a_word_arrives(home, tmp_path):
         await until(pilot, lambda: app.chat.transcript.arriving is not None)
         assert app.chat.status_line.status.activity == "writing"
         script.gate.set()
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
 
 
-async def test_no_timer_runs_when_nothing_happens(home, session):
+async def test_no_timer_runs_while_idle(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         assert app.chat._ticker is not None
         assert app.chat._ticker._task is None or app.chat._ticker._task.done()
         assert not app.chat.prompt.cursor_blink
 
 
-async def test_a_token_costs_no_search_of_the_screen_and_no_status_line(home, tmp_path):
+async def test_token_causes_no_query_and_no_status_update(home, tmp_path):
     words = [f"w{number} " for number in range(2_000)]
     script = [started("go"), routed(), *streamed(*words), replied("".join(words)), ended()]
     app, _ = app_of(home, FakeSession(script, workspace=tmp_path / "work"))
@@ -773,7 +775,7 @@ async def test_a_token_costs_no_search_of_the_screen_and_no_status_line(home, tm
         sys.setprofile(count)
         try:
             await say(pilot, "go")
-            await until(pilot, lambda: not app.chat.playing)
+            await until(pilot, lambda: not app.chat.turn_running)
         finally:
             sys.setprofile(None)
         assert calls["Transcript.show"] >= len(words)
@@ -781,14 +783,14 @@ async def test_a_token_costs_no_search_of_the_screen_and_no_status_line(home, tm
         assert calls["TurnScreen.refresh_status"] < len(words) // 20
 
 
-async def test_what_is_typed_right_after_enter_stays_in_the_prompt(home, session):
+async def test_text_typed_right_after_enter_stays_in_the_prompt(home, session):
     app, _ = app_of(home, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         prompt = app.chat.prompt
         prompt.load(Draft("hello"))
         await prompt.run_action("send")
-        prompt.insert("and")  # before the screen hears of the first line
+        prompt.insert("and")  # before the screen handles the first line
         await until(pilot, lambda: session.sent == ["hello"])
         await settle(pilot)
         assert prompt.text == "and"

@@ -12,11 +12,11 @@ from yourtool.tui.completer import Completer
         ("/effort xhigh", "xhigh", "Thinking: xhigh."),
         ("/effort -", None, "Thinking: None."),
         ("/effort", "low", "Thinking: low."),
-        ("/effort so-so", "low", "no thinking level `so-so`"),
+        ("/effort so-so", "low", "Unknown reasoning effort `so-so`"),
     ],
 )
 @pytest.mark.req("R-ADP-17")
-async def test_the_thinking_level_is_chosen_and_shown(tmp_path, typed, level, shown):
+async def test_reasoning_effort_is_set_and_shown(tmp_path, typed, level, shown):
     (tmp_path / "work").mkdir()
     session = FakeSession(turn("hello", "Hello."), workspace=tmp_path / "work")
     session.effort = "low"
@@ -34,6 +34,6 @@ async def test_the_thinking_level_is_chosen_and_shown(tmp_path, typed, level, sh
         assert shown in screen_text(app)
 
 
-def test_levels_are_completed():
-    offered = Completer().offers("/effort xh")
+def test_effort_levels_are_completed():
+    offered = Completer().suggest("/effort xh")
     assert [each.label for each in offered.candidates] == ["xhigh"]

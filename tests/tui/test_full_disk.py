@@ -1,4 +1,4 @@
-"""The interface where the disk is full: nothing that was typed is lost, and it says why."""
+"""The interface on a full disk: no input is lost, and the reason is shown."""
 
 import json
 
@@ -12,7 +12,7 @@ from yourtool.tui.app import YourtoolApp
 
 
 async def refuse(runtime, event):
-    """Let the database refuse one kind of event for want of room; empty: none."""
+    """Make the database reject one kind of event with a full disk; empty: none."""
 
     def change(database):
         database.execute("DROP TRIGGER IF EXISTS full")
@@ -40,10 +40,8 @@ def asked(app):
 
 @pytest.mark.parametrize("refused", ["turn.cancelled", "turn.started"])
 @pytest.mark.req("R-PER-02")
-async def test_queued_prompts_are_held_on_a_full_disk_and_sent_when_there_is_room(
-    tmp_path, refused
-):
-    """`turn.started`: there was room for the end of the first turn, but not for the next one."""
+async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, refused):
+    """With `turn.started`, the first turn can still end, but the next one cannot start."""
     replies = [[{"say": "Hm."}, {"pause": 60}], *[[{"say": "Fine."}]] * 3]
     app = opened(tmp_path, replies)
     async with app.run_test() as pilot:
@@ -51,26 +49,26 @@ async def test_queued_prompts_are_held_on_a_full_disk_and_sent_when_there_is_roo
         chat = app.chat
 
         def waiting():
-            return [draft.full for draft in chat.queue.drafts]
+            return [draft.full_text for draft in chat.queue.drafts]
 
         await say(pilot, "begin")
-        await until(pilot, lambda: asked(app) == ["begin"] and chat.playing)
+        await until(pilot, lambda: asked(app) == ["begin"] and chat.turn_running)
         for text in ("first", "second", "third"):
             await say(pilot, text)
         assert waiting() == ["first", "second", "third"]
         await refuse(app.runtime, "turn.cancelled")
         await press(pilot, "escape")
-        await until(pilot, lambda: not chat.playing)
+        await until(pilot, lambda: not chat.turn_running)
         await until(pilot, lambda: "disk is full" in " ".join(screen_text(app).split()))
         assert chat.queue.held
         assert waiting() == ["first", "second", "third"]
         await refuse(app.runtime, refused)
-        await press(pilot, "enter")  # still no room: the prompt comes back, the others wait
-        await until(pilot, lambda: chat.prompt.draft.full == "first")
+        await press(pilot, "enter")  # still full: the prompt is restored, the others stay queued
+        await until(pilot, lambda: chat.prompt.draft.full_text == "first")
         assert chat.queue.held
         assert waiting() == ["second", "third"]
         await refuse(app.runtime, "")
         await press(pilot, "enter")
         await until(pilot, lambda: asked(app) == ["begin", "first", "second", "third"])
-        await until(pilot, lambda: not chat.playing)
+        await until(pilot, lambda: not chat.turn_running)
         assert not waiting()

@@ -19,22 +19,22 @@ def test_prompts_persist_per_workspace(tmp_path):
     history.add(Draft("first"))
     history.add(Draft("second [Pasted text #1: 2 lines]", ("x\ny",)))
     again = History(tmp_path / "state", here)
-    assert [entry.full for entry in again.entries] == ["first", "second x\ny"]
+    assert [entry.full_text for entry in again.entries] == ["first", "second x\ny"]
     assert History(tmp_path / "state", there).entries == []
 
 
 def test_history_is_private(tmp_path):
     history = History(tmp_path / "state", tmp_path)
-    history.take_draft()
+    history.claim_draft()
     history.add(Draft("a"))
-    history.keep_draft(Draft("b"))
+    history.save_draft(Draft("b"))
     directory = tmp_path / "state" / "prompts"
     assert mode(directory) == 0o700
     assert {mode(path) for path in directory.iterdir()} == {0o600}
     history.close()
 
 
-def test_walking_back_and_forth_ends_at_the_draft(tmp_path):
+def test_stepping_back_and_forth_ends_at_the_draft(tmp_path):
     history = History(tmp_path, tmp_path)
     for text in ("one", "two"):
         history.add(Draft(text))
@@ -46,7 +46,7 @@ def test_walking_back_and_forth_ends_at_the_draft(tmp_path):
     assert history.newer() is None
 
 
-def test_the_same_prompt_twice_in_a_row_counts_once(tmp_path):
+def test_repeated_prompt_is_added_once(tmp_path):
     history = History(tmp_path, tmp_path)
     history.add(Draft("a"))
     history.add(Draft("a"))
@@ -55,32 +55,32 @@ def test_the_same_prompt_twice_in_a_row_counts_once(tmp_path):
 
 
 @pytest.mark.req("R-TUI-02")
-def test_the_draft_survives_a_killed_process(tmp_path):
+def test_draft_survives_a_killed_process(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path;"
         "from yourtool.tui.drafts import Draft; from yourtool.tui.history import History;"
-        "h = History(Path(sys.argv[1]), Path(sys.argv[1])); h.take_draft();"
-        "h.keep_draft(Draft('half a thought')); os.kill(os.getpid(), signal.SIGKILL)"
+        "h = History(Path(sys.argv[1]), Path(sys.argv[1])); h.claim_draft();"
+        "h.save_draft(Draft('half a thought')); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     history = History(tmp_path, tmp_path)
-    assert history.take_draft() == Draft("half a thought")
+    assert history.claim_draft() == Draft("half a thought")
     history.close()
 
 
-def test_two_programs_keep_drafts_of_their_own(tmp_path):
+def test_two_programs_have_separate_drafts(tmp_path):
     first, second = History(tmp_path, tmp_path), History(tmp_path, tmp_path)
-    assert first.take_draft() == second.take_draft() == Draft()
-    first.keep_draft(Draft("first"))
-    second.keep_draft(Draft("second"))
+    assert first.claim_draft() == second.claim_draft() == Draft()
+    first.save_draft(Draft("first"))
+    second.save_draft(Draft("second"))
     first.close()
     third = History(tmp_path, tmp_path)
-    assert third.take_draft() == Draft("first")
+    assert third.claim_draft() == Draft("first")
     second.close()
     third.close()
 
 
-def test_an_unreadable_line_is_skipped_and_old_lines_are_dropped(tmp_path):
+def test_unreadable_line_is_skipped_and_old_lines_are_dropped(tmp_path):
     history = History(tmp_path, tmp_path)
     history.add(Draft("kept"))
     [file] = (tmp_path / "prompts").glob("*.jsonl")
@@ -90,17 +90,17 @@ def test_an_unreadable_line_is_skipped_and_old_lines_are_dropped(tmp_path):
     assert len(file.read_bytes().splitlines()) < MAX_ENTRIES + 1
 
 
-def test_a_state_directory_that_cannot_be_written_costs_nothing_but_memory(tmp_path):
+def test_unwritable_state_directory_only_disables_storage(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     history = History(blocked, tmp_path)
-    assert history.take_draft() == Draft()
+    assert history.claim_draft() == Draft()
     history.add(Draft("a"))
-    history.keep_draft(Draft("b"))
+    history.save_draft(Draft("b"))
     assert history.entries == [Draft("a")]
 
 
-def test_only_the_last_megabytes_of_a_history_are_read(tmp_path):
+def test_only_the_end_of_a_large_history_is_read(tmp_path):
     history = History(tmp_path, tmp_path)
     for number in range(25):
         history.add(Draft(f"{number}: " + "x" * 900_000))

@@ -17,7 +17,7 @@ TEXTS = [
 
 
 class Desk:
-    """A question, a prompt and a clock: the panel's rules without the panel."""
+    """An approval prompt, a prompt and a clock: the panel's rules without the panel."""
 
     def __init__(self):
         self.now = 100.0
@@ -28,26 +28,26 @@ class Desk:
 
     def ask(self):
         self.listening = False
-        self.answering.asked()
-        self.answering.drawn()
+        self.answering.reset()
+        self.answering.mark_drawn()
 
     def pass_time(self, seconds):
         end = self.now + seconds
         while self.now < end:
             self.now = min(end, self.now + 0.01)
-            if (letter := self.answering.settled()) is not None:
+            if (letter := self.answering.accept_letter()) is not None:
                 self.answers.append(letter)
                 self.ask()
-            elif not self.listening and not self.prompt and self.answering.wait == 0:
+            elif not self.listening and not self.prompt and self.answering.seconds_until_ready == 0:
                 self.listening = True
 
     def press(self, key):
-        self.answering.keystroke()
-        held = self.answering.held
+        self.answering.mark_keystroke()
+        held = self.answering.held_letter
         if not self.listening:
             self.prompt = "" if key == "\n" else self.prompt + key
         elif held is None and key in LETTERS:
-            self.answering.hold(key)
+            self.answering.hold_letter(key)
         elif key == held:
             pass
         elif key == "\n":
@@ -55,12 +55,12 @@ class Desk:
                 self.answers.append("enter")
                 self.ask()
         else:
-            self.prompt += self.answering.take_back() + key
+            self.prompt += self.answering.release_letter() + key
             self.listening = False
 
 
 @pytest.mark.req("T20")
-def test_a_typist_never_answers_by_accident():
+def test_typing_never_answers_by_accident():
     dice = random.Random(20)
     for _ in range(400):
         desk = Desk()
@@ -76,7 +76,7 @@ def test_a_typist_never_answers_by_accident():
 
 
 @pytest.mark.req("T20")
-def test_a_pause_before_the_sentence_does_not_make_its_first_letter_an_answer():
+def test_first_letter_after_a_pause_is_not_an_answer():
     dice = random.Random(7)
     for text in TEXTS:
         if len(text) == 1:
@@ -92,7 +92,7 @@ def test_a_pause_before_the_sentence_does_not_make_its_first_letter_an_answer():
             assert desk.prompt == text
 
 
-def test_a_letter_alone_answers_once():
+def test_single_letter_answers_once():
     desk = Desk()
     desk.ask()
     desk.pass_time(QUIET_SECONDS + 0.1)
@@ -102,33 +102,33 @@ def test_a_letter_alone_answers_once():
 
 
 @pytest.mark.req("R-CONF-03")
-def test_a_key_before_the_question_was_drawn_or_right_after_counts_for_the_prompt():
+def test_key_before_or_right_after_drawing_goes_to_the_prompt():
     desk = Desk()
-    desk.answering.asked()
+    desk.answering.reset()
     desk.pass_time(5)
     desk.press("a")
     assert desk.prompt == "a"
     desk.prompt = ""
-    desk.answering.drawn()
+    desk.answering.mark_drawn()
     desk.pass_time(QUIET_SECONDS - 0.1)
     desk.press("w")
     desk.pass_time(1)
     assert desk.answers == []
 
 
-def test_the_quiet_is_measured_from_the_last_key():
+def test_quiet_time_is_measured_from_the_last_key():
     now = 0.0
     answering = KeystrokeGuard(lambda: now)
-    answering.drawn()
+    answering.mark_drawn()
     now = 0.4
-    answering.keystroke()
+    answering.mark_keystroke()
     now = 0.6
-    assert answering.wait > 0
+    assert answering.seconds_until_ready > 0
     now = 0.95
-    assert answering.wait == 0
+    assert answering.seconds_until_ready == 0
 
 
-def test_a_question_that_is_not_drawn_never_listens():
+def test_approval_prompt_that_is_not_drawn_takes_no_letters():
     answering = KeystrokeGuard(lambda: 10.0)
-    answering.asked()
-    assert answering.wait == float("inf")
+    answering.reset()
+    assert answering.seconds_until_ready == float("inf")

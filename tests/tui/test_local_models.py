@@ -16,7 +16,7 @@ LOCAL = replace(GPT, id="llama-cpp:qwen", aliases=())
 
 
 class StartedLater(FakeRuntime):
-    """A machine on which a model server answers as soon as somebody looks for one."""
+    """A machine with a model server that answers the first discovery."""
 
     async def find_servers(self, *, elsewhere: bool) -> tuple[()]:
         self.catalogue.all = lambda: (GPT, SONNET, LOCAL)
@@ -25,7 +25,7 @@ class StartedLater(FakeRuntime):
 
 
 @pytest.mark.req("R-EASE-02")
-async def test_a_server_that_was_started_since_is_offered_in_the_list(tmp_path, monkeypatch):
+async def test_server_started_later_is_in_the_picker(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
     runtime = StartedLater(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
@@ -43,7 +43,7 @@ async def test_a_server_that_was_started_since_is_offered_in_the_list(tmp_path, 
 
 
 @pytest.mark.req("R-EASE-02")
-async def test_models_of_a_server_of_one_s_own_are_in_the_list(tmp_path, monkeypatch):
+async def test_models_of_a_configured_server_are_in_the_picker(tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     with serve({"/v1/models": {"data": [{"id": "qwen3-coder"}]}}) as server:
         (resolve_paths().home / "config.toml").write_text(
@@ -60,7 +60,7 @@ async def test_models_of_a_server_of_one_s_own_are_in_the_list(tmp_path, monkeyp
 
 
 class Slow(FakeRuntime):
-    """A server that answers when the list is open already."""
+    """A server that answers after the picker has opened."""
 
     answer: asyncio.Event
 
@@ -72,7 +72,7 @@ class Slow(FakeRuntime):
         return ()
 
 
-async def test_a_late_answer_is_added_to_the_list_and_the_cursor_stays(tmp_path, monkeypatch):
+async def test_late_answer_is_added_and_the_cursor_does_not_move(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
     runtime = Slow(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
@@ -87,7 +87,7 @@ async def test_a_late_answer_is_added_to_the_list_and_the_cursor_stays(tmp_path,
         await say(pilot, "/models")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await press(pilot, "down")
-        chosen = app.screen._shown[app.screen.options.highlighted].value
+        chosen = app.screen._visible_choices[app.screen.options.highlighted].value
         runtime.answer.set()
         await until(pilot, lambda: LOCAL.id in screen_text(app))
-        assert app.screen._shown[app.screen.options.highlighted].value == chosen
+        assert app.screen._visible_choices[app.screen.options.highlighted].value == chosen

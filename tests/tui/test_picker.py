@@ -1,4 +1,4 @@
-"""Lists to choose from: where the cursor is, what comes first, and how it is seen."""
+"""Pickers: the cursor, the order of rows and their look."""
 
 import pytest
 from textual.app import App
@@ -41,7 +41,7 @@ def rows(app):
 
 
 @pytest.mark.req("R-TUI-19")
-async def test_the_cursor_begins_at_what_is_in_use(app):
+async def test_cursor_starts_at_the_current_value(app):
     picked = []
     async with (made := app()).run_test() as pilot:
         await settle(pilot)
@@ -53,7 +53,7 @@ async def test_the_cursor_begins_at_what_is_in_use(app):
 
 
 @pytest.mark.req("R-TUI-19")
-async def test_what_has_the_words_in_its_name_comes_first(app):
+async def test_matches_in_the_title_come_first(app):
     async with (made := app()).run_test() as pilot:
         await settle(pilot)
         made.push_screen(Picker("Model", MODELS))
@@ -63,7 +63,7 @@ async def test_what_has_the_words_in_its_name_comes_first(app):
 
 
 @pytest.mark.req("R-TUI-23")
-async def test_the_list_of_themes_holds_ours_alone(app):
+async def test_theme_picker_lists_only_our_themes(app):
     async with (made := app(theme="ember")).run_test() as pilot:
         await settle(pilot)
         await say(pilot, "/theme")
@@ -74,7 +74,7 @@ async def test_the_list_of_themes_holds_ours_alone(app):
         assert made.theme == "ember"
 
 
-async def test_a_whole_command_is_obeyed_though_a_longer_one_begins_like_it(app):
+async def test_complete_command_is_run_although_a_longer_one_matches(app):
     async with (made := app()).run_test() as pilot:
         await settle(pilot)
         made.chat.session.mode = Mode.PLAN
@@ -87,7 +87,7 @@ async def test_a_whole_command_is_obeyed_though_a_longer_one_begins_like_it(app)
 
 @pytest.mark.parametrize(("theme", "plain"), [("dark", True), ("terminal", False)])
 @pytest.mark.req("R-TUI-23")
-async def test_the_row_at_the_cursor_stands_out_without_shades(app, monkeypatch, theme, plain):
+async def test_highlighted_row_is_visible_without_shades(app, monkeypatch, theme, plain):
     if plain:
         monkeypatch.setenv("NO_COLOR", "1")
     async with (made := app(theme=theme)).run_test() as pilot:
@@ -105,7 +105,7 @@ async def test_the_row_at_the_cursor_stands_out_without_shades(app, monkeypatch,
 
 
 @pytest.mark.parametrize("ink", ["success", "warning", "error"])
-def test_nothing_is_written_in_the_colour_it_is_written_on(ink):
+def test_text_and_background_colours_differ(ink):
     colours = (
         load_themes([shipped_directory("themes")])["terminal"].toolkit_theme().to_color_system()
     )
@@ -124,4 +124,4 @@ async def test_titles_of_any_length_do_not_block_the_loop():
         await pilot.pause()
         await pilot.press("2", "9", "9")
         await pilot.pause()
-        assert [choice.value for choice in picker._shown] == ["299"]
+        assert [choice.value for choice in picker._visible_choices] == ["299"]

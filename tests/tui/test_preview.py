@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from yourtool.effects import Confirmation, Preview, SideEffects
-from yourtool.tui.questions import title
+from yourtool.tui.questions import approval_title
 from yourtool.tui.styled_lines import breaks, cut_pieces
 from yourtool.tui.widgets.diff import approved_line, approved_pieces, diff_lines
 from yourtool.tui.widgets.preview import question_rows, quoted
@@ -85,7 +85,7 @@ def test_two_sets_of_arguments_are_never_drawn_alike():
     rows = [tuple(row.text for row in question_rows(call(**each), 80)) for each in sets]
     assert len(set(rows)) == len(sets)
     assert rows[0] == ('│ a: "1\\nb: 2"',)
-    assert "\n" not in title(call()).plain
+    assert "\n" not in approval_title(call()).plain
 
 
 def test_a_path_and_a_rule_are_one_line_each():

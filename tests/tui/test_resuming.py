@@ -1,4 +1,4 @@
-"""A long session is opened while keys are handled, and nothing of it is lost or doubled."""
+"""Keys are handled while a long session opens, and no item is lost or duplicated."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def facts(turns):
 
 @pytest.fixture
 def sessions(tmp_path, monkeypatch):
-    """Return a session in use, and one that takes the loop 200 rounds to read."""
+    """Return an open session, and one that takes 200 iterations of the loop to read."""
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(transcript, "SLICE_SECONDS", 0)
     (tmp_path / "work").mkdir()
@@ -56,7 +56,7 @@ async def reading(pilot):
         await asyncio.sleep(0.001)
 
 
-async def test_a_session_of_20_000_items_does_not_block_the_loop():
+async def test_session_of_20_000_items_does_not_block_the_loop():
     stage = Stage()
     async with stage.run_test(size=(80, 24)):
         reading = asyncio.create_task(stage.transcript.read(facts(5_000)))
@@ -70,7 +70,7 @@ async def test_a_session_of_20_000_items_does_not_block_the_loop():
     assert rounds > 3
 
 
-async def test_keys_are_handled_while_a_long_session_is_opened(tmp_path, sessions):
+async def test_keys_are_handled_while_a_long_session_opens(tmp_path, sessions):
     here, long = sessions
     app = app_of(tmp_path, here, long)
     async with app.run_test() as pilot:
@@ -82,14 +82,14 @@ async def test_keys_are_handled_while_a_long_session_is_opened(tmp_path, session
         assert app.chat.opening is not None
         assert app.chat.prompt.text == "more"
         assert app.chat.session is here and here.sent == []
-        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.playing)
+        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.turn_running)
         assert here.closed and not long.closed
         expected = [*(f"prompt {n}" for n in range(TURNS)), "hello"]
         assert prompts_shown(app) == expected
         assert "Hello to you." in screen_text(app)
 
 
-async def test_a_session_that_is_opened_at_the_start_takes_what_was_typed(tmp_path, sessions):
+async def test_session_opened_at_startup_sends_the_typed_message(tmp_path, sessions):
     _, long = sessions
     app = app_of(tmp_path, long, resume="sess_2")
     async with app.run_test() as pilot:
@@ -98,19 +98,19 @@ async def test_a_session_that_is_opened_at_the_start_takes_what_was_typed(tmp_pa
         app.chat.note("warning", "Mind the gap.")
         await burst(pilot, *"typed", "enter")
         assert app.chat.opening is not None
-        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.playing)
+        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.turn_running)
         assert prompts_shown(app) == [*(f"prompt {n}" for n in range(TURNS)), "hello"]
         assert "Mind the gap." in screen_text(app)
 
 
 @pytest.mark.parametrize("second", ["/new", "/resume sess_2", "/fork"])
-async def test_a_command_waits_until_the_session_is_open(tmp_path, sessions, second):
+async def test_command_waits_until_the_session_is_open(tmp_path, sessions, second):
     here, long = sessions
     app = app_of(tmp_path, here, long)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is here)
         await say(pilot, "hi")
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         app.chat.take(Draft("/resume sess_2"))
         await reading(pilot)
         app.chat.take(Draft(second))
@@ -125,7 +125,7 @@ async def test_a_command_waits_until_the_session_is_open(tmp_path, sessions, sec
 
 
 @pytest.mark.parametrize("at_start", [True, False])
-async def test_quitting_while_a_session_is_opened_closes_it(tmp_path, sessions, at_start):
+async def test_quitting_while_a_session_opens_closes_it(tmp_path, sessions, at_start):
     here, long = sessions
     options = {"resume": "sess_2"} if at_start else {}
     app = app_of(tmp_path, *((long,) if at_start else (here, long)), **options)

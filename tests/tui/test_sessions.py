@@ -38,7 +38,7 @@ def work(tmp_path, monkeypatch):
 
 @contextlib.asynccontextmanager
 async def talking(work, *prompts):
-    """An app in which some prompts were answered."""
+    """An app with answered prompts."""
 
     async def opens():
         return await Runtime.open(resolve_paths(), RunOptions(workspace=work, model="demo:file"))
@@ -55,7 +55,7 @@ async def send(pilot, prompt):
     chat = pilot.app.chat
     turns = chat.session.state.turn_count
     await say(pilot, prompt)
-    await until(pilot, lambda: chat.session.state.turn_count == turns + 1 and not chat.playing)
+    await until(pilot, lambda: chat.session.state.turn_count == turns + 1 and not chat.turn_running)
 
 
 def prompts_of(session):
@@ -63,13 +63,13 @@ def prompts_of(session):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_fork_goes_on_from_here_in_a_session_of_its_own(work):
+async def test_fork_continues_in_a_copy_of_the_session(work):
     async with talking(work, "first words") as (app, pilot):
         first = app.chat.session
         await say(pilot, "/fork")
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await settle(pilot)
-        assert "Everything so far" in screen_text(app)
+        assert "Entire session" in screen_text(app)
         await press(pilot, "enter")
         await until(pilot, lambda: app.chat.session is not first)
         assert f"Forked here from {first.id}" in screen_text(app).replace("\n", " ")
@@ -81,7 +81,7 @@ async def test_fork_goes_on_from_here_in_a_session_of_its_own(work):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_fork_before_a_prompt_gives_it_back_to_be_changed(work):
+async def test_fork_before_a_prompt_loads_it_for_editing(work):
     async with talking(work, "one", "two, please") as (app, pilot):
         first = app.chat.session
         await say(pilot, "/fork")
@@ -95,19 +95,19 @@ async def test_fork_before_a_prompt_gives_it_back_to_be_changed(work):
 
 @pytest.mark.parametrize("command", ["/fork", "/export", "/search"])
 @pytest.mark.req("R-TUI-20")
-async def test_with_nothing_to_do_it_is_said_and_the_text_stays(work, command):
+async def test_command_without_effect_reports_it_and_keeps_the_text(work, command):
     async with talking(work) as (app, pilot):
         first = app.chat.session
         await say(pilot, command)
         await until(pilot, lambda: app.chat.prompt.text == command)
         await settle(pilot)
-        assert "say something first" in screen_text(app) or "/search WORDS" in screen_text(app)
+        assert "send a message first" in screen_text(app) or "/search WORDS" in screen_text(app)
         assert app.chat.session is first
         assert list(work.iterdir()) == []
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_search_goes_to_the_message_in_its_session(work):
+async def test_search_opens_the_message_in_its_session(work):
     async with talking(work, "about the frobnicator", *(f"line {n}" for n in range(4))) as (
         app,
         pilot,
@@ -125,15 +125,15 @@ async def test_search_goes_to_the_message_in_its_session(work):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_a_search_without_a_hit_says_so(work):
+async def test_search_without_results_reports_it(work):
     async with talking(work, "hello") as (app, pilot):
         await say(pilot, "/search zebra")
-        await until(pilot, lambda: "No message holds all of these words" in screen_text(app))
+        await until(pilot, lambda: "No message contains all of these words" in screen_text(app))
         assert app.screen is app.chat
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_export_names_a_private_file_without_keys(work, monkeypatch):
+async def test_export_writes_a_private_file_without_keys(work, monkeypatch):
     async with talking(work, f"Fix the [bold]bug[/bold] {CANARY}") as (_, pilot):
         monkeypatch.setenv("OPENAI_API_KEY", CANARY)
         await say(pilot, "/export")
@@ -147,7 +147,7 @@ async def test_export_names_a_private_file_without_keys(work, monkeypatch):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_an_export_asks_before_it_writes_over_a_file(work):
+async def test_export_asks_before_overwriting_a_file(work):
     async with talking(work, "hello") as (app, pilot):
         file = work / "all.jsonl"
         file.write_text("mine")
@@ -164,7 +164,7 @@ async def test_an_export_asks_before_it_writes_over_a_file(work):
         assert facts[0].session_id == app.chat.session.id
 
 
-async def test_a_place_that_cannot_be_written_is_named(work):
+async def test_unwritable_export_path_is_reported(work):
     async with talking(work, "hello") as (app, pilot):
         await say(pilot, "/export no/such/dir/a.md")
         await until(pilot, lambda: app.chat.prompt.text == "/export no/such/dir/a.md")
@@ -172,9 +172,9 @@ async def test_a_place_that_cannot_be_written_is_named(work):
 
 
 def held():
-    """Return what this process holds: open files, and threads but those of the shared pool.
+    """Return the open files and the threads of this process outside the shared pool.
 
-    Files are counted by kind: those of one session are those of another.
+    Files are counted by kind, because sessions have different files of the same kinds.
     """
     gc.collect()
     process = Path("/proc/self")
@@ -185,7 +185,7 @@ def held():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-async def test_a_long_day_leaves_no_file_open_and_no_thread_behind(work):
+async def test_many_sessions_leave_no_open_files_or_threads(work):
     async def goes(pilot, command):
         chat, before = pilot.app.chat, pilot.app.chat.session
         await say(pilot, command)
@@ -204,7 +204,7 @@ async def test_a_long_day_leaves_no_file_open_and_no_thread_behind(work):
                 await goes(pilot, f"/resume {first}")
             if number % 6 == 0:
                 await goes(pilot, "/fork")
-        await goes(pilot, "/new")  # a fork keeps the long outputs of its parents at hand
+        await goes(pilot, "/new")  # a fork has the long outputs of its parents
 
     async with talking(work) as (_, pilot):
         await some_hours(pilot, 2)

@@ -1,4 +1,4 @@
-"""Command lines at the prompt: what runs, what waits, what is said, and what is shown of it."""
+"""Shell commands at the prompt: parsing, queueing and display."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.driving import press, say, screen_text, until
 from tests.tui.fakes import FakeRuntime, FakeSession, ended, message, replied, routed, started, turn
-from yourtool.agent.commands import Mistake, ShellLine, parse
+from yourtool.agent.commands import InvalidCommand, ShellLine, parse_input
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events import ShellRan
 from yourtool.messages import Audience, MessageMetadata, Origin, Role, TextBlock
@@ -22,7 +22,7 @@ HELLO = turn("hello", "Hello to you.")
 
 
 class ShellSession(FakeSession):
-    """Plays the next script for a command too, and keeps which it was asked to run."""
+    """Plays the next script for a shell command too, and records the command."""
 
     def __init__(self, *scripts, **options):
         super().__init__(*scripts, **options)
@@ -75,7 +75,7 @@ def app_of(home, session):
     return YourtoolApp(opens)
 
 
-# What is typed
+# Parsing
 
 
 @pytest.mark.parametrize(
@@ -92,37 +92,37 @@ def app_of(home, session):
     ],
 )
 @pytest.mark.req("R-TUI-04")
-def test_only_a_sign_in_the_first_column_begins_a_command_line(typed, meant):
-    assert parse(typed) == meant
+def test_only_an_exclamation_mark_in_the_first_column_starts_a_shell_command(typed, meant):
+    assert parse_input(typed) == meant
 
 
 @pytest.mark.parametrize("typed", ["!", "!!", "! ", "!!\n"])
-def test_the_sign_alone_explains_itself_in_one_line(typed):
-    mistake = parse(typed)
-    assert isinstance(mistake, Mistake)
+def test_exclamation_mark_alone_is_explained(typed):
+    mistake = parse_input(typed)
+    assert isinstance(mistake, InvalidCommand)
     assert "`!git status`" in mistake.message
     assert "\n" not in mistake.message
 
 
 @pytest.mark.parametrize("typed", ["!", "!ca", "!cat @", "!cat @a", "!/mod"])
-def test_nothing_is_completed_in_a_command_line(typed):
+def test_shell_command_has_no_completion(typed):
     completer = Completer()
-    assert not completer.wants_files(typed)
+    assert not completer.needs_files(typed)
     completer.files = ("a.txt",)
-    assert completer.offers(typed) is None
+    assert completer.suggest(typed) is None
 
 
 @pytest.mark.req("R-TUI-21")
-def test_help_names_both_signs():
+def test_help_lists_both_shell_prefixes():
     [shell] = [section for section in help_report() if section.title == "Shell"]
     assert [name for name, _ in shell.rows] == ["!command", "!!command"]
 
 
-# What the screen does with it
+# Running
 
 
 @pytest.mark.req("R-TUI-04")
-async def test_a_command_line_is_run_and_not_said(home, tmp_path):
+async def test_shell_command_is_run_and_not_sent(home, tmp_path):
     first = [begun("echo hi"), ToolOutputDelta(tool_use_id="m1", text="hi\n"), over("echo hi")]
     unseen = begun("pwd", shared=False, message_id="m2")
     second = [unseen, over("pwd", "/w\n", shared=False, message_id="m2")]
@@ -134,7 +134,7 @@ async def test_a_command_line_is_run_and_not_said(home, tmp_path):
         await until(pilot, lambda: "✓ ! echo hi" in screen_text(app))
         assert "│ hi" in screen_text(app)
         assert "the user ran this command" not in screen_text(app)
-        assert "/resume" not in screen_text(app)  # the greeting is gone
+        assert "/resume" not in screen_text(app)  # the greeting is hidden
         await say(pilot, "!!pwd")
         await until(pilot, lambda: "✓ !! pwd" in screen_text(app))
         await say(pilot, "\\!important")
@@ -147,7 +147,7 @@ async def test_a_command_line_is_run_and_not_said(home, tmp_path):
     assert session.sent == ["!important", " !spaced"]
 
 
-async def test_the_prompt_says_what_becomes_of_a_command_line(home, tmp_path):
+async def test_prompt_hint_explains_a_shell_command(home, tmp_path):
     session = ShellSession(HELLO, workspace=tmp_path / "work")
     app = app_of(home, session)
     async with app.run_test() as pilot:
@@ -155,16 +155,16 @@ async def test_the_prompt_says_what_becomes_of_a_command_line(home, tmp_path):
         await press(pilot, "!")
         assert "command · the model sees its output" in screen_text(app)
         await press(pilot, "!")
-        assert "command · the model sees nothing" in screen_text(app)
+        assert "command · hidden from the model" in screen_text(app)
         await press(pilot, "enter")
-        assert "`!` runs a command here" in screen_text(app)
+        assert "`!` runs a shell command" in screen_text(app)
         assert app.chat.prompt.text == "!!"
         await press(pilot, "backspace", "backspace")
         assert "/help · @ file or model" in screen_text(app)
     assert session.commands == session.sent == []
 
 
-async def test_on_a_short_screen_the_status_line_says_it(home, tmp_path):
+async def test_status_line_shows_the_hint_on_a_short_screen(home, tmp_path):
     app = app_of(home, ShellSession(HELLO, workspace=tmp_path / "work"))
     async with app.run_test(size=(40, 12)) as pilot:
         await until(pilot, lambda: app.chat.session is not None)
@@ -172,7 +172,7 @@ async def test_on_a_short_screen_the_status_line_says_it(home, tmp_path):
         assert "command · the model sees its output" in screen_text(app)
 
 
-async def test_a_command_waits_for_the_turn_in_the_queue(home, tmp_path):
+async def test_shell_command_is_queued_during_a_turn(home, tmp_path):
     gate = asyncio.Event()
     session = ShellSession(
         [started("hello"), routed(), gate, replied("Hello to you."), ended()],
@@ -191,7 +191,7 @@ async def test_a_command_waits_for_the_turn_in_the_queue(home, tmp_path):
     assert session.commands == [("echo hi", True)]
 
 
-async def test_esc_stops_a_command_and_holds_what_waits(home, tmp_path):
+async def test_esc_stops_a_shell_command_and_holds_the_queue(home, tmp_path):
     class Endless(ShellSession):
         async def run_shell(self, command, *, shared):
             async for event in super().run_shell(command, shared=shared):
@@ -212,7 +212,7 @@ async def test_esc_stops_a_command_and_holds_what_waits(home, tmp_path):
     assert session.sent == []
 
 
-async def test_a_folded_paste_that_begins_with_the_sign_is_text(home, tmp_path):
+async def test_folded_paste_with_an_exclamation_mark_is_text(home, tmp_path):
     session = ShellSession(HELLO, workspace=tmp_path / "work")
     app = app_of(home, session)
     async with app.run_test() as pilot:
@@ -228,19 +228,19 @@ async def test_a_folded_paste_that_begins_with_the_sign_is_text(home, tmp_path):
     assert session.commands[0][0] == "cat <<.\n" + ("words\n" * 20).strip()
 
 
-async def test_attachments_wait_for_the_next_prompt_while_a_command_runs(home, tmp_path):
+async def test_shell_command_does_not_take_attachments(home, tmp_path):
     session = ShellSession([begun("ls"), over("ls")], workspace=tmp_path / "work")
     app = app_of(home, session)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         (tmp_path / "work" / "a.txt").write_text("a cat")
-        app.chat.attached.add(type("A", (), {"name": "a.txt", "block": TextBlock("a cat")})())
+        app.chat.attachments.add(type("A", (), {"name": "a.txt", "block": TextBlock("a cat")})())
         await say(pilot, "!ls")
         await until(pilot, lambda: "✓ ! ls" in screen_text(app))
-        assert app.chat.attached.names == ("a.txt",)
+        assert app.chat.attachments.names == ("a.txt",)
 
 
-# What is told
+# Display
 
 
 def rows(item, width=60):
@@ -248,7 +248,7 @@ def rows(item, width=60):
 
 
 @pytest.mark.req("R-TUI-20")
-def test_a_command_is_told_alike_while_it_runs_and_when_it_is_resumed():
+def test_shell_command_looks_the_same_live_and_resumed():
     live, resumed = Story(clock=lambda: 0.0), Story(clock=lambda: 0.0)
     fact = over("make", "no rule\n", 2, seconds=1.25)
     for event in (begun("make"), ToolOutputDelta(tool_use_id="m1", text="no"), fact):
@@ -261,7 +261,7 @@ def test_a_command_is_told_alike_while_it_runs_and_when_it_is_resumed():
     assert live.arriving is None
 
 
-def test_a_command_that_runs_shows_the_end_of_its_output_and_its_time():
+def test_running_command_shows_the_end_of_its_output_and_its_duration():
     now = [0.0]
     story = Story(clock=lambda: now[0])
     story.take(begun("make"))
@@ -276,14 +276,14 @@ def test_a_command_that_runs_shows_the_end_of_its_output_and_its_time():
 
 
 @pytest.mark.req("R-TUI-07")
-def test_what_a_command_prints_does_not_drive_the_terminal():
+def test_command_output_does_not_control_the_terminal():
     story = Story()
     story.take(over("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
     [card] = story.items
     assert not any("\x1b" in row or "\x07" in row for row in rows(card))
 
 
-def test_a_long_output_is_folded_to_its_end():
+def test_long_output_is_folded_to_its_end():
     story = Story()
     story.take(over("seq 100", "".join(f"{n}\n" for n in range(100))))
     [card] = story.items

@@ -100,7 +100,7 @@ def test_streaming(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "explain")
-        await until(pilot, lambda: pilot.app.chat.playing)
+        await until(pilot, lambda: pilot.app.chat.turn_running)
         await settle(pilot)
 
     assert snap_compare(app_of(script), terminal_size=size, run_before=play)
@@ -142,7 +142,7 @@ def test_consent_with_diff(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "edit")
-        await until(pilot, lambda: pilot.app.chat.consent.question is not None)
+        await until(pilot, lambda: pilot.app.chat.approval_prompt.question is not None)
         await settle(pilot)
 
     app = app_of([started("edit"), routed(), Ask(asked)])
@@ -155,7 +155,7 @@ def test_error(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not pilot.app.chat.playing)
+        await until(pilot, lambda: not pilot.app.chat.turn_running)
         await settle(pilot)
 
     app = app_of([started("hello"), routed(), failed(), ended()])
@@ -221,7 +221,7 @@ def test_consent_with_command(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "go")
-        await until(pilot, lambda: pilot.app.chat.consent.question is not None)
+        await until(pilot, lambda: pilot.app.chat.approval_prompt.question is not None)
         await settle(pilot)
 
     app = app_of([started("go"), routed(), replied("I push."), Ask(question())])

@@ -1,4 +1,4 @@
-"""The pure parts around the transcript: status line, pickers' rows, reports, tables of keys."""
+"""Pure functions of the interface: status line, picker rows, reports, key tables."""
 
 import subprocess
 import sys
@@ -26,9 +26,9 @@ from yourtool.messages import Role, UsageExtra
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import KEYS
-from yourtool.tui.reports import context_report, cost_report, help_report, price_words
+from yourtool.tui.reports import context_report, cost_report, format_price, help_report
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_handlers import VERBS
+from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS
 from yourtool.tui.screens.picker_rows import (
     history_choices,
     model_choices,
@@ -53,17 +53,17 @@ FULL = StatusFields(
 )
 
 
-# One table
+# Tables of commands and keys
 
 
 @pytest.mark.req("R-TUI-21")
-def test_every_command_of_the_table_is_obeyed_and_no_other():
-    assert set(VERBS) == {command.name for command in COMMANDS}
+def test_every_command_of_the_table_has_a_handler():
+    assert set(COMMAND_HANDLERS) == {command.name for command in COMMANDS}
 
 
 @pytest.mark.req("R-TUI-21")
-def test_every_key_of_the_table_has_an_action_where_it_stands():
-    owners = {"chat": ChatScreen, "prompt": Prompt, "question": Consent}
+def test_every_key_of_the_table_has_an_action():
+    owners = {"chat": ChatScreen, "prompt": Prompt, "approval": Consent}
     for key in KEYS:
         if key.action:
             name = key.action.partition("(")[0]
@@ -71,11 +71,11 @@ def test_every_key_of_the_table_has_an_action_where_it_stands():
 
 
 @pytest.mark.req("R-TUI-21")
-def test_help_names_every_command_and_every_key():
+def test_help_lists_every_command_and_key():
     rows = [row for section in help_report() for row in section.rows]
     names = [name for name, _ in rows]
     assert all(command.usage in names for command in COMMANDS)
-    assert all((key.shown, key.description) in rows for key in KEYS)
+    assert all((key.label, key.description) in rows for key in KEYS)
     aliases = [alias for command in COMMANDS for alias in command.aliases]
     assert all(any(f"`/{alias}`" in text for _, text in rows) for alias in aliases)
 
@@ -92,7 +92,7 @@ def words(status, width):
 
 
 @pytest.mark.req("R-TUI-18")
-def test_a_wide_line_says_everything():
+def test_wide_status_line_shows_everything():
     assert words(FULL, 120) == [
         "working 1 min 15 s",
         "anthropic:claude-sonnet-4-6 → gpt-5.2",
@@ -105,19 +105,19 @@ def test_a_wide_line_says_everything():
 
 
 @pytest.mark.req("R-TUI-18")
-def test_a_narrow_line_keeps_what_matters_most():
+def test_narrow_status_line_shows_the_most_important_parts():
     assert words(FULL, 47)[:2] == ["working 1 min 15 s", "claude-sonnet-4-6 → gpt-5.2"]
     assert "git:main" not in words(FULL, 50)
 
 
 @given(st.integers(1, 130))
 @pytest.mark.req("R-TUI-18")
-def test_the_line_never_runs_over(width):
+def test_status_line_never_overflows(width):
     kept = words(FULL, width)
     assert len(kept) == 1 or sum(map(cell_len, kept)) + 2 * (len(kept) - 1) <= width
 
 
-def test_the_least_important_goes_first():
+def test_least_important_part_is_dropped_first():
     ranks = [part.rank for part in fitting(parts(FULL, narrow=False), 60)]
     assert max(ranks) < len(parts(FULL, narrow=False)) - 1
 
@@ -162,7 +162,7 @@ ALLOWED = ToolConfirmationResolved(
 
 
 @pytest.mark.req("R-TUI-18")
-def test_a_reply_that_does_not_go_on_is_said_to_be_silent():
+def test_stalled_reply_is_shown_as_silent():
     status = StatusFields(activity="writing", seconds=75, silent=32)
     assert parts(status, narrow=False)[0].text == "writing 1 min 15 s, silent for 32 s"
 
@@ -192,11 +192,11 @@ def waits(seconds):
     ],
 )
 @pytest.mark.req("R-TUI-18")
-def test_the_line_says_what_a_turn_waits_for(facts, arriving, words):
+def test_status_line_shows_the_activity(facts, arriving, words):
     assert doing(facts, arriving) == words
 
 
-def test_the_branch_is_read_without_a_process(tmp_path):
+def test_branch_is_read_without_a_process(tmp_path):
     subprocess.run(["git", "init", "-q", "-b", "topic/x", tmp_path], check=True)
     (tmp_path / "deep").mkdir()
     assert branch(tmp_path / "deep") == "topic/x"
@@ -204,7 +204,7 @@ def test_the_branch_is_read_without_a_process(tmp_path):
     assert branch(tmp_path) == "01234567"
 
 
-def test_the_branch_of_a_worktree_is_found(tmp_path):
+def test_branch_of_a_worktree_is_found(tmp_path):
     real = tmp_path / "repo" / ".git" / "worktrees" / "w"
     real.mkdir(parents=True)
     (real / "HEAD").write_text("ref: refs/heads/side\n")
@@ -221,18 +221,18 @@ def no_openai(provider):
 
 
 @pytest.mark.req("R-TUI-19")
-def test_configured_models_come_first_and_others_say_what_they_lack():
+def test_configured_models_come_first_and_others_have_a_reason():
     first, second = model_choices([GPT, SONNET], no_openai, SONNET.id)
     assert (first.value, first.enabled) == (SONNET.id, True)
-    assert "200k context" in first.about
-    assert "$3 in, $15 out" in first.about
-    assert "⚒▣--✻" in first.about
+    assert "200k context" in first.detail
+    assert "$3 in, $15 out" in first.detail
+    assert "⚒▣--✻" in first.detail
     assert "in use" in first.title
-    assert (second.enabled, second.about) == (False, "no key: set `OPENAI_API_KEY`")
+    assert (second.enabled, second.detail) == (False, "no key: set `OPENAI_API_KEY`")
 
 
 @pytest.mark.req("R-TUI-19")
-def test_abilities_stand_in_fixed_places_and_guesses_are_called_so():
+def test_capabilities_have_fixed_columns_and_guesses_are_marked():
     model = Model(
         id="x:y",
         wire_name="y",
@@ -240,9 +240,9 @@ def test_abilities_stand_in_fixed_places_and_guesses_are_called_so():
         known=False,
     )
     [choice] = model_choices([model], lambda provider: None, "")
-    assert choice.about.startswith("-▣-")
-    assert "guess" in choice.about
-    assert "unpriced" in choice.about
+    assert choice.detail.startswith("-▣-")
+    assert "guess" in choice.detail
+    assert "unpriced" in choice.detail
 
 
 def summary(**changes):
@@ -260,7 +260,7 @@ def summary(**changes):
 
 
 @pytest.mark.req("R-TUI-20")
-def test_sessions_of_this_workspace_come_first_then_the_youngest(tmp_path):
+def test_sessions_of_this_workspace_come_first_then_the_newest(tmp_path):
     here = str(tmp_path)
     rows = session_choices(
         [
@@ -273,11 +273,11 @@ def test_sessions_of_this_workspace_come_first_then_the_youngest(tmp_path):
         WHEN,
     )
     assert [row.value for row in rows][:3] == ["c", "b", "a"]
-    assert "· unpriced ·" in rows[3].about
-    assert rows[0].about == "2 h ago · 2 turns · $0.5000 · default model · here"
+    assert "· unpriced ·" in rows[3].detail
+    assert rows[0].detail == "2 h ago · 2 turns · $0.5000 · default model · here"
 
 
-def test_earlier_prompts_are_listed_once_the_latest_first():
+def test_earlier_prompts_are_listed_once_latest_first():
     rows = history_choices([Draft("a"), Draft("b\nmore"), Draft("a")])
     assert [(row.value, row.title) for row in rows] == [("2", "a"), ("1", "b …")]
 
@@ -304,7 +304,7 @@ def test_cost_is_the_sum_of_the_completed_requests():
 
 
 @pytest.mark.req("R-CST-02")
-def test_what_providers_report_stands_beside_what_was_computed():
+def test_reported_cost_is_listed_next_to_the_computed_cost():
     facts = [
         started("one"),
         replied("a", cost="0.25", extra=UsageExtra(reported_cost_usd=Decimal("0.31"))),
@@ -317,7 +317,7 @@ def test_what_providers_report_stands_beside_what_was_computed():
 
 
 @pytest.mark.req("R-CST-01")
-def test_a_session_without_any_price_is_unpriced_and_not_free():
+def test_session_without_prices_is_unpriced():
     unknown = UsageExtra(unpriced=True, estimated=True)
     facts = [started("one"), replied("a", cost="0", extra=unknown)]
     totals, *_ = cost_report(facts, Spending())
@@ -332,24 +332,24 @@ def test_a_session_without_any_price_is_unpriced_and_not_free():
     [(2, 0, "$0.5000 for 2 requests"), (3, 1, "$0.5000 for 3 requests, 1 unpriced")],
 )
 @pytest.mark.req("R-CST-01")
-def test_the_day_says_how_many_requests_have_no_price(requests, unpriced, words):
+def test_day_total_counts_unpriced_requests(requests, unpriced, words):
     today = Spending(cost_usd=Decimal("0.5"), requests=requests, unpriced_requests=unpriced)
     [totals] = cost_report([], today)
     assert dict(totals.rows)["today, all sessions"] == words
 
 
 @pytest.mark.req("R-CST-01")
-def test_a_day_without_any_price_is_unpriced_and_not_free():
+def test_day_without_prices_is_unpriced():
     [totals] = cost_report([], Spending(requests=1, unpriced_requests=1))
     assert dict(totals.rows)["today, all sessions"] == "unpriced for 1 request"
 
 
-def test_a_session_without_requests_has_cost_nothing():
+def test_session_without_requests_costs_nothing():
     [totals] = cost_report([], Spending())
     assert dict(totals.rows)["session"].startswith("$0.00 for 0 requests")
 
 
-def test_context_names_each_part_and_what_is_free():
+def test_context_lists_each_part_and_the_free_space():
     sections = context_report(SONNET, [("tools", 50_000)], 1_234)
     rows = dict(row for section in sections for row in section.rows)
     assert rows["tools"] == "50,000 tokens, 25.0%"
@@ -358,15 +358,15 @@ def test_context_names_each_part_and_what_is_free():
 
 
 @pytest.mark.req("R-CST-01")
-def test_no_price_is_not_free():
-    assert price_words(None) == "unpriced"
+def test_missing_price_is_unpriced():
+    assert format_price(None) == "unpriced"
 
 
 # Start
 
 
 @pytest.mark.req("R-QLT-01")
-def test_the_first_paint_waits_for_no_library_that_it_does_not_need():
+def test_first_paint_imports_no_unneeded_library():
     code = "import sys, yourtool.tui.app; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

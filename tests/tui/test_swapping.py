@@ -1,4 +1,4 @@
-"""A swap that a picture stands against, and its ways out, over a real store and real requests."""
+"""A refused swap because of an image, and its choices, with a real store and requests."""
 
 import base64
 import contextlib
@@ -48,12 +48,14 @@ async def _send(pilot, text):
     session = pilot.app.chat.session
     turns = session.state.turn_count
     await say(pilot, text)
-    await until(pilot, lambda: session.state.turn_count == turns + 1 and not pilot.app.chat.playing)
+    await until(
+        pilot, lambda: session.state.turn_count == turns + 1 and not pilot.app.chat.turn_running
+    )
 
 
 @contextlib.asynccontextmanager
 async def _refused(tmp_path):
-    """An app that shows the ways out."""
+    """An app that shows the choices after a refused swap."""
     async with _app(tmp_path / "work", "sonnet") as (app, pilot):
         await _send(pilot, "hello")
         await say(pilot, f"/attach {tmp_path / 'work' / 'dot.png'} ")
@@ -64,19 +66,19 @@ async def _refused(tmp_path):
         yield app, pilot
 
 
-async def test_a_refused_swap_offers_words_a_fork_or_nothing(tmp_path, server):
+async def test_refused_swap_offers_placeholders_a_fork_or_cancel(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         shown = screen_text(app)
-        assert "openai:blind can't process the images of this session" in shown
+        assert "openai:blind does not support the images in this session" in shown
         assert "Send placeholders for the images" in shown
-        assert "in a copy of the session, from before prompt 2" in shown
+        assert "continue in a copy of the session, up to prompt 2" in shown
         assert "anthropic:claude-sonnet-4-6 stays active" in shown
         await press(pilot, "escape")
         assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
         assert "Cannot swap to openai:blind: session contains images" in screen_text(app)
 
 
-async def test_words_are_sent_in_place_of_pictures_if_the_user_says_so(tmp_path, server):
+async def test_placeholders_are_sent_instead_of_images_if_chosen(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         await press(pilot, "enter")
         await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
@@ -86,7 +88,7 @@ async def test_words_are_sent_in_place_of_pictures_if_the_user_says_so(tmp_path,
         assert "could not be shown to you" in str(server.requests[-1][1]["input"])
 
 
-async def test_a_fork_goes_on_from_before_the_picture_with_the_other_model(tmp_path, server):
+async def test_fork_before_the_image_continues_with_the_other_model(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         old = app.chat.session.id
         await press(pilot, "down", "enter")
@@ -96,21 +98,21 @@ async def test_a_fork_goes_on_from_before_the_picture_with_the_other_model(tmp_p
         assert [prompt.text for prompt in app.chat.session.state.prompts] == ["hello"]
         await press(pilot, "enter")
         await until(pilot, lambda: len(server.requests) == 3)
-        await until(pilot, lambda: not app.chat.playing)
+        await until(pilot, lambda: not app.chat.turn_running)
         assert "input_image" not in str(server.requests[-1][1])
 
 
-async def test_a_model_of_the_command_line_is_offered_the_same_ways(tmp_path, server):
+async def test_model_option_offers_the_same_choices(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         await press(pilot, "escape")
-        await app.leave()
+        await app.shut_down()
     async with _app(tmp_path / "work", "openai:blind", proceed=True) as (app, pilot):
         await until(pilot, lambda: isinstance(app.screen, Picker))
         assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
         await until(pilot, lambda: "Send placeholders for the images" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
-        await app.leave()
+        await app.shut_down()
     async with _app(tmp_path / "work", proceed=True) as (app, pilot):
         await until(pilot, lambda: "Cannot swap to openai:blind" in screen_text(app))
         assert app.chat.session.model.id == "openai:blind"

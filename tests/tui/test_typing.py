@@ -1,4 +1,4 @@
-"""One key press does one thing, in order, however quickly keys follow one another."""
+"""Every key has one effect, in order, at any typing speed."""
 
 import random
 
@@ -35,11 +35,11 @@ def app(home, session):
 
 async def all_sent(pilot):
     chat = pilot.app.chat
-    await until(pilot, lambda: not chat.playing and not len(chat.queue))
+    await until(pilot, lambda: not chat.turn_running and not len(chat.queue))
     await settle(pilot)
 
 
-async def test_enter_twice_at_once_sends_one_message(app, session):
+async def test_enter_twice_quickly_sends_one_message(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         await burst(pilot, *"first", "enter", "enter")
@@ -48,7 +48,7 @@ async def test_enter_twice_at_once_sends_one_message(app, session):
         assert app.chat.prompt.text == ""
 
 
-async def test_two_messages_typed_at_once_stay_two(app, session):
+async def test_two_messages_typed_quickly_stay_separate(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         await burst(pilot, *"first", "enter", *"second", "enter", *"third")
@@ -57,7 +57,7 @@ async def test_two_messages_typed_at_once_stay_two(app, session):
         assert app.chat.prompt.text == "third"
 
 
-async def test_a_paste_between_keys_stays_between_them(app, session):
+async def test_paste_between_keys_stays_in_order(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         for event in (
@@ -73,7 +73,7 @@ async def test_a_paste_between_keys_stays_between_them(app, session):
         assert app.chat.prompt.text == "more"
 
 
-async def test_a_recalled_prompt_that_is_sent_at_once_is_the_recalled_one(app, session):
+async def test_recalled_prompt_is_sent_unchanged(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         for text in ("one", "two"):
@@ -85,7 +85,7 @@ async def test_a_recalled_prompt_that_is_sent_at_once_is_the_recalled_one(app, s
         assert app.chat.prompt.text == "x"
 
 
-async def test_a_command_is_done_before_what_is_typed_after_it(app, session):
+async def test_command_finishes_before_later_keys(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         models = []
@@ -102,7 +102,7 @@ async def test_a_command_is_done_before_what_is_typed_after_it(app, session):
         assert models == [GPT.id]
 
 
-async def test_enter_takes_what_the_list_offers_for_all_that_was_typed(app):
+async def test_enter_accepts_the_suggestion_for_all_typed_text(app):
     async with app.run_test() as pilot:
         await settle(pilot)
         app.chat.prompt.load(Draft())
@@ -114,7 +114,7 @@ async def test_enter_takes_what_the_list_offers_for_all_that_was_typed(app):
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_keys_typed_at_once_do_what_they_do_one_by_one(app, session, seed):
+async def test_random_keys_have_the_same_effect_at_any_speed(app, session, seed):
     chance = random.Random(seed)
     edits = ["backspace", "left", "right", "home", "end", "delete"]
     keys = [chance.choice([*"abcdefg", *edits, "enter"]) for _ in range(150)]
@@ -128,7 +128,7 @@ async def test_random_keys_typed_at_once_do_what_they_do_one_by_one(app, session
 
 
 def typed(keys):
-    """What keys do to one line: the messages that were sent, and what is left in the prompt."""
+    """The effect of keys on one line: the sent messages and the rest in the prompt."""
     messages, line, at = [], "", 0
     for key in keys:
         match key:
@@ -154,7 +154,7 @@ def typed(keys):
 
 
 @pytest.mark.parametrize("width", range(1, 7))
-async def test_an_empty_prompt_is_drawn_on_a_terminal_of_a_few_columns(app, session, width):
+async def test_empty_prompt_is_drawn_on_a_very_narrow_terminal(app, session, width):
     async with app.run_test(size=(80, 10)) as pilot:
         await settle(pilot)
         await pilot.resize_terminal(width, 10)

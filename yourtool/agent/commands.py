@@ -1,4 +1,4 @@
-"""Slash commands: one table that the parser, the completion and the help share."""
+"""Slash commands: one table for the parser, completion and help."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Values: TypeAlias = Literal["model", "effort", "mode", "theme", "provider", "file"]
-"""What completion offers for an argument."""
+ArgumentKind: TypeAlias = Literal["model", "effort", "mode", "theme", "provider", "file"]
+"""Kind of argument values that completion suggests."""
 
 
 class SlashCommand(Struct, frozen=True, kw_only=True):
@@ -16,104 +16,104 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     name: str
     summary: str
     argument: str = ""
-    """How the argument is written in the help; empty: there is none."""
-    values: Values | None = None
-    words: tuple[tuple[str, str], ...] = ()
-    """Arguments that are no name of anything, and what they do."""
+    """Argument syntax shown in the help; empty if the command takes none."""
+    argument_kind: ArgumentKind | None = None
+    keywords: tuple[tuple[str, str], ...] = ()
+    """Special arguments that are not names, with descriptions."""
     during_turn: bool = True
-    """Whether it may be used while a turn runs."""
+    """Whether the command can run during a turn."""
     needs_session: bool = True
     aliases: tuple[str, ...] = ()
 
     @property
     def usage(self) -> str:
-        """The command as it is typed."""
+        """The command with its argument syntax."""
         return f"/{self.name} {self.argument}".rstrip()
 
 
 COMMANDS: tuple[SlashCommand, ...] = (
-    SlashCommand(name="help", summary="show what can be typed and pressed", needs_session=False),
+    SlashCommand(name="help", summary="list commands and keys", needs_session=False),
     SlashCommand(
         name="model",
         argument="[NAME | - | show]",
-        values="model",
-        words=(("show", "say why the last turn went where"), ("-", "give the choice back")),
-        summary="choose the model; `-` gives the choice back, `show` explains the last one",
+        argument_kind="model",
+        keywords=(("show", "explain the last choice"), ("-", "use the default model")),
+        summary="switch model; `-` resets to the default, `show` explains the last choice",
     ),
-    SlashCommand(name="models", summary="pick a model from a list with prices and abilities"),
+    SlashCommand(name="models", summary="pick a model from a list with capabilities and prices"),
     SlashCommand(
         name="effort",
         argument="[LEVEL | -]",
-        values="effort",
-        words=(("-", "send no reasoning effort"),),
-        summary="say how long models think before they answer; `-` leaves it to them",
+        argument_kind="effort",
+        keywords=(("-", "use the model's default"),),
+        summary="set the reasoning effort; `-` uses the model's default",
     ),
-    SlashCommand(name="new", summary="begin a new session", during_turn=False),
+    SlashCommand(name="new", summary="start a new session", during_turn=False),
     SlashCommand(
         name="resume",
         argument="[ID]",
-        summary="go on with an earlier session",
+        summary="resume an earlier session",
         during_turn=False,
         aliases=("sessions",),
     ),
     SlashCommand(
         name="fork",
-        summary="go on from here, or from before a prompt, in a copy of the session",
+        summary="copy the session, in full or up to a prompt, and continue in the copy",
         during_turn=False,
     ),
     SlashCommand(
         name="search",
         argument="WORDS",
-        summary="find words in all sessions, and go there",
+        summary="search the messages of all sessions and open a result",
         during_turn=False,
     ),
     SlashCommand(
         name="export",
         argument="[FILE]",
-        summary="write the session as Markdown, or as FILE.jsonl, which can be imported",
+        summary="export the session as Markdown, or as FILE.jsonl, which can be imported",
     ),
-    SlashCommand(name="clear", summary="clear the screen; the conversation goes on"),
-    SlashCommand(name="cost", summary="show what the session has cost, by model"),
-    SlashCommand(name="context", summary="show what fills the model's context"),
+    SlashCommand(name="clear", summary="clear the screen; the session continues"),
+    SlashCommand(name="cost", summary="show the cost of the session by model"),
+    SlashCommand(name="context", summary="show how the context window is used"),
     SlashCommand(
         name="key",
         argument="[PROVIDER]",
-        values="provider",
-        summary="enter an API key, unseen, and use that provider",
+        argument_kind="provider",
+        summary="enter an API key (hidden) and use that provider",
     ),
-    SlashCommand(name="retry", summary="try the last turn again", during_turn=False),
+    SlashCommand(name="retry", summary="retry the last turn", during_turn=False),
     SlashCommand(
-        name="continue", summary="let a reply go on that was cut at its limit", during_turn=False
+        name="continue", summary="continue a reply that hit the output limit", during_turn=False
     ),
     SlashCommand(
         name="theme",
         argument="[NAME]",
-        values="theme",
-        summary="change the colours",
+        argument_kind="theme",
+        summary="change the colour theme",
     ),
     SlashCommand(
         name="mode",
         argument="[NAME]",
-        values="mode",
-        summary="say how much is asked before tools run",
+        argument_kind="mode",
+        summary="set the approval mode",
     ),
     SlashCommand(
         name="copy", argument="[N]", summary="copy the last reply, or the Nth from the end"
     ),
     SlashCommand(
         name="attach",
-        argument="[FILE | ADDRESS | -]",
-        values="file",
-        words=(("-", "leave out what waits"),),
-        summary="send a picture, a recording or a document with the next prompt; `-` leaves it out",
+        argument="[FILE | URL | -]",
+        argument_kind="file",
+        keywords=(("-", "remove all attachments"),),
+        summary="attach an image, audio or document to the next prompt; `-` removes attachments",
     ),
-    SlashCommand(name="paste", summary="send the picture in the clipboard with the next prompt"),
-    SlashCommand(name="quit", summary="leave", needs_session=False, aliases=("exit",)),
+    SlashCommand(name="paste", summary="attach the image in the clipboard to the next prompt"),
+    SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit",)),
 )
 
 _BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
 
-_NAMES_ELSEWHERE: Mapping[str, str] = {
+_EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",
     "approval-mode": "mode",
     "approvals": "mode",
@@ -150,65 +150,65 @@ _NAMES_ELSEWHERE: Mapping[str, str] = {
     "variants": "effort",
     "yolo": "mode auto",
 }
-"""Commands of other agents, each with the command here that does the same or the most of it."""
+"""Commands of other agents and the closest command here."""
 
-_NEAR = 0.7
-"""How much two names must have in common, from 0 to 1, before one is suggested for the other."""
+_SIMILARITY_CUTOFF = 0.7
+"""Minimum similarity of two names, from 0 to 1, for a suggestion."""
 
 
 class Invocation(Struct, frozen=True):
-    """A command to obey."""
+    """A slash command and its argument."""
 
     command: SlashCommand
     argument: str = ""
 
 
 class ShellLine(Struct, frozen=True):
-    """A command line for the shell, which is run without the model."""
+    """A shell command that the user runs with `!` or `!!`."""
 
     command: str
     shared: bool = True
-    """Whether models see it and what it prints."""
+    """Whether the model sees the command and its output."""
 
 
-class Mistake(Struct, frozen=True):
-    """A line that begins like a command and cannot be obeyed; nothing was done."""
+class InvalidCommand(Struct, frozen=True):
+    """Input that starts like a command but is not a valid one."""
 
     message: str
     path_like: bool = False
-    """It may be meant as text: it begins with what could be the path of a file."""
+    """The input may be text that starts with a file path."""
 
 
-Typed: TypeAlias = Invocation | ShellLine | Mistake
-"""What is no text for the model."""
+ParsedInput: TypeAlias = Invocation | ShellLine | InvalidCommand
+"""Input that is not text for the model."""
 
 
-def parse(text: str) -> Typed | None:
-    """Read what was typed; None: it is text for the model.
+def parse_input(text: str) -> ParsedInput | None:
+    """Parse user input; return None if it is text for the model.
 
-    Only a sign in the very first column begins a command, so a space before it makes it text.
+    Only a `/` or `!` in the first column starts a command; a leading space makes it text.
     """
     if text.startswith("!"):
-        return _shell_line(text)
+        return _parse_shell_line(text)
     if not text.startswith("/") or text[1:2].isspace():
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
     argument = argument.strip()
     if (command := _BY_NAME.get(word)) is None:
-        return _unknown(word)
+        return _unknown_command(word)
     if argument and not command.argument:
-        return Mistake(
-            f"`/{word}` takes no argument; put a space before the slash to send this as text"
+        return InvalidCommand(
+            f"`/{word}` takes no argument; put a space before the slash to send it as text"
         )
     if "\n" in argument:
-        return Mistake(f"`/{word}` is written on one line: `{command.usage}`")
+        return InvalidCommand(f"`/{word}` takes one line: `{command.usage}`")
     return Invocation(command, argument)
 
 
-def matching(prefix: str) -> tuple[SlashCommand, ...]:
-    """Return the commands whose name, or an alias, begins with `prefix`.
+def find_commands(prefix: str) -> tuple[SlashCommand, ...]:
+    """Return the commands with a name or alias that starts with `prefix`.
 
-    The one of exactly this name comes first, the others in table order.
+    An exact match comes first, the others in table order.
     """
     found = (
         command
@@ -218,26 +218,28 @@ def matching(prefix: str) -> tuple[SlashCommand, ...]:
     return tuple(sorted(found, key=lambda command: command.name != prefix))
 
 
-def _shell_line(text: str) -> ShellLine | Mistake:
+def _parse_shell_line(text: str) -> ShellLine | InvalidCommand:
     shared = not text.startswith("!!")
     if command := text.removeprefix("!").removeprefix("!").strip():
         return ShellLine(command, shared)
-    return Mistake(
-        "`!` runs a command here and shows the model what it prints, as in `!git status`;"
-        " with `!!` the model sees nothing"
+    return InvalidCommand(
+        "`!` runs a shell command and shows its output to the model, for example `!git status`;"
+        " `!!` hides the output from the model"
     )
 
 
-def _unknown(word: str) -> Mistake:
+def _unknown_command(word: str) -> InvalidCommand:
     if "/" in word or "." in word:
-        return Mistake(f"Unknown command `/{word}`; press Enter again to send it as text", True)
-    if suggestion := _suggestion(word):
-        return Mistake(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
-    return Mistake(f"Unknown command `/{word}`; `/help` lists the commands")
+        return InvalidCommand(
+            f"Unknown command `/{word}`; press Enter again to send it as text", True
+        )
+    if suggestion := _suggest_command(word):
+        return InvalidCommand(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
+    return InvalidCommand(f"Unknown command `/{word}`; `/help` lists the commands")
 
 
-def _suggestion(word: str) -> str | None:
-    if equivalent := _NAMES_ELSEWHERE.get(word):
+def _suggest_command(word: str) -> str | None:
+    if equivalent := _EQUIVALENTS.get(word):
         return equivalent
-    near = get_close_matches(word, [*_BY_NAME, *_NAMES_ELSEWHERE], n=1, cutoff=_NEAR)
-    return _NAMES_ELSEWHERE.get(near[0], near[0]) if near else None
+    near = get_close_matches(word, [*_BY_NAME, *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF)
+    return _EQUIVALENTS.get(near[0], near[0]) if near else None

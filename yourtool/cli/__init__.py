@@ -1,6 +1,6 @@
-"""The composition root: reads the command line and hands over to what was asked for.
+"""The composition root: parse the command line and run a front end or a command.
 
-Front ends and commands are imported when they are chosen, so that none pays for another.
+Front ends and commands are imported on demand, so that each one starts without the others.
 """
 
 import asyncio
@@ -14,24 +14,24 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from yourtool.cli.arguments import Arguments, read_arguments
+from yourtool.cli.arguments import Arguments, parse_arguments
 from yourtool.cli.logfile import log_to_file
 from yourtool.config import install_defaults, load_config
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import Paths, require_data_directory, resolve_paths
-from yourtool.run_result import ExitCode, exit_of
+from yourtool.run_result import ExitCode, exit_code_for
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-_FRAMES = "TEXTUAL_FPS"
-"""How often Textual draws at most: https://textual.textualize.io/api/constants/"""
+_FPS_VARIABLE = "TEXTUAL_FPS"
+"""Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Obey a command line and return the exit code; what goes wrong is told in a line or two."""
+    """Run a command line and return the exit code; errors are printed in one or two lines."""
     try:
         try:
             return _main(argv)
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return ExitCode.NO_READER
     except OSError as error:
-        _complain(f"the output cannot be written: {error.strerror or error}")
+        _print_error(f"cannot write the output: {error.strerror or error}")
         return ExitCode.FAILED
 
 
@@ -49,11 +49,11 @@ def _main(argv: Sequence[str]) -> int:
     try:
         paths = resolve_paths()
         log_to_file(paths)
-        arguments = read_arguments(argv)
-        return _obey(arguments, resolve_paths(arguments.session_dir))
+        arguments = parse_arguments(argv)
+        return _dispatch(arguments, resolve_paths(arguments.session_dir))
     except YourtoolError as error:
-        _complain(str(error))
-        return exit_of(error)
+        _print_error(str(error))
+        return exit_code_for(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
@@ -62,51 +62,51 @@ def _main(argv: Sequence[str]) -> int:
         if getattr(error, "errno", None) in _DISK_FULL:
             raise
         _log.exception("the program failed")
-        where = f"; `{paths.log_file}` says why" if paths else ""
-        _complain(SHORTAGE if is_shortage(error) else f"internal error{where}")
+        details = f"; see `{paths.log_file}`" if paths else ""
+        _print_error(SHORTAGE if is_shortage(error) else f"internal error{details}")
         return ExitCode.FAILED
 
 
-def _complain(message: str) -> None:
-    with suppress(OSError):  # nobody reads it, or the disk is full
+def _print_error(message: str) -> None:
+    with suppress(OSError):  # standard error is closed, or the disk is full
         sys.stderr.write(f"yourtool: {printable(message)}\n")
 
 
-def _obey(arguments: Arguments, paths: Paths) -> int:
+def _dispatch(arguments: Arguments, paths: Paths) -> int:
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
     if arguments.command:
         command = import_module(f"yourtool.cli.{arguments.command}")
-        _loaded()
+        _enable_gc()
         return command.run(paths, arguments)
     install_defaults(paths)
     if arguments.prompt is not None:
-        return _answer(arguments, arguments.prompt, paths)
-    return _open_interface(arguments, paths)
+        return _run_headless(arguments, arguments.prompt, paths)
+    return _run_interface(arguments, paths)
 
 
-def _answer(arguments: Arguments, prompt: str, paths: Paths) -> int:
-    whole = "\n\n".join(part for part in (prompt, _standard_input()) if part.strip())
-    if not whole:
-        raise UsageError("there is no prompt: give one after `-p`, or on standard input")
+def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
+    full_prompt = "\n\n".join(part for part in (prompt, _read_standard_input()) if part.strip())
+    if not full_prompt:
+        raise UsageError("no prompt; pass one after `-p` or on standard input")
     headless = import_module("yourtool.headless")
-    _loaded()
+    _enable_gc()
     task = headless.Task(
-        prompt=whole,
+        prompt=full_prompt,
         output=arguments.output_format,
-        session="" if arguments.proceed else arguments.resume,
+        session="" if arguments.continue_last else arguments.resume,
         schema=arguments.output_schema,
     )
-    return headless.run(paths, _run_options(arguments, interactive=False), task)
+    return headless.run(paths, _build_run_options(arguments, interactive=False), task)
 
 
-def _standard_input() -> str:
+def _read_standard_input() -> str:
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None when closed
         return ""
     return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
-def _open_interface(arguments: Arguments, paths: Paths) -> int:
+def _run_interface(arguments: Arguments, paths: Paths) -> int:
     if not (os.isatty(0) and os.isatty(1)):
         raise UsageError(
             "the interface needs a terminal on standard input and output;"
@@ -114,66 +114,66 @@ def _open_interface(arguments: Arguments, paths: Paths) -> int:
         )
     if (term := os.environ.get("TERM", "")) in ("", "dumb", "unknown"):
         raise UsageError(
-            f"the interface cannot be drawn on a terminal of type `{term}`;"
-            " set `TERM` to what it is, such as `xterm-256color`,"
+            f"the interface cannot run on a terminal of type `{term}`;"
+            " set `TERM` to the type of your terminal, for example `xterm-256color`,"
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     require_data_directory(paths)
     with import_module("yourtool.tui.typeahead").type_ahead() as typed_ahead:
         config = load_config(paths)
-        app = _interface().YourtoolApp(
+        app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
             load_highlight=lambda: import_module("yourtool.tui.highlight").highlighter_of,
             theme=config.theme,
             resume=arguments.resume or None,
-            continue_last=arguments.proceed,
+            continue_last=arguments.continue_last,
             pick_session=arguments.resume == "",
         )
         app.typed_ahead = typed_ahead
         if config.ui.ascii:
-            app.draw_plainly()
+            app.use_ascii()
         app.run()
     if app.failed:
-        os._exit(ExitCode.FAILED)  # not in order: the parent process restores the terminal
+        os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
     return app.return_code or ExitCode.ANSWERED
 
 
-def _interface() -> Any:
-    """Import the interface and let it draw more often than the toolkit would.
+def _import_interface() -> Any:
+    """Import the interface with a higher frame rate than Textual's default.
 
-    A key that comes while a reply streams waits for the next frame; frames without news cost
-    nothing. The toolkit reads the variable when it is imported, and no child is to see it.
+    Keys pressed while a reply streams wait for the next frame; frames without changes cost
+    nothing. Textual reads the variable on import, and child processes must not inherit it.
     """
-    if _FRAMES in os.environ:
+    if _FPS_VARIABLE in os.environ:
         return import_module("yourtool.tui.app")
-    os.environ[_FRAMES] = "120"
+    os.environ[_FPS_VARIABLE] = "120"
     try:
         return import_module("yourtool.tui.app")
     finally:
-        del os.environ[_FRAMES]
+        del os.environ[_FPS_VARIABLE]
 
 
 def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitable[Any]]:
-    """Return what the interface calls after its first paint, for the imports take a while."""
+    """Return a function that opens the runtime; called after the first paint: imports are slow."""
 
     async def open_runtime() -> Any:
-        options = await asyncio.to_thread(_run_options, arguments, interactive=True)
+        options = await asyncio.to_thread(_build_run_options, arguments, interactive=True)
         try:
             return await import_module("yourtool.agent.runtime").Runtime.open(paths, options)
         finally:
-            _loaded()
+            _enable_gc()
 
     return open_runtime
 
 
-def _loaded() -> None:
-    """Look for garbage from now on, but never again among what is there for good."""
-    if not gc.get_freeze_count():  # a caller's garbage is not frozen with every call
+def _enable_gc() -> None:
+    """Enable garbage collection and exclude the objects that exist now, which are permanent."""
+    if not gc.get_freeze_count():  # freeze once: later calls would also freeze a caller's garbage
         gc.freeze()
     gc.enable()
 
 
-def _run_options(arguments: Arguments, *, interactive: bool) -> Any:
+def _build_run_options(arguments: Arguments, *, interactive: bool) -> Any:
     return import_module("yourtool.agent.runtime").RunOptions(
         workspace=arguments.workspace,
         model=arguments.model,

@@ -1,4 +1,4 @@
-"""The command line as a table: options of a run, and the commands there are."""
+"""The options and commands of the command line."""
 
 import argparse
 import re
@@ -17,52 +17,52 @@ from yourtool.errors import UsageError
 from yourtool.models import EFFORTS, Effort
 
 COMMANDS = ("sessions", "models", "route", "config", "doctor")
-_NOT_YET = {
+_UNIMPLEMENTED = {
     "yourtool sessions delete": "",
     "yourtool sessions check": "",
     "yourtool sessions rename": "",
-    "yourtool permissions": "; `--allow` and `--deny` take rules for a run",
+    "yourtool permissions": "; `--allow` and `--deny` set rules for one run",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
-    "yourtool acp": "; `yourtool -p` answers a prompt without the interface",
+    "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
     "yourtool auth": "; `/key` in the interface stores a key",
     "yourtool mcp": "",
     "yourtool trust": "",
-    "yourtool import": "; `yourtool sessions import` takes an exported session",
+    "yourtool import": "; `yourtool sessions import` imports an exported session",
 }
-"""Commands that people may look for, and what there is instead."""
-FORMATS = ("text", "json", "stream-json")
+"""Commands that users may expect, with the closest alternative."""
+OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
-    """What was asked for; defaults are those of an empty command line."""
+    """A parsed command line; the defaults are those of an empty one."""
 
     command: str = ""
-    """Empty: a run, in the interface or with `-p`."""
+    """Empty for a run, in the interface or with `-p`."""
     action: str = ""
-    """`list` of `sessions list`."""
+    """The action of a command, such as `list` in `sessions list`."""
     json: bool = False
     probe: bool = False
-    """Of `models`: ask the providers and the usual ports of this machine."""
+    """`models --probe`: query the providers and the usual local ports."""
     id: str = ""
-    words: str = ""
-    """Of `sessions search`."""
+    query: str = ""
+    """The words of `sessions search`."""
     file: Path | None = None
-    """Of `sessions export` and `import`; None or `-`: standard output or input."""
-    form: Literal["markdown", "jsonl"] | None = None
-    """Of `sessions export`; None: as the name of the file says."""
+    """File of `sessions export` or `import`; None or `-`: standard output or input."""
+    export_format: Literal["markdown", "jsonl"] | None = None
+    """Format of `sessions export`; None: derived from the file name."""
     force: bool = False
-    """Of `sessions export`: over a file that exists."""
+    """`sessions export --force`: overwrite an existing file."""
     at: str | None = None
-    """The message of `sessions fork`."""
-    here: bool = False
-    """Of `sessions list` and `search`: those of the workspace alone."""
+    """Message id of `sessions fork --at`."""
+    here_only: bool = False
+    """`sessions list --here` and `search --here`: only sessions of the workspace."""
     prompt: str | None = None
-    """Of `-p` (None: the interface; empty: only standard input) and of `route`."""
-    proceed: bool = False
+    """Prompt of `-p` (None: interface; empty: standard input only) or of `route`."""
+    continue_last: bool = False
     """`--continue`."""
     resume: str | None = None
-    """Of `--resume`; empty: pick one."""
+    """Session id of `--resume`; empty: pick a session from a list."""
     model: str | None = None
     in_words: bool = False
     mode: Mode | None = None
@@ -80,75 +80,75 @@ class Arguments(Struct, frozen=True, kw_only=True):
     no_color: bool = False
 
 
-def read_arguments(argv: Sequence[str]) -> Arguments:
-    """Read a command line; `--help` and `--version` print and leave.
+def parse_arguments(argv: Sequence[str]) -> Arguments:
+    """Parse a command line; `--help` and `--version` print and exit.
 
     Raises:
-        UsageError: it cannot be obeyed.
+        UsageError: an argument is invalid.
     """
-    given = vars(_parser().parse_args(argv))
+    options = vars(_build_parser().parse_args(argv))
     arguments = Arguments(
-        command=given.get("command") or "",
-        action=given.get("action", ""),
-        json=given.get("json", False),
-        probe=given.get("probe", False),
-        id=given.get("id", ""),
-        words=" ".join(given.get("words", ())),
-        file=given.get("file"),
-        form=given.get("form"),
-        force=given.get("force", False),
-        at=given.get("at"),
-        here=given.get("here", False),
-        prompt=given.get("route_prompt", given["prompt"]),
-        proceed=given["proceed"],
-        resume=given["resume"],
-        model=given["model"],
-        in_words=given["in_words"],
-        mode=Mode(given["mode"]) if given["mode"] else None,
-        allow=tuple(given["allow"]),
-        deny=tuple(given["deny"]),
-        workspace=given["cwd"],
-        add_dirs=tuple(given["add_dir"]),
-        output_format=given["output_format"] or "text",
-        max_turns=given["max_turns"],
-        max_cost=given["max_cost"],
-        attachments=tuple(given["attach"]),
-        output_schema=given["output_schema"],
-        effort=given["effort"],
-        session_dir=given["session_dir"],
-        no_color=given["no_color"],
+        command=options.get("command") or "",
+        action=options.get("action", ""),
+        json=options.get("json", False),
+        probe=options.get("probe", False),
+        id=options.get("id", ""),
+        query=" ".join(options.get("query", ())),
+        file=options.get("file"),
+        export_format=options.get("export_format"),
+        force=options.get("force", False),
+        at=options.get("at"),
+        here_only=options.get("here_only", False),
+        prompt=options.get("route_prompt", options["prompt"]),
+        continue_last=options["continue_last"],
+        resume=options["resume"],
+        model=options["model"],
+        in_words=options["in_words"],
+        mode=Mode(options["mode"]) if options["mode"] else None,
+        allow=tuple(options["allow"]),
+        deny=tuple(options["deny"]),
+        workspace=options["cwd"],
+        add_dirs=tuple(options["add_dir"]),
+        output_format=options["output_format"] or "text",
+        max_turns=options["max_turns"],
+        max_cost=options["max_cost"],
+        attachments=tuple(options["attach"]),
+        output_schema=options["output_schema"],
+        effort=options["effort"],
+        session_dir=options["session_dir"],
+        no_color=options["no_color"],
     )
-    _check(arguments, formatted=given["output_format"] is not None)
+    _reject_conflicts(arguments, formatted=options["output_format"] is not None)
     return arguments
 
 
-def _check(arguments: Arguments, *, formatted: bool) -> None:
+def _reject_conflicts(arguments: Arguments, *, formatted: bool) -> None:
     is_run = not arguments.command
-    if arguments.proceed and arguments.resume is not None:
+    if arguments.continue_last and arguments.resume is not None:
         raise UsageError("`--continue` and `--resume` cannot be combined; `--resume ID` is enough")
     if is_run and arguments.prompt is None and formatted:
-        raise UsageError("`--output-format` needs `-p`: the interface has no format")
+        raise UsageError("`--output-format` requires `-p`")
     if is_run and arguments.prompt is None and arguments.output_schema is not None:
-        raise UsageError("`--output-schema` needs `-p`: the interface answers in prose")
+        raise UsageError("`--output-schema` requires `-p`")
     if arguments.in_words and arguments.model is None:
-        raise UsageError("`--in-words` needs `--model`: it applies to the model that you switch to")
+        raise UsageError("`--in-words` requires `--model`, the model to switch to")
     if is_run and arguments.prompt is not None and arguments.resume == "":
-        raise UsageError("`--resume` needs an id with `-p`; `yourtool sessions list` shows them")
+        raise UsageError("`--resume` requires an id with `-p`; `yourtool sessions list` lists them")
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in two lines and never with the whole usage."""
+    """A parser whose errors are two lines long and do not repeat the usage."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Write help; unlike the original, let the caller see that nobody reads it."""
+        """Write help; unlike argparse, do not suppress a `BrokenPipeError`."""
         if message:
             (file or sys.stderr).write(message)
 
     def error(self, message: str) -> Never:
-        """Raise instead of leaving.
+        """Raise an error instead of exiting.
 
         Raises:
             UsageError: always.
@@ -156,95 +156,107 @@ class _Parser(argparse.ArgumentParser):
         if wrong := re.match(r"argument (\S+): invalid choice: '(.*)' \(", message, re.DOTALL):
             place, word = wrong.groups()
             command = f"{self.prog} {word}"
-            if command in _NOT_YET:
-                raise UsageError(f"`{command}` does not exist yet{_NOT_YET[command]}")
+            if command in _UNIMPLEMENTED:
+                raise UsageError(f"`{command}` is not implemented yet{_UNIMPLEMENTED[command]}")
             if place == "COMMAND":
-                message = _no_command(word)
-        raise UsageError(f"{message}\n`{self.prog} --help` shows what there is.")
+                message = _unknown_command_message(word)
+        raise UsageError(f"{message}\nTry `{self.prog} --help`.")
 
 
-def _no_command(word: str) -> str:
+def _unknown_command_message(word: str) -> str:
     if near := get_close_matches(word, COMMANDS, n=1):
-        return f"there is no command `{word}`; did you mean `{near[0]}`?"
-    return f"there is no command `{word}`; a prompt is given with `-p`"
+        return f"unknown command `{word}`; did you mean `{near[0]}`?"
+    return f"unknown command `{word}`; use `-p` to pass a prompt"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="yourtool",
-        description="An interactive coding agent for the terminal. Without a command it opens the"
+        description="An interactive coding agent for the terminal. Without a command, opens the"
         " interface in the current directory.",
-        epilog="exit codes: 0 answered, 1 failure, 2 usage, 3 consent denied, 4 no model or key,"
+        epilog="exit codes: 0 answered, 1 failure, 2 usage, 3 tool call denied, 4 no model or key,"
         " 5 limit reached, 75 try again later, 130 interrupted, 141 output closed",
     )
     parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
-    _add_places(parser)
+    _add_global_options(parser)
     parser.set_defaults(cwd=".")
     _add_session_options(parser)
-    _add_consent_options(parser)
-    _add_answer_options(parser)
+    _add_approval_options(parser)
+    _add_headless_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    _add_sessions(commands.add_parser("sessions", help="what was said, and copies of it"))
-    models = commands.add_parser("models", help="the models, and what each one needs")
+    _add_sessions_actions(
+        commands.add_parser("sessions", help="list, show, search and export sessions")
+    )
+    models = commands.add_parser("models", help="list models, prices and missing keys")
     models.add_argument(
         "--probe",
         action="store_true",
-        help="ask the providers, and look for servers on this machine",
+        help="query the providers and look for local model servers",
     )
-    _add_common(models)
-    route = commands.add_parser("route", help="say which model would take a prompt, and why")
-    route.add_argument("route_prompt", metavar="PROMPT", help="`-`: JSON lines from standard input")
-    _add_common(route)
-    config = commands.add_parser("config", help="the settings and where they come from")
+    _add_command_options(models)
+    route = commands.add_parser("route", help="show which model a prompt would use, and why")
+    route.add_argument(
+        "route_prompt", metavar="PROMPT", help="`-` reads JSON lines from standard input"
+    )
+    _add_command_options(route)
+    config = commands.add_parser("config", help="show and check settings and their sources")
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
-    _add_common(config)
-    _add_common(commands.add_parser("doctor", help="look at settings, keys, terminal and store"))
+    _add_command_options(config)
+    _add_command_options(
+        commands.add_parser("doctor", help="check settings, keys, terminal and store")
+    )
     return parser
 
 
-def _add_sessions(sessions: argparse.ArgumentParser) -> None:
+def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     verbs = "list|show|search|export|import|fork"
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
-    def add(name: str, about: str, *, of: bool = False) -> argparse.ArgumentParser:
-        action = actions.add_parser(name, help=about, description=about)
-        if of:
-            action.add_argument("id", metavar="ID", help="a session id, or the beginning of one")
+    def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, help=summary, description=summary)
+        if takes_id:
+            action.add_argument("id", metavar="ID", help="a session id or a prefix of one")
         return action
 
-    every = add("list", "the sessions of every directory, newest first")
-    show = add("show", "one session as text", of=True)
-    search = add("search", "messages in which all words stand, or words that begin like them")
-    search.add_argument("words", nargs="+", metavar="WORD")
-    for action in (every, search):
-        action.add_argument("--here", action="store_true", help="only those of this directory")
-    export = add("export", "write a session to a file, without keys", of=True)
-    export.add_argument("file", nargs="?", type=Path, metavar="FILE", help="none: standard output")
+    listing = add("list", "list the sessions of all directories, newest first")
+    show = add("show", "print a session as text", takes_id=True)
+    search = add("search", "search for messages that contain all words or word prefixes")
+    search.add_argument("query", nargs="+", metavar="WORD")
+    for action in (listing, search):
+        action.add_argument(
+            "--here", dest="here_only", action="store_true", help="only sessions of this directory"
+        )
+    export = add("export", "export a session with API keys removed", takes_id=True)
+    export.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="default: standard output"
+    )
     export.add_argument(
         "--format",
-        dest="form",
+        dest="export_format",
         choices=("markdown", "jsonl"),
-        help="jsonl can be imported; default: jsonl for a FILE.jsonl, else markdown",
+        help="only jsonl can be imported; default: jsonl for FILE.jsonl, else markdown",
     )
-    export.add_argument("--force", action="store_true", help="write over a file that exists")
-    take = add("import", "store an exported session as one of this directory")
-    take.add_argument("file", type=Path, metavar="FILE", help="as JSON lines; `-`: standard input")
-    fork = add("fork", "begin a session with what was said in another", of=True)
+    export.add_argument("--force", action="store_true", help="overwrite an existing file")
+    import_ = add("import", "import an exported session into this directory")
+    import_.add_argument(
+        "file", type=Path, metavar="FILE", help="JSON lines; `-` reads standard input"
+    )
+    fork = add("fork", "start a session as a copy of another", takes_id=True)
     fork.add_argument(
         "--at",
         metavar="MESSAGE",
-        help="before this prompt, or after the turn of this reply; default: everything",
+        help="copy up to this prompt, or up to the end of this reply's turn; default: everything",
     )
-    for action in (every, show, search, export, take, fork):
-        _add_common(action)
+    for action in (listing, show, search, export, import_, fork):
+        _add_command_options(action)
 
 
-def _add_places(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("everywhere").add_argument
-    add("-m", "--model", metavar="ID", help="the model, by id or alias")
-    add("--cwd", type=_directory, metavar="DIR", help="the workspace")
-    add("--session-dir", metavar="DIR", help="where sessions are stored")
-    add("--no-color", action="store_true", help="plain output, as with NO_COLOR")
+def _add_global_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("global options").add_argument
+    add("-m", "--model", metavar="ID", help="model id or alias")
+    add("--cwd", type=_parse_directory, metavar="DIR", help="workspace directory")
+    add("--session-dir", metavar="DIR", help="directory of the session store")
+    add("--no-color", action="store_true", help="disable colours, as NO_COLOR does")
 
 
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
@@ -252,9 +264,9 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
     add(
         "-c",
         "--continue",
-        dest="proceed",
+        dest="continue_last",
         action="store_true",
-        help="go on with the last session of this directory",
+        help="continue the last session of this directory",
     )
     add(
         "-r",
@@ -262,7 +274,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="ID",
-        help="go on with that session; without an id, pick one",
+        help="resume a session; without an id, pick one from a list",
     )
     add(
         "--in-words",
@@ -273,65 +285,70 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         "--effort",
         choices=EFFORTS,
         metavar="LEVEL",
-        help=f"how long to think, where the model has levels: {', '.join(EFFORTS)}",
+        help=f"reasoning effort, if the model supports it: {', '.join(EFFORTS)}",
     )
 
 
-def _add_consent_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("consent and limits").add_argument
+def _add_approval_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("approval and limits").add_argument
     add(
         "--mode",
         choices=tuple(mode.value for mode in Mode),
-        help="what needs consent before it is done",
+        help="approval mode",
     )
-    add("--allow", action="append", default=[], metavar="RULE", help="do it without asking")
-    add("--deny", action="append", default=[], metavar="RULE", help="never do it; beats --allow")
+    add("--allow", action="append", default=[], metavar="RULE", help="allow without approval")
+    add("--deny", action="append", default=[], metavar="RULE", help="deny; overrides --allow")
     add(
         "--add-dir",
-        type=_directory,
+        type=_parse_directory,
         action="append",
         default=[],
         metavar="DIR",
-        help="another directory that may be read",
+        help="additional directory that can be read",
     )
-    add("--max-turns", type=_count, metavar="N", help="stop after N model requests")
-    add("--max-cost", type=_dollars, metavar="USD", help="stop before it costs more")
+    add("--max-turns", type=_parse_count, metavar="N", help="stop after N model requests")
+    add(
+        "--max-cost",
+        type=_parse_dollars,
+        metavar="USD",
+        help="stop before the cost exceeds this amount",
+    )
 
 
-def _add_answer_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("without the interface").add_argument
+def _add_headless_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("headless mode").add_argument
     add(
         "-p",
         "--prompt",
         nargs="?",
         const="",
         metavar="PROMPT",
-        help="answer one prompt; standard input is appended to it",
+        help="run one prompt and print the answer; standard input is appended to the prompt",
     )
-    add("--output-format", choices=FORMATS, help="how the answer is written; default: text")
+    add("--output-format", choices=OUTPUT_FORMATS, help="format of the output; default: text")
     add(
         "--output-schema",
         type=Path,
         metavar="FILE",
-        help="hold the answer to this JSON schema; it is the JSON text then",
+        help="require a JSON answer that matches this JSON schema",
     )
     add(
         "--attach",
         action="append",
         default=[],
         metavar="FILE",
-        help="an image, recording, PDF or text document for the (first) prompt; may be repeated",
+        help="attach an image, audio, PDF or text file to the first prompt; can be repeated",
     )
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    """Add what every command takes; options given before its name are not overwritten."""
+def _add_command_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command without overwriting those given before its name."""
     parser.argument_default = argparse.SUPPRESS
     parser.add_argument("--json", action="store_true", help="print JSON")
-    _add_places(parser)
+    _add_global_options(parser)
 
 
-def _directory(text: str) -> Path:
+def _parse_directory(text: str) -> Path:
     try:
         path = Path(text).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
@@ -341,17 +358,17 @@ def _directory(text: str) -> Path:
     return path
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number above 0")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a positive integer")
     return int(text)
 
 
-def _dollars(text: str) -> Decimal:
+def _parse_dollars(text: str) -> Decimal:
     try:
         amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount < 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is not an amount such as `0.50`")
+        raise argparse.ArgumentTypeError(f"`{text}` is not an amount in dollars such as `0.50`")
     return amount

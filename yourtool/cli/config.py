@@ -1,4 +1,4 @@
-"""`yourtool config`: the settings, where they come from, and what is wrong with them."""
+"""`yourtool config`: show the settings, their sources and their problems."""
 
 import sys
 from collections.abc import Mapping
@@ -15,23 +15,23 @@ from yourtool.text import printable
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """Obey `config show`, `config path` or `config check`."""
+    """Run `config show`, `config path` or `config check`."""
     if arguments.action == "path":
-        return _path(paths, as_json=arguments.json)
-    examined = load_report(paths, options=_options(arguments))
+        return _print_paths(paths, as_json=arguments.json)
+    report = load_report(paths, options=_settings_from_options(arguments))
     if arguments.action == "show":
-        _show(examined.settings, as_json=arguments.json)
+        _print_settings(report.settings, as_json=arguments.json)
     elif arguments.json:
-        print_json({"ok": not examined.problems, "problems": examined.problems})
-    elif not examined.problems:
+        print_json({"ok": not report.problems, "problems": report.problems})
+    elif not report.problems:
         print_lines(f"{config_file(paths)}: no problems")
-    if examined.problems and not (arguments.json and arguments.action == "check"):
-        _tell(examined.problems)
-    return ExitCode.USAGE if examined.problems else ExitCode.ANSWERED
+    if report.problems and not (arguments.json and arguments.action == "check"):
+        _print_problems(report.problems)
+    return ExitCode.USAGE if report.problems else ExitCode.ANSWERED
 
 
-def _options(arguments: Arguments) -> Mapping[str, Any]:
-    """Return the options of this command line that set a key, by key."""
+def _settings_from_options(arguments: Arguments) -> Mapping[str, Any]:
+    """Return the settings that command line options override, by key."""
     given = {
         "model": arguments.model,
         "mode": arguments.mode,
@@ -42,7 +42,7 @@ def _options(arguments: Arguments) -> Mapping[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _path(paths: Paths, *, as_json: bool) -> int:
+def _print_paths(paths: Paths, *, as_json: bool) -> int:
     places = {
         "config": config_file(paths),
         "home": paths.home,
@@ -58,23 +58,23 @@ def _path(paths: Paths, *, as_json: bool) -> int:
     return ExitCode.ANSWERED
 
 
-def _show(settings: tuple[Setting, ...], *, as_json: bool) -> None:
-    rows = [(format_key(each.key), _shown(each), each.source) for each in settings]
+def _print_settings(settings: tuple[Setting, ...], *, as_json: bool) -> None:
+    rows = [(format_key(each.key), _redacted_value(each), each.source) for each in settings]
     if as_json:
         print_json([dict(zip(("key", "value", "source"), row, strict=True)) for row in rows])
     else:
-        print_table([(key, _written(value), source) for key, value, source in rows])
+        print_table([(key, _format_value(value), source) for key, value, source in rows])
 
 
-def _shown(setting: Setting) -> Any:
+def _redacted_value(setting: Setting) -> Any:
     if setting.key[0] == "providers" and setting.key[-1] == "headers":
-        return dict.fromkeys(setting.value, "***")  # a header may well be a key
+        return dict.fromkeys(setting.value, "***")  # a header can contain a key
     return to_builtins(setting.value)
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "–" if value is None else json.encode(value).decode()
 
 
-def _tell(problems: tuple[Problem, ...]) -> None:
+def _print_problems(problems: tuple[Problem, ...]) -> None:
     sys.stderr.write("".join(f"yourtool: {printable(str(problem))}\n" for problem in problems))

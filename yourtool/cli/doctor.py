@@ -1,4 +1,4 @@
-"""`yourtool doctor`: everything around the program that can keep it from working."""
+"""`yourtool doctor`: check everything outside the program that it depends on."""
 
 import asyncio
 import os
@@ -30,18 +30,18 @@ from yourtool.tools.ripgrep import find_ripgrep
 
 
 class Check(Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     area: str
     name: str
     status: Literal["ok", "note", "problem"]
-    """`note`: worth knowing, and no obstacle."""
+    """`note`: information that prevents nothing from working."""
     detail: str
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """Look at everything; the exit code is 1 if something is broken."""
-    checks = [*_checks(paths)]
+    """Run all checks; the exit code is 1 if one finds a problem."""
+    checks = [*_run_checks(paths)]
     healthy = all(check.status != "problem" for check in checks)
     if arguments.json:
         print_json({"ok": healthy, "checks": checks})
@@ -53,7 +53,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     return ExitCode.ANSWERED if healthy else ExitCode.FAILED
 
 
-def _checks(paths: Paths) -> Iterator[Check]:
+def _run_checks(paths: Paths) -> Iterator[Check]:
     yield Check("program", "yourtool", "ok", __version__)
     yield Check("program", "python", "ok", f"{platform.python_version()} on {platform.platform()}")
     examined = load_report(paths)
@@ -61,16 +61,16 @@ def _checks(paths: Paths) -> Iterator[Check]:
         yield Check("config", problem.key or "file", "problem", str(problem))
     if not examined.problems:
         yield Check("config", "config.toml", "ok", str(paths.home / "config.toml"))
-    yield from _models(paths)
-    yield from _providers(paths, examined.config)
-    yield Check("sandbox", "level", "note", "none: what you allow runs with all your rights")
-    yield from _terminal()
-    yield from _store(paths)
-    yield _private("log", paths.log_file)
-    yield from _programs()
+    yield from _check_models(paths)
+    yield from _check_providers(paths, examined.config)
+    yield Check("sandbox", "level", "note", "none: allowed commands run with all your rights")
+    yield from _check_terminal()
+    yield from _check_store(paths)
+    yield _check_private("log", paths.log_file)
+    yield from _check_programs()
 
 
-def _models(paths: Paths) -> Iterator[Check]:
+def _check_models(paths: Paths) -> Iterator[Check]:
     try:
         catalogue = Catalogue.load(paths)
     except ConfigError as error:
@@ -80,10 +80,10 @@ def _models(paths: Paths) -> Iterator[Check]:
     yield Check("config", "models", "ok", detail)
 
 
-def _providers(paths: Paths, config: Config) -> Iterator[Check]:
+def _check_providers(paths: Paths, config: Config) -> Iterator[Check]:
     credentials = Credentials(paths)
     if credentials.path.exists():
-        yield _private("keys", credentials.path)
+        yield _check_private("keys", credentials.path)
     registry = Registry(config, credentials, interactive=False)
     rows = {row.name: row for row in registry.providers()}
     found = {
@@ -96,24 +96,24 @@ def _providers(paths: Paths, config: Config) -> Iterator[Check]:
         elif (key := credentials.find(row.name, row.key_env)) is not None:
             yield Check("provider", row.name, "ok", f"key {key.secret} from {key.source}")
         elif row.start_command and row.is_local and row.name not in found:
-            detail = f"needs no key, and does not answer; `{row.start_command}` starts it"
+            detail = f"no key required; not running: start it with `{row.start_command}`"
             yield Check("provider", row.name, "note", detail)
         else:
-            yield Check("provider", row.name, "ok", "needs no key")
-    yield from _local_servers(found.values())
+            yield Check("provider", row.name, "ok", "no key required")
+    yield from _check_local_servers(found.values())
 
 
-def _local_servers(found: Collection[LocalServer]) -> Iterator[Check]:
+def _check_local_servers(found: Collection[LocalServer]) -> Iterator[Check]:
     for server in found:
         count = f"{len(server.models)} model{'' if len(server.models) == 1 else 's'}"
         yield Check("local server", server.spec.label, "ok", f"{count} at {server.spec.base_url}")
     if not found:
-        yield Check("local server", "usual ports", "note", "no model server answers")
+        yield Check("local server", "usual ports", "note", "no model server found")
 
 
-def _terminal() -> Iterator[Check]:
+def _check_terminal() -> Iterator[Check]:
     interactive = os.isatty(0) and os.isatty(1)
-    detail = "yes" if interactive else "no: only `-p` can be used here"
+    detail = "yes" if interactive else "no: only `-p` works here"
     yield Check("terminal", "interactive", "ok" if interactive else "note", detail)
     size = shutil.get_terminal_size()
     yield Check("terminal", "size", "ok", f"{size.columns}×{size.lines}")
@@ -128,14 +128,14 @@ def _terminal() -> Iterator[Check]:
         yield Check("terminal", "encoding", "note", f"{encoding}; set `LANG` to a UTF-8 locale")
 
 
-def _store(paths: Paths) -> Iterator[Check]:
+def _check_store(paths: Paths) -> Iterator[Check]:
     yield Check("store", "SQLite", "ok", sqlite3.sqlite_version)
     if not paths.database.exists():
         yield Check("store", "sessions", "ok", f"{paths.database}: none yet")
         return
-    yield _private("store", paths.database)
+    yield _check_private("store", paths.database)
     try:
-        verdict, count = asyncio.run(_look_into(paths.database))
+        verdict, count = asyncio.run(_check_database(paths.database))
     except StoreError as error:
         yield Check("store", "sessions", "problem", str(error))
         return
@@ -143,20 +143,20 @@ def _store(paths: Paths) -> Iterator[Check]:
     yield Check("store", "sessions", status, f"{count} sessions; integrity: {verdict}")
 
 
-async def _look_into(path: Path) -> tuple[str, int]:
-    def look(connection: sqlite3.Connection) -> tuple[str, int]:
+async def _check_database(path: Path) -> tuple[str, int]:
+    def query(connection: sqlite3.Connection) -> tuple[str, int]:
         [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
         [count] = connection.execute("SELECT count(*) FROM sessions").fetchone()
         return verdict, count
 
     database = Database(path)
     try:
-        return await database.read(look)
+        return await database.read(query)
     finally:
         await database.close()
 
 
-def _private(area: str, path: Path) -> Check:
+def _check_private(area: str, path: Path) -> Check:
     if not path.exists():
         return Check(area, path.name, "ok", f"{path}: none yet")
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -167,29 +167,29 @@ def _private(area: str, path: Path) -> Check:
     return Check(area, path.name, "ok", f"{path}, mode {mode:04o}")
 
 
-def _programs() -> Iterator[Check]:
+def _check_programs() -> Iterator[Check]:
     for name, use in (("git", "the branch in the status line, ignored files"), ("bash", "`shell`")):
         found = shutil.which(name)
         yield Check(
-            "programs", name, "ok" if found else "note", found or f"not found; it is for {use}"
+            "programs", name, "ok" if found else "note", found or f"not found; used for {use}"
         )
-    yield _search_engine()
+    yield _check_search_engine()
 
 
-def _search_engine() -> Check:
+def _check_search_engine() -> Check:
     if (program := find_ripgrep(Path.cwd().resolve())) is None:
         detail = (
-            "built in; patterns without a fixed text are faster with ripgrep (`rg`), which was not"
-            " found in a directory of `PATH` outside the project that not every user can write"
+            "built in; ripgrep (`rg`) searches faster for patterns without literal text, but was"
+            " not found in a directory of `PATH` outside the project that is not world-writable"
         )
         return Check("programs", "search", "note", detail)
     try:
-        asked = subprocess.run(
+        completed = subprocess.run(
             (program, "--no-config", "--version"),
             capture_output=True, text=True, timeout=10, check=True, env={},
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         return Check("programs", "search", "note", f"built in; `{program}` does not run: {error}")
-    version = asked.stdout.partition("\n")[0]
-    detail = f"built in, with {version} at {program} for patterns without a fixed text"
+    version = completed.stdout.partition("\n")[0]
+    detail = f"built in, with {version} at {program} for patterns without literal text"
     return Check("programs", "search", "ok", detail)

@@ -1,4 +1,4 @@
-"""The diagnostic log: a private file, kept small, in which no key ever stands."""
+"""The diagnostic log: a private file of limited size that never contains a key."""
 
 import logging
 import os
@@ -10,34 +10,34 @@ from pathlib import Path
 from yourtool.agent.known_keys import known_secrets, masked
 from yourtool.paths import Paths
 
-LARGEST = 1_000_000
-"""Bytes after which the log becomes `yourtool.log.1` and a new one begins."""
+MAX_LOG_BYTES = 1_000_000
+"""Size at which the log is renamed to `yourtool.log.1` and a new file is started."""
 
 
 def log_to_file(paths: Paths, environ: Mapping[str, str] = os.environ) -> None:
-    """Send everything that is logged to the file, and nothing to the terminal."""
-    handler = LogFile(paths.log_file)
-    handler.setFormatter(Redacting(paths, environ))
+    """Log to the file only, never to the terminal."""
+    handler = PrivateLogHandler(paths.log_file)
+    handler.setFormatter(RedactingFormatter(paths, environ))
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("yourtool").setLevel(logging.INFO)
-    logging.raiseExceptions = False  # a full disk is no reason to write over the screen
+    logging.raiseExceptions = False  # a full disk must not print tracebacks over the screen
     logging.captureWarnings(True)
 
 
-class LogFile(logging.FileHandler):
-    """Opened by its first record, mode 0600; one older file is kept."""
+class PrivateLogHandler(logging.FileHandler):
+    """A file with mode 0600, opened by its first record; one older file remains."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8", delay=True)
         self._path = path
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, in a new file if the present one is full."""
+        """Write a record and rotate the file if it is full."""
         super().emit(record)
-        with suppress(OSError):  # a full disk has no room for what could not be written
-            if self.stream is not None and self.stream.tell() > LARGEST:  # pyright: ignore[reportUnnecessaryComparison] - None until opened
+        with suppress(OSError):  # closing flushes, which fails on a full disk
+            if self.stream is not None and self.stream.tell() > MAX_LOG_BYTES:  # pyright: ignore[reportUnnecessaryComparison] - None until opened
                 self.close()
                 self._path.replace(self._path.with_suffix(".log.1"))
 
@@ -47,8 +47,8 @@ class LogFile(logging.FileHandler):
         return os.fdopen(os.open(self._path, flags, 0o600), "a", encoding="utf-8")
 
 
-class Redacting(logging.Formatter):
-    """Replaces every key that this program can know of, wherever it stands in the text."""
+class RedactingFormatter(logging.Formatter):
+    """Replace every key that the program has access to, anywhere in the text."""
 
     def __init__(self, paths: Paths, environ: Mapping[str, str]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -56,5 +56,5 @@ class Redacting(logging.Formatter):
         self._environ = environ
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record with its traceback, one line per line of text, without keys."""
+        """Return the record and its traceback with keys masked."""
         return masked(super().format(record), known_secrets(self._paths, self._environ))

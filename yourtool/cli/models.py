@@ -1,4 +1,4 @@
-"""`yourtool models`: what there is, what each one can take and costs, and what is missing."""
+"""`yourtool models`: list models with capabilities and prices, and missing keys."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ from yourtool.run_result import ExitCode
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """List the models; without JSON, those that can be used first."""
+    """List the models; the table has the usable ones first."""
     config = load_config(paths)
     catalogue = Catalogue.load(paths)
     registry = Registry(config, Credentials(paths), interactive=False)
     file = paths.cache / discovery_cache.FILE_NAME
-    notes = _recall(file, registry, catalogue)
+    notes = _load_discovered(file, registry, catalogue)
     if arguments.probe:
         notes = asyncio.run(_probe(file, registry, catalogue))
     why_not = {
@@ -41,7 +41,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         version = catalogue.pricing_version
         print_json(
             [
-                _as_json(model, why_not[model.provider], version)
+                _model_json(model, why_not[model.provider], version)
                 | {"described_at": catalogue.discovered_at(model.id)}
                 for model in catalogue.all()
             ]
@@ -49,11 +49,11 @@ def run(paths: Paths, arguments: Arguments) -> int:
         return ExitCode.ANSWERED
     models = sorted(catalogue.all(), key=lambda model: why_not[model.provider] is not None)
     print_table(
-        [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "ABILITIES", "TOLD")]
+        [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "CAPABILITIES", "SOURCE")]
         + [
             (
-                *_row(model, usable=why_not[model.provider] is None),
-                _age(catalogue.discovered_at(model.id), datetime.now(UTC)),
+                *_table_row(model, usable=why_not[model.provider] is None),
+                _format_source(catalogue.discovered_at(model.id), datetime.now(UTC)),
             )
             for model in models
         ]
@@ -63,8 +63,8 @@ def run(paths: Paths, arguments: Arguments) -> int:
     return ExitCode.ANSWERED
 
 
-def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
-    """Let the catalogue know what servers said earlier; return what to tell about it."""
+def _load_discovered(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
+    """Add earlier answers of servers to the catalogue; return messages for the user."""
     try:
         discovery_cache.apply_discoveries(
             discovery_cache.load_discoveries(file), registry, catalogue
@@ -75,89 +75,89 @@ def _recall(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
 
 
 async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
-    """Let the catalogue learn what servers say now, and keep it; return what to tell about it."""
+    """Query servers, update the catalogue and the cache; return messages for the user."""
     rows = {row.name: row for row in registry.providers()}
     found = await discover_servers(rows["ollama"].base_url)
-    heard: list[discovery_cache.DiscoveredModels] = []
+    answered: list[discovery_cache.DiscoveredModels] = []
     for server in found:
         registry.add_provider(server.spec)
         catalogue.add_discovered(server.spec.name, server.models)
-        heard.append(discovery_cache.new_discovery(server.spec, server.models))
+        answered.append(discovery_cache.new_discovery(server.spec, server.models))
     names = ", ".join(server.spec.label for server in found) or "no model server"
-    notes = [f"Found on the usual ports of this machine: {names}."]
-    asked = [
+    notes = [f"Found on the usual local ports: {names}."]
+    queried = [
         row.name
         for row in rows.values()
         if registry.configuration_problem(row.name) is None
         and not (row.name == "ollama" and row.is_local)
     ]
-    answers = await asyncio.gather(*(_own_models(registry, name) for name in asked))
-    for name, answer in zip(asked, answers, strict=True):
+    answers = await asyncio.gather(*(_list_models(registry, name) for name in queried))
+    for name, answer in zip(queried, answers, strict=True):
         if isinstance(answer, str):
             notes.append(answer)
         else:
             catalogue.add_discovered(name, answer)
-            heard.append(discovery_cache.new_discovery(rows[name], answer))
+            answered.append(discovery_cache.new_discovery(rows[name], answer))
     try:
-        discovery_cache.save_discoveries(file, heard)
+        discovery_cache.save_discoveries(file, answered)
     except OSError as error:
-        why = error.strerror or "it is not known why"
-        notes.append(f"This is not kept for the next time: `{file}` cannot be written: {why}.")
+        reason = error.strerror or "unknown error"
+        notes.append(f"The model list was not saved: cannot write `{file}`: {reason}.")
     return notes
 
 
-def _age(told: datetime | None, now: datetime) -> str:
-    """Write how long ago a server described its model."""
-    if told is None:
+def _format_source(described_at: datetime | None, now: datetime) -> str:
+    """Return the age of a server's description; empty if the catalogue describes the model."""
+    if described_at is None:
         return ""
-    return f"{format_duration(int((now - told).total_seconds()))} ago"
+    return f"server, {format_duration(int((now - described_at).total_seconds()))} ago"
 
 
-async def _own_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:
+async def _list_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:
     try:
         return await fetch_models(registry, provider)
     except AdapterError as error:
-        return f"The models of `{provider}` are not known: {error}."
+        return f"Cannot list the models of `{provider}`: {error}."
 
 
-def _row(model: Model, *, usable: bool) -> tuple[str, ...]:
+def _table_row(model: Model, *, usable: bool) -> tuple[str, ...]:
     rates = (model.price, *model.price.tiers) if model.price else ()
     return (
         "✓" if usable else "–",
         model.id,
         " ".join(model.aliases),
         f"{model.capabilities.max_context_tokens // 1000}k",
-        _range([each.input_per_mtok_usd for each in rates]),
-        _range([each.output_per_mtok_usd for each in rates]),
-        " ".join(_abilities(model.capabilities)),
+        _format_price_range([each.input_per_mtok_usd for each in rates]),
+        _format_price_range([each.output_per_mtok_usd for each in rates]),
+        " ".join(_capability_names(model.capabilities)),
     )
 
 
-def _abilities(capabilities: AdapterCapabilities) -> list[str]:
-    named = {
+def _capability_names(capabilities: AdapterCapabilities) -> list[str]:
+    supported = {
         "tools": capabilities.supports_tools,
         "images": capabilities.supports_images,
-        "recordings": capabilities.supports_audio,
+        "audio": capabilities.supports_audio,
         "documents": capabilities.supports_documents,
-        "thinking": capabilities.supports_thinking,
+        "reasoning": capabilities.supports_thinking,
         "caching": capabilities.supports_prompt_caching,
     }
-    return [name for name, able in named.items() if able]
+    return [name for name, is_supported in supported.items() if is_supported]
 
 
-def _range(amounts: Sequence[Decimal]) -> str:
-    """Write a price, or from which to which it goes with the length of the prompt."""
+def _format_price_range(amounts: Sequence[Decimal]) -> str:
+    """Return a price, or the range of prices if it depends on the length of the prompt."""
     ends = (amounts[0], max(amounts)) if amounts else ()
     return "–".join(dict.fromkeys(f"{amount.normalize():f}" for amount in ends)) or "?"
 
 
-def _as_json(model: Model, why_not: str | None, pricing_version: str) -> dict[str, Any]:
+def _model_json(model: Model, why_not: str | None, pricing_version: str) -> dict[str, Any]:
     return {
         "id": model.id,
         "provider": model.provider,
         "aliases": model.aliases,
         "capabilities": to_builtins(model.capabilities),
-        "price": _price(model.price),
+        "price": _price_json(model.price),
         "pricing_version": model.price_as_of or pricing_version if model.price else None,
         "known": model.known,
         "configured": why_not is None,
@@ -165,5 +165,5 @@ def _as_json(model: Model, why_not: str | None, pricing_version: str) -> dict[st
     }
 
 
-def _price(price: Price | None) -> dict[str, Any] | None:
+def _price_json(price: Price | None) -> dict[str, Any] | None:
     return None if price is None else to_builtins(price)

@@ -1,4 +1,4 @@
-"""What commands print: aligned tables for people, JSON for programs."""
+"""The output of commands: aligned tables for people, JSON for programs."""
 
 import sys
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from yourtool.text import printable
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on one line."""
+    """Print a JSON value on one line."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines of text; nothing in them reaches the terminal as a command."""
+    """Print lines of text with terminal control characters escaped."""
     sys.stdout.write("".join(f"{printable(line)}\n" for line in lines))
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of cells in columns; the last column is as wide as it needs to be."""
+    """Print rows of cells in aligned columns; the last column has no padding."""
     clean = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
     for row in clean:

@@ -1,4 +1,4 @@
-"""`yourtool route`: which model a prompt would go to, and what every slot of the chain says."""
+"""`yourtool route`: show which model a prompt would use and the result of every slot."""
 
 import asyncio
 import sys
@@ -18,12 +18,12 @@ from yourtool.routing.router import format_chain
 from yourtool.run_result import ExitCode
 
 
-class _Line(Struct):
+class _PromptLine(Struct):
     prompt: str
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """Route one prompt, or with `-` one of each line of standard input; nothing is sent."""
+    """Route one prompt, or with `-` one per line of standard input, without sending anything."""
     return asyncio.run(_run(paths, arguments))
 
 
@@ -39,24 +39,24 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
     finally:
         await runtime.close()
     if arguments.json:
-        print_json(_payload(decided))
+        print_json(_decision_json(decided))
     else:
         print_lines(f"Model: {decided.chosen_model or 'none'}", *format_chain(decided.chain))
     return ExitCode.ANSWERED if decided.chosen_model else ExitCode.NO_MODEL
 
 
 async def _route_lines(runtime: Runtime) -> int:
-    """Write one line for each; a prompt that would not be sent has an `error` instead."""
+    """Write one decision per line, or an `error` for a prompt that is invalid."""
     code = ExitCode.ANSWERED
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
-            prompt = msgspec.json.decode(line, type=_Line).prompt
+            prompt = msgspec.json.decode(line, type=_PromptLine).prompt
         except msgspec.DecodeError as error:
             raise UsageError(
                 f'line {number} of standard input is not `{{"prompt": "…"}}`: {error}'
             ) from error
         try:
-            print_json(_payload(await runtime.route(prompt)))
+            print_json(_decision_json(await runtime.route(prompt)))
         except UsageError as error:
             print_json({"error": str(error)})
             code = ExitCode.USAGE
@@ -64,6 +64,6 @@ async def _route_lines(runtime: Runtime) -> int:
     return code
 
 
-def _payload(decided: RouteDecided) -> dict[str, Any]:
+def _decision_json(decided: RouteDecided) -> dict[str, Any]:
     envelope = {"type", *Fact.__struct_fields__}
     return {name: value for name, value in to_builtins(decided).items() if name not in envelope}

@@ -1,4 +1,4 @@
-"""`yourtool sessions`: the stored sessions, one of them as text or as a file, and copies."""
+"""`yourtool sessions`: list, show, search, export, import and fork stored sessions."""
 
 import asyncio
 import os
@@ -44,13 +44,13 @@ from yourtool.store.forks import fork, import_session
 from yourtool.store.log import Log
 from yourtool.store.sessions import SearchHit, Sessions, SessionSummary
 
-STANDARD = Path("-")
+STANDARD_STREAM = Path("-")
 """Standard output or input."""
 _ULID_LENGTH = 26
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """Obey `sessions` and one of its verbs."""
+    """Run an action of `yourtool sessions`."""
     require_data_directory(paths)
     asyncio.run(_run(paths, arguments))
     return ExitCode.ANSWERED
@@ -59,46 +59,47 @@ def run(paths: Paths, arguments: Arguments) -> int:
 async def _run(paths: Paths, arguments: Arguments) -> None:
     database = Database(paths.database)
     sessions, log = Sessions(database, paths.data / "locks"), Log(database)
-    where = str(arguments.workspace) if arguments.here else None
+    where = str(arguments.workspace) if arguments.here_only else None
     try:
-        session_id = await sessions.resolve_id(session_prefix(arguments.id)) if arguments.id else ""
+        session_id = (
+            await sessions.resolve_id(parse_session_prefix(arguments.id)) if arguments.id else ""
+        )
         match arguments.action:
             case "list":
-                _list(await sessions.list(where), as_json=arguments.json)
+                _print_sessions(await sessions.list(where), as_json=arguments.json)
             case "search":
-                _tell_hits(await sessions.search(arguments.words, where), as_json=arguments.json)
+                _print_hits(await sessions.search(arguments.query, where), as_json=arguments.json)
             case "export":
                 await _export(session_id, log, paths, arguments)
             case "import":
                 await _import(log, paths, arguments)
             case "fork":
                 fork_id = await fork(log, session_id, arguments.at)
-                _tell_new(fork_id, "Go on with", as_json=arguments.json)
+                _print_resume_command(fork_id, "Continue with", as_json=arguments.json)
             case _:
                 await _show(session_id, log, as_json=arguments.json)
     finally:
         await database.close()
 
 
-def session_prefix(typed: str) -> str:
-    """Return the beginning of a session id as it was typed.
+def parse_session_prefix(typed: str) -> str:
+    """Return a session id or a prefix of one, without `sess_`.
 
     Raises:
-        UsageError: no session id begins like this.
+        UsageError: no session id starts like this.
     """
-    wanted = typed.strip().removeprefix("sess_")
+    prefix = typed.strip().removeprefix("sess_")
     try:
-        # A ULID is checked whole; the beginning of one is filled up first.
-        ULID.from_str(wanted.ljust(_ULID_LENGTH, "0"))
+        # The parser takes complete ULIDs only, so a prefix is padded.
+        ULID.from_str(prefix.ljust(_ULID_LENGTH, "0"))
     except ValueError as error:
         raise UsageError(
-            f"`{typed}` is not a session id or the beginning of one;"
-            " `yourtool sessions list` shows them"
+            f"`{typed}` is not a session id or a prefix of one; `yourtool sessions list` lists them"
         ) from error
-    return wanted
+    return prefix
 
 
-def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
+def _print_sessions(found: Sequence[SessionSummary], *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif not found:
@@ -108,9 +109,9 @@ def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
             [
                 (
                     each.id,
-                    _local(each.updated_at),
+                    _format_local_time(each.updated_at),
                     "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns",
-                    _cost(each),
+                    _format_cost(each),
                     each.active_model or "default model",
                     each.workspace_path,
                     each.title,
@@ -120,67 +121,75 @@ def _list(found: Sequence[SessionSummary], *, as_json: bool) -> None:
         )
 
 
-def _cost(session: SessionSummary) -> str:
+def _format_cost(session: SessionSummary) -> str:
     known = format_money(session.cost_usd)
     if session.unpriced:
         return f"{known} + unpriced" if session.cost_usd else "unpriced"
     return known
 
 
-def _tell_hits(hits: Sequence[SearchHit], *, as_json: bool) -> None:
+def _print_hits(hits: Sequence[SearchHit], *, as_json: bool) -> None:
     if as_json:
         print_json(hits)
     elif not hits:
-        print_lines("Nothing was found; every word must stand in one message.")
+        print_lines("No results. A message must contain all words.")
     else:
         print_table(
             [
-                (hit.session_id, hit.message_id, _local(hit.created_at), hit.role, hit.snippet)
+                (
+                    hit.session_id,
+                    hit.message_id,
+                    _format_local_time(hit.created_at),
+                    hit.role,
+                    hit.snippet,
+                )
                 for hit in hits
             ]
         )
 
 
-def _tell_new(session_id: str, words: str, *, as_json: bool) -> None:
+def _print_resume_command(session_id: str, label: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"session_id": session_id})
     else:
-        print_lines(f"{words}: yourtool --resume {session_id}")
+        print_lines(f"{label}: yourtool --resume {session_id}")
 
 
 async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments) -> None:
-    file = None if arguments.file == STANDARD else arguments.file
-    form = arguments.form or (
+    file = None if arguments.file == STANDARD_STREAM else arguments.file
+    file_format = arguments.export_format or (
         export_format_of(file) if file else "jsonl" if arguments.json else "markdown"
     )
     mask = partial(masked, secrets=known_secrets(paths, os.environ))
-    lines = export_lines(await log.read(session_id), form, mask, paths.blobs)
+    lines = export_lines(await log.read(session_id), file_format, mask, paths.blobs)
     if file is None:
         sys.stdout.flush()
         sys.stdout.buffer.writelines(lines)
         return
     write_export(file, lines, overwrite=arguments.force)
     if arguments.json:
-        print_json({"session_id": session_id, "file": str(file), "format": form})
+        print_json({"session_id": session_id, "file": str(file), "format": file_format})
     else:
-        print_lines(f"Written to {file}.")
+        print_lines(f"Exported to {file}.")
 
 
 async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
-    file = arguments.file or STANDARD
+    file = arguments.file or STANDARD_STREAM
     try:
-        # Standard input is left open: it is not ours.
-        with nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as source:
+        # Standard input stays open: the caller owns it.
+        with (
+            nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as source
+        ):
             facts = await asyncio.to_thread(lambda: from_jsonl(read_lines(source), paths.blobs))
         session_id = await import_session(log, facts, arguments.workspace)
     except OSError as error:
-        raise UsageError(f"`{file}` cannot be read: {error.strerror}") from error
+        raise UsageError(f"cannot read `{file}`: {error.strerror}") from error
     except (UsageError, StoreError) as error:
-        raise UsageError(f"`{file}` cannot be imported: {error}") from error
-    _tell_new(session_id, "Imported; go on with it", as_json=arguments.json)
+        raise UsageError(f"cannot import `{file}`: {error}") from error
+    _print_resume_command(session_id, "Imported. Continue with", as_json=arguments.json)
 
 
-def _local(moment: datetime) -> str:
+def _format_local_time(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -193,24 +202,24 @@ async def _show(session_id: str, log: Log, *, as_json: bool) -> None:
     for fact in facts:
         state.apply(fact)
     for message in state.messages:
-        print_lines(*_text_of(message), "")
+        print_lines(*_message_lines(message), "")
 
 
-def _text_of(message: Message) -> Iterator[str]:
+def _message_lines(message: Message) -> Iterator[str]:
     model = f" {message.metadata.model}" if message.metadata.model else ""
     yield f"## {message.role}{model}"
     for block in message.content:
-        yield from _lines(block)
+        yield from _block_lines(block)
 
 
-def _lines(block: ContentBlock) -> Iterator[str]:
+def _block_lines(block: ContentBlock) -> Iterator[str]:
     match block:
         case TextBlock(text=text):
             yield text
         case ThinkingBlock(text=text):
-            yield f"(thinking) {text}"
+            yield f"(reasoning) {text}"
         case RedactedThinkingBlock():
-            yield "(thinking, encrypted by the provider)"
+            yield "(reasoning, encrypted by the provider)"
         case ImageBlock(media_type=media_type):
             yield f"(image, {media_type})"
         case AudioBlock(media_type=media_type):
@@ -222,4 +231,4 @@ def _lines(block: ContentBlock) -> Iterator[str]:
         case ToolResultBlock(content=content, is_error=is_error):
             yield "(error)" if is_error else "(result)"
             for part in content:
-                yield from _lines(part)
+                yield from _block_lines(part)

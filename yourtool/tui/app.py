@@ -1,4 +1,4 @@
-"""The terminal interface: it paints first, then opens everything else."""
+"""The terminal interface; it paints first and opens the core afterwards."""
 
 import asyncio
 import logging
@@ -22,11 +22,16 @@ from yourtool.paths import resolve_paths, shipped_directory
 from yourtool.tui.markdown.blocks import Highlight
 from yourtool.tui.output_filter import Sanitise
 from yourtool.tui.plain_look import Colourless, Plain
-from yourtool.tui.screens.attachments import attach_files
+from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_handlers import offer_local_servers
-from yourtool.tui.screens.model_swap import offer_ways_out
-from yourtool.tui.screens.sessions import open_stored, pick_session, show_session, tell_demo
+from yourtool.tui.screens.command_handlers import suggest_local_servers
+from yourtool.tui.screens.model_swap import offer_swap_choices
+from yourtool.tui.screens.sessions import (
+    open_stored_session,
+    pick_session,
+    show_session,
+    update_demo_banner,
+)
 from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.terminal import OutputDriver, called, titled, untitled
 from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
@@ -36,14 +41,14 @@ if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.session import Session
 
 STOP_SECONDS = 1.4
-"""How long a running turn may take to end when the program quits."""
+"""Time that a running turn has to end when the program quits."""
 CLOSE_SECONDS = 0.5
 
 _log = logging.getLogger(__name__)
 
 
 class YourtoolApp(App[None]):
-    """Owns the run: what is open, and how it is let go."""
+    """Opens the core and the first session, and closes them on exit."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -70,74 +75,74 @@ class YourtoolApp(App[None]):
         self._resume = resume
         self._continue_last = continue_last
         self._pick_session = pick_session
-        self._last_filters: list[LineFilter] = [Sanitise()]
+        self._output_filters: list[LineFilter] = [Sanitise()]
         if self.no_color:
-            self._last_filters.append(Colourless())
+            self._output_filters.append(Colourless())
         self.typed_ahead = b""
-        """Bytes that were typed before the app runs; set before it does."""
-        self._leaving = False
-        self._code = 0
+        """Bytes typed before the app started; set before `run`."""
+        self._is_quitting = False
+        self._exit_code = 0
         self.runtime: Runtime | None = None
         self.failed = False
-        """The interface itself failed, and may have left the terminal as it was."""
+        """Whether the interface crashed, perhaps without restoring the terminal."""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Put the sanitiser behind everything that is drawn.
+        """Append our filters, so that all output is sanitised.
 
-        Where there are to be no colours, the toolkit would draw in greys.
+        `Monochrome` is removed: without colours it would draw in shades of grey.
         """
-        theirs = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
-        return [*theirs, *self._last_filters]
+        filters = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
+        return [*filters, *self._output_filters]
 
-    def draw_plainly(self) -> None:
-        """Draw lines and signs with ASCII; called before the app runs."""
-        self._last_filters.append(Plain())
+    def use_ascii(self) -> None:
+        """Draw lines and symbols in ASCII; call before `run`."""
+        self._output_filters.append(Plain())
 
     def get_default_screen(self) -> Screen[None]:
-        """Begin with the chat."""
+        """Return the chat as the first screen."""
         return self.chat
 
     def on_ready(self) -> None:
-        """Everything is painted: open the rest."""
+        """Open the core after the first paint."""
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, self._stopped_by, number)
-        self._tell_terminal(titled(Path.cwd().name, os.environ))
-        self.call_after_refresh(self._open)
+                loop.add_signal_handler(number, self._quit_on_signal, number)
+        self._write_to_terminal(titled(Path.cwd().name, os.environ))
+        self.call_after_refresh(self._open_core)
 
     @on(events.DescendantFocus)
-    def read_keys(self) -> None:
-        """Read what is typed, from the first time that something has the focus."""
+    def start_reading_keys(self) -> None:
+        """Start reading keys once a widget has the focus."""
         if isinstance(self._driver, OutputDriver):
             self._driver.listen(self.typed_ahead)
 
-    @on(TurnScreen.Wanted)
-    def call_user(self, wanted: TurnScreen.Wanted) -> None:
-        """Ring where the user looks elsewhere."""
+    @on(TurnScreen.AttentionNeeded)
+    def alert_user(self, wanted: TurnScreen.AttentionNeeded) -> None:
+        """Notify the user if the terminal does not have the focus."""
         if not self.app_focus:
-            self._tell_terminal(called(wanted.why, os.environ))
+            self._write_to_terminal(called(wanted.reason, os.environ))
 
     async def on_event(self, event: events.Event) -> None:
-        """Show the question every key before it has a destination."""
+        """Pass keys to an open approval prompt first, then to the prompt."""
         if (
             isinstance(event, events.Key | events.Paste)
             and not event.is_forwarded
             and self.chat.is_mounted
         ):
             self.app_focus = True
-            if self.chat.consent.intercept(event):
+            if self.chat.approval_prompt.intercept(event):
                 return
             if self.focused is self.chat.prompt:
-                await self._press(event)
+                await self._handle_prompt_key(event)
                 return
         await super().on_event(event)
 
-    async def _press(self, event: events.Key | events.Paste) -> None:
-        """Let a key that was pressed in the prompt do all that it does before the next one.
+    async def _handle_prompt_key(self, event: events.Key | events.Paste) -> None:
+        """Handle a key in the prompt completely before the next one.
 
-        The toolkit puts printable keys into a queue of the widget, and looks for the bindings of
-        others once they have bubbled from there to the app, so quick keys overtake one another.
+        Textual queues printable keys in the widget but resolves bindings after the key bubbled to
+        the app, so keys typed quickly would be handled out of order.
         """
         prompt = self.chat.prompt
         if isinstance(event, events.Paste):
@@ -150,33 +155,33 @@ class YourtoolApp(App[None]):
             await self._check_bindings(event.key)
 
     async def action_quit(self) -> None:
-        """Leave: stop the turn, let it write its end, close, restore the terminal."""
-        await self.leave()
+        """Stop the turn, store its end, close everything and restore the terminal."""
+        await self.shut_down()
 
-    async def leave(self, code: int | None = None) -> None:
-        """Quit with an exit code; in two seconds at the most."""
-        if self._leaving:
+    async def shut_down(self, code: int | None = None) -> None:
+        """Quit with an exit code within two seconds."""
+        if self._is_quitting:
             return
-        self._leaving = True
-        farewell = None
+        self._is_quitting = True
+        exit_message = None
         try:
-            farewell = await self._close(hung_up=code == 128 + signal.SIGHUP)
-        except Exception:  # noqa: BLE001 - whatever fails on the way out, the program ends
+            exit_message = await self._close(hung_up=code == 128 + signal.SIGHUP)
+        except Exception:  # noqa: BLE001 - the program exits even if closing fails
             _log.exception("closing failed")
-        self.exit(return_code=self._code if code is None else code, message=farewell)
+        self.exit(return_code=self._exit_code if code is None else code, message=exit_message)
 
     async def _close(self, *, hung_up: bool) -> str | None:
-        """Stop the turn and close what is open; return what to print behind it."""
+        """Stop the turn, close the session and the runtime, and return the exit message."""
         chat = self.chat
-        chat.keep_draft()
+        chat.save_draft()
         chat.stop()
         if (opening := chat.opening) is not None:
             opening.cancel()
             await asyncio.wait([opening], timeout=STOP_SECONDS)
         if (turn := chat.turn) is not None:
-            await asyncio.wait([asyncio.ensure_future(_end_of(turn))], timeout=STOP_SECONDS)
-        self._tell_terminal(untitled(os.environ))
-        farewell = None if hung_up else self._farewell()
+            await asyncio.wait([asyncio.ensure_future(_wait_for_turn(turn))], timeout=STOP_SECONDS)
+        self._write_to_terminal(untitled(os.environ))
+        exit_message = None if hung_up else self._exit_message()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 if chat.session is not None:
@@ -184,59 +189,59 @@ class YourtoolApp(App[None]):
                 if self.runtime is not None:
                     await self.runtime.close()
         except TimeoutError:
-            _log.warning("closing took too long and was given up")
+            _log.warning("closing timed out")
         except YourtoolError as error:
             _log.warning("closing failed: %s", error)
-        return farewell
+        return exit_message
 
     def _fatal_error(self) -> None:
-        """End without a traceback on the screen; the log has it."""
+        """Exit without a traceback on the screen; the log contains it."""
         _log.critical("the interface failed", exc_info=self._exception)
         where = resolve_paths().log_file
-        reason = SHORTAGE if is_shortage(self._exception) else f"the reason is in {where}"
+        reason = SHORTAGE if is_shortage(self._exception) else f"see {where}"
         self._exit_renderables.append(Text(f"The program failed: {reason}."))
         self.failed = True
         self._close_messages_no_wait()
 
-    # ── inside ──────────────────────────────────────────────────────────────────────────────────
+    # ── internals ───────────────────────────────────────────────────────────────────────────────
 
     @work(group="open")
-    async def _open(self) -> None:
+    async def _open_core(self) -> None:
         try:
             self.runtime = await self._open_runtime()
-            await self._first_session(self.runtime)
+            await self._open_first_session(self.runtime)
         except YourtoolError as error:
-            self._code = 2
-            self.chat.note("error", f"{error}\nNothing can be sent; Ctrl+D quits.")
+            self._exit_code = 2
+            self.chat.note("error", f"{error}\nMessages cannot be sent. Ctrl+D quits.")
         except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             _log.exception("opening failed")
-            self._code = 1
-            reason = SHORTAGE if is_shortage(error) else "its log has the reason"
-            self.chat.note("error", f"The program could not be opened: {reason}. Ctrl+D quits.")
+            self._exit_code = 1
+            reason = SHORTAGE if is_shortage(error) else "see the log"
+            self.chat.note("error", f"The program failed to start: {reason}. Ctrl+D quits.")
 
-    async def _first_session(self, runtime: "Runtime") -> None:
-        self._warn(runtime)
-        session, refused = await self._earlier_session(runtime)
+    async def _open_first_session(self, runtime: "Runtime") -> None:
+        self._show_warnings(runtime)
+        session, refused = await self._open_earlier_session(runtime)
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
         themes = await asyncio.to_thread(load_themes, _theme_directories())
-        self._offer_themes(themes.values())
+        self._register_themes(themes.values())
         if self._load_highlight is not None:
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
-        await attach_files(self.chat, runtime)
+        await attach_from_options(self.chat, runtime)
         await show_session(self.chat, runtime, session)
-        self._warn(runtime)
-        tell_demo(self.chat)
+        self._show_warnings(runtime)
+        update_demo_banner(self.chat)
         await asyncio.to_thread(runtime.registry.prepare, session.model)
-        await offer_local_servers(self.chat)
+        await suggest_local_servers(self.chat)
         if refused is not None and refused.media:
-            await offer_ways_out(self.chat, refused)
+            await offer_swap_choices(self.chat, refused)
 
-    def _warn(self, runtime: "Runtime") -> None:
+    def _show_warnings(self, runtime: "Runtime") -> None:
         for warning in runtime.take_warnings():
             self.chat.note("warning", warning)
 
-    async def _earlier_session(
+    async def _open_earlier_session(
         self, runtime: "Runtime"
     ) -> "tuple[Session | None, SwapRefusedError | None]":
         try:
@@ -245,14 +250,20 @@ class YourtoolApp(App[None]):
             elif self._continue_last:
                 session_id = await runtime.last_session()
                 if session_id is None:
-                    self.chat.note("info", "There is no earlier session here; this is a new one.")
+                    self.chat.note(
+                        "info", "No earlier session in this directory; started a new one."
+                    )
             elif self._pick_session:
                 session_id = await pick_session(self.chat, runtime)
             else:
                 return None, None
-            return await open_stored(self.chat, runtime, session_id) if session_id else (None, None)
+            return (
+                await open_stored_session(self.chat, runtime, session_id)
+                if session_id
+                else (None, None)
+            )
         except YourtoolError as error:
-            self.chat.note("error", f"{error}\nThis is a new session.")
+            self.chat.note("error", f"{error}\nStarted a new session.")
             return None, None
 
     def _use_theme(self, name: str) -> None:
@@ -264,10 +275,10 @@ class YourtoolApp(App[None]):
             theme = load_theme(file)
         except ConfigError as error:
             _log.warning("%s", error)
-        self._offer_themes([fallback, theme])
+        self._register_themes([fallback, theme])
         self.theme = theme.name
 
-    def _offer_themes(self, themes: Iterable[ThemeFile]) -> None:
+    def _register_themes(self, themes: Iterable[ThemeFile]) -> None:
         for theme in themes:
             self.themes[theme.name] = theme
             self.register_theme(theme.toolkit_theme())
@@ -277,25 +288,25 @@ class YourtoolApp(App[None]):
             "theme": [(name, "") for name in sorted(self.themes)],
         }
 
-    def _stopped_by(self, number: signal.Signals) -> None:
-        self.run_worker(self.leave(128 + number))
+    def _quit_on_signal(self, number: signal.Signals) -> None:
+        self.run_worker(self.shut_down(128 + number))
 
-    def _tell_terminal(self, sequence: str) -> None:
+    def _write_to_terminal(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
-    def _farewell(self) -> str | None:
+    def _exit_message(self) -> str | None:
         session = self.chat.session
         if session is None or not session.state.messages:
             return None
-        return f"To go on with this session: yourtool --resume {session.id}"
+        return f"To continue this session: yourtool --resume {session.id}"
 
 
 def _theme_directories() -> list[Path]:
     return [shipped_directory("themes"), resolve_paths().home / "themes"]
 
 
-async def _end_of(turn: Worker[None]) -> None:
-    """Wait until a turn is over, however it ends."""
+async def _wait_for_turn(turn: Worker[None]) -> None:
+    """Wait until a turn has ended, successfully or not."""
     with suppress(WorkerFailed, WorkerCancelled):
         await turn.wait()

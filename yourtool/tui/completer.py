@@ -1,4 +1,4 @@
-"""What can be offered for the word at the cursor: commands, their values, models and files."""
+"""Completion of the word at the cursor: commands, their arguments, models and files."""
 
 import heapq
 import re
@@ -6,29 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from yourtool.agent.commands import COMMANDS, matching
+from yourtool.agent.commands import COMMANDS, find_commands
 from yourtool.models import EFFORTS
 
-MAX_OFFERS = 50
-_IN_ORDER = ("effort", "mode")
-"""Kinds whose values have an order of their own."""
-_LONGEST_QUERY = 4096
-"""Characters of the longest path that an operating system takes."""
-SEARCHED = 5_000_000
-"""Characters of names that are looked at for one query."""
+MAX_SUGGESTIONS = 50
+_ORDERED_KINDS = ("effort", "mode")
+"""Kinds of values that are not sorted."""
+_MAX_QUERY_CHARACTERS = 4096
+"""Longest path that an operating system accepts."""
+MAX_SEARCHED_CHARACTERS = 5_000_000
+"""Limit for the combined length of the names that one query searches."""
 
 
 class Candidate(Struct, frozen=True):
-    """One thing that may be put in place of the word."""
+    """One suggestion for the word at the cursor."""
 
     text: str
-    """What replaces the word, a following space included where one helps."""
+    """Replacement for the word, with a trailing space if more input can follow."""
     label: str
     description: str = ""
 
 
-class Offers(Struct, frozen=True):
-    """The candidates for the word that begins at `start`, best first."""
+class Suggestions(Struct, frozen=True):
+    """The candidates for the word at `start`, best first."""
 
     start: int
     """Offset into the text before the cursor."""
@@ -36,7 +36,7 @@ class Offers(Struct, frozen=True):
 
 
 class Completer:
-    """Knows what exists; `values` holds names and descriptions by kind of command argument."""
+    """Suggests completions; `values` has names and descriptions by kind of argument."""
 
     def __init__(self) -> None:
         self.values: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -44,14 +44,14 @@ class Completer:
         }
         self.files: Sequence[str] = ()
 
-    def wants_files(self, before: str) -> bool:
-        """Whether files would be offered, were it known which there are."""
+    def needs_files(self, before: str) -> bool:
+        """Whether the list of files has to be loaded to complete `before`."""
         if before.startswith("!"):
             return False
         return not self.files and ("@" in before or before.startswith("/attach "))
 
-    def offers(self, before: str) -> Offers | None:
-        """Return what fits `before`, the text up to the cursor; nothing fits a command line."""
+    def suggest(self, before: str) -> Suggestions | None:
+        """Return suggestions for the text before the cursor, None in a shell command."""
         if before.startswith("!"):
             return None
         if found := re.fullmatch(r"/(\S*)", before):
@@ -62,76 +62,86 @@ class Completer:
             return self._mentions(found.start(), found[1], first=found.start() == 0)
         return None
 
-    def _commands(self, prefix: str) -> Offers | None:
+    def _commands(self, prefix: str) -> Suggestions | None:
         candidates = tuple(
             Candidate(
                 f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
             )
-            for each in matching(prefix)
+            for each in find_commands(prefix)
         )
-        return Offers(0, candidates) if candidates else None
+        return Suggestions(0, candidates) if candidates else None
 
-    def _arguments(self, name: str, query: str) -> Offers | None:
+    def _arguments(self, name: str, query: str) -> Suggestions | None:
         command = next((each for each in COMMANDS if each.name == name), None)
-        if command is None or command.values is None or query in dict(command.words):
+        if command is None or command.argument_kind is None or query in dict(command.keywords):
             return None
-        described = dict(self.values.get(command.values, ()))
-        if command.values == "file":
+        described = dict(self.values.get(command.argument_kind, ()))
+        if command.argument_kind == "file":
             described = dict.fromkeys(self.files, "file")
-        found = _models(query, described) if command.values == "model" else best(query, described)
-        if command.values in _IN_ORDER and not query:
+        found = (
+            _matching_models(query, described)
+            if command.argument_kind == "model"
+            else fuzzy_matches(query, described)
+        )
+        if command.argument_kind in _ORDERED_KINDS and not query:
             found = list(described)
         if found == [query]:
             return None
         candidates = [
-            Candidate(word, word, about) for word, about in command.words if word.startswith(query)
+            Candidate(word, word, about)
+            for word, about in command.keywords
+            if word.startswith(query)
         ]
         candidates += [Candidate(each, each, described[each]) for each in found]
-        return Offers(len(f"/{name} "), tuple(candidates)) if candidates else None
+        return Suggestions(len(f"/{name} "), tuple(candidates)) if candidates else None
 
-    def _mentions(self, start: int, query: str, *, first: bool) -> Offers | None:
+    def _mentions(self, start: int, query: str, *, first: bool) -> Suggestions | None:
         models = dict(self.values.get("model", ())) if first else {}
-        candidates = [Candidate(f"@{each} ", each, models[each]) for each in _models(query, models)]
-        candidates += [Candidate(f"@{each} ", each, "file") for each in best(query, self.files)]
-        return Offers(start, tuple(candidates[:MAX_OFFERS])) if candidates else None
+        candidates = [
+            Candidate(f"@{each} ", each, models[each]) for each in _matching_models(query, models)
+        ]
+        candidates += [
+            Candidate(f"@{each} ", each, "file") for each in fuzzy_matches(query, self.files)
+        ]
+        return Suggestions(start, tuple(candidates[:MAX_SUGGESTIONS])) if candidates else None
 
 
-def _models(query: str, aliases: Mapping[str, str]) -> list[str]:
-    """Return the ids that fit, first of all the one whose alias this is: so `/model` takes it."""
+def _matching_models(query: str, aliases: Mapping[str, str]) -> list[str]:
+    """Return the matching ids; one with exactly this alias comes first, as for `/model`."""
     owners = [name for name, known in aliases.items() if query and query in known.split(", ")]
-    return list(dict.fromkeys([*owners, *best(query, aliases)]))
+    return list(dict.fromkeys([*owners, *fuzzy_matches(query, aliases)]))
 
 
-def best(query: str, names: Iterable[str], limit: int = MAX_OFFERS) -> list[str]:
-    """Return the names that hold the letters of `query` in order, the closest first."""
+def fuzzy_matches(query: str, names: Iterable[str], limit: int = MAX_SUGGESTIONS) -> list[str]:
+    """Return the names that contain the letters of `query` in order, best match first."""
     if not query:
         return heapq.nsmallest(limit, names, key=lambda name: (name.count("/"), name))
-    wanted = query.lower()
-    if len(wanted) > _LONGEST_QUERY:
+    folded_query = query.lower()
+    if len(folded_query) > _MAX_QUERY_CHARACTERS:
         return []
-    letters = re.compile(subsequence(wanted), re.MULTILINE)
+    pattern = re.compile(subsequence_pattern(folded_query), re.MULTILINE)
     text = "\n".join(names)
-    if len(text) > SEARCHED:
-        text = text[:SEARCHED].rpartition("\n")[0]
+    if len(text) > MAX_SEARCHED_CHARACTERS:
+        text = text[:MAX_SEARCHED_CHARACTERS].rpartition("\n")[0]
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters change length in lower case
         lowered = text
     found: list[str] = []
-    for match in letters.finditer(lowered):
+    for match in pattern.finditer(lowered):
         end = lowered.find("\n", match.end())
         found.append(text[match.start() : end if end >= 0 else len(text)])
-    return heapq.nsmallest(limit, found, key=lambda name: _distance(wanted, name.lower()))
+    return heapq.nsmallest(limit, found, key=lambda name: _distance(folded_query, name.lower()))
 
 
-def subsequence(letters: str) -> str:
-    """Return a pattern for a line that holds the letters in order.
+def subsequence_pattern(letters: str) -> str:
+    """Return a pattern for a line that contains the letters in order.
 
-    The first place of a letter is as good as any, so no place that was found is tried again.
+    The first occurrence of a letter is sufficient, so the atomic groups disable backtracking.
     """
     return "^" + "".join(f"(?>[^\n]*?{re.escape(letter)})" for letter in letters)
 
 
 def _distance(query: str, name: str) -> tuple[bool, bool, bool, int, str]:
     base = name.rpartition("/")[2]
-    begins = base.startswith(query) or f":{query}" in base
-    return not begins, query not in base, query not in name, len(name), name
+    is_prefix = base.startswith(query) or f":{query}" in base
+    return not is_prefix, query not in base, query not in name, len(name), name

@@ -1,7 +1,7 @@
-"""Prompts of a workspace, kept across runs, and the one that was being written.
+"""The prompt history and the unsent draft of a workspace, stored across runs.
 
-Both live in a private directory of the user's state. Each running program holds a draft of its own
-under a lock; a draft that nobody holds was left by a crash, and the next program takes it over.
+Both are in a private directory of the user's state. Each running program locks its own draft file;
+an unlocked draft is left over from a crash, and the next program restores it.
 """
 
 import fcntl
@@ -17,29 +17,29 @@ from yourtool.tui.drafts import Draft
 
 MAX_ENTRIES = 1_000
 MAX_ENTRY_BYTES = 1_000_000
-"""A longer prompt can be recalled in the same run only."""
-MAX_BYTES = 8_000_000
-"""Of the last entries that are read together."""
-_SLOTS = 16
+"""Longer prompts are not stored; they can be recalled in the same run only."""
+MAX_READ_BYTES = 8_000_000
+"""Size of the end of the file that is read."""
+_MAX_DRAFTS = 16
 
 _log = logging.getLogger(__name__)
 
 
 class History:
-    """The prompts of one workspace, oldest first, and a cursor that walks them."""
+    """The prompts of one workspace, oldest first, and the position of Up and Down in them."""
 
     def __init__(self, directory: Path, workspace: Path) -> None:
         self._directory = directory / "prompts"
         self._name = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
         self._lock: IO[bytes] | None = None
-        self._slot: Path | None = None
-        self._at: int | None = None
-        self._unsent = Draft()
+        self._draft_file: Path | None = None
+        self._position: int | None = None
+        self._current_draft = Draft()
         self.entries: list[Draft] = self._read()
 
     def add(self, draft: Draft) -> None:
-        """Remember a prompt; the same one twice in a row counts once."""
-        self._at = None
+        """Add a prompt unless it repeats the last one."""
+        self._position = None
         if not draft.text.strip() or (self.entries and self.entries[-1] == draft):
             return
         self.entries.append(draft)
@@ -48,109 +48,109 @@ class History:
             self._append(line)
 
     def older(self, current: Draft) -> Draft | None:
-        """Step back; `current` is kept for the way forward. None at the oldest."""
-        if self._at is None:
-            self._unsent, self._at = current, len(self.entries)
-        if self._at == 0:
+        """Return the previous prompt, None at the oldest; save `current` for `newer`."""
+        if self._position is None:
+            self._current_draft, self._position = current, len(self.entries)
+        if self._position == 0:
             return None
-        self._at -= 1
-        return self.entries[self._at]
+        self._position -= 1
+        return self.entries[self._position]
 
     def newer(self) -> Draft | None:
-        """Step forward, at last to the draft that was left; None when not walking."""
-        if self._at is None:
+        """Return the next prompt, or the saved draft at the end; None without an `older`."""
+        if self._position is None:
             return None
-        self._at += 1
-        if self._at < len(self.entries):
-            return self.entries[self._at]
-        self._at = None
-        return self._unsent
+        self._position += 1
+        if self._position < len(self.entries):
+            return self.entries[self._position]
+        self._position = None
+        return self._current_draft
 
-    def take_draft(self) -> Draft:
-        """Claim a place for the draft of this run and return what a crashed run left there."""
+    def claim_draft(self) -> Draft:
+        """Lock a draft file for this run and return the draft that a crashed run left in it."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for number in range(_SLOTS):
-                if (lock := _locked(self._directory / f"{self._name}.{number}.lock")) is not None:
+            for number in range(_MAX_DRAFTS):
+                if (lock := _try_lock(self._directory / f"{self._name}.{number}.lock")) is not None:
                     self._lock = lock
-                    self._slot = self._directory / f"{self._name}.{number}.draft"
-                    return msgspec.json.decode(self._slot.read_bytes(), type=Draft)
+                    self._draft_file = self._directory / f"{self._name}.{number}.draft"
+                    return msgspec.json.decode(self._draft_file.read_bytes(), type=Draft)
         except FileNotFoundError:
             pass
         except (OSError, msgspec.DecodeError) as error:
-            _log.warning("no draft: %s", error)
+            _log.warning("the draft could not be read: %s", error)
         return Draft()
 
-    def keep_draft(self, draft: Draft) -> None:
-        """Write the draft where it survives this process."""
-        if self._slot is None:
+    def save_draft(self, draft: Draft) -> None:
+        """Write the draft to its file."""
+        if self._draft_file is None:
             return
         try:
             if draft.text:
-                fresh = self._slot.with_suffix(".new")
-                with _private(fresh, os.O_TRUNC) as file:
+                fresh = self._draft_file.with_suffix(".new")
+                with _open_private(fresh, os.O_TRUNC) as file:
                     file.write(msgspec.json.encode(draft))
-                fresh.replace(self._slot)
+                fresh.replace(self._draft_file)
             else:
-                self._slot.unlink(missing_ok=True)
+                self._draft_file.unlink(missing_ok=True)
         except OSError as error:
-            _log.warning("the draft was not kept: %s", error)
+            _log.warning("the draft was not saved: %s", error)
 
     def close(self) -> None:
-        """Give the place of the draft back; what it holds stays."""
+        """Release the draft file without deleting its content."""
         if self._lock is not None:
             self._lock.close()
-            self._lock = self._slot = None
+            self._lock = self._draft_file = None
 
     @property
-    def _file(self) -> Path:
+    def _history_file(self) -> Path:
         return self._directory / f"{self._name}.jsonl"
 
     def _read(self) -> list[Draft]:
         try:
-            with self._file.open("rb") as file:
+            with self._history_file.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - MAX_BYTES))
+                file.seek(max(0, size - MAX_READ_BYTES))
                 lines = file.read().splitlines()
         except OSError:
             return []
-        if size > MAX_BYTES:
-            del lines[0]  # the end of one
+        if size > MAX_READ_BYTES:
+            del lines[0]  # an incomplete line
         entries: list[Draft] = []
         for line in lines[-MAX_ENTRIES:]:
             try:
                 entries.append(msgspec.json.decode(line, type=Draft))
             except msgspec.DecodeError:
-                _log.warning("skipped an unreadable line of %s", self._file)
-        if len(lines) > 2 * MAX_ENTRIES or size > 2 * MAX_BYTES:
+                _log.warning("skipped an unreadable line of %s", self._history_file)
+        if len(lines) > 2 * MAX_ENTRIES or size > 2 * MAX_READ_BYTES:
             self._rewrite(entries)
         return entries
 
     def _append(self, line: bytes) -> None:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _private(self._file, os.O_APPEND) as file:
+            with _open_private(self._history_file, os.O_APPEND) as file:
                 file.write(line + b"\n")
         except OSError as error:
-            _log.warning("the prompt was not remembered: %s", error)
+            _log.warning("the prompt was not saved: %s", error)
 
     def _rewrite(self, entries: list[Draft]) -> None:
         try:
-            fresh = self._file.with_suffix(".new")
-            with _private(fresh, os.O_TRUNC) as file:
+            fresh = self._history_file.with_suffix(".new")
+            with _open_private(fresh, os.O_TRUNC) as file:
                 file.write(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
-            fresh.replace(self._file)
+            fresh.replace(self._history_file)
         except OSError as error:
             _log.warning("the prompt history was not shortened: %s", error)
 
 
-def _private(path: Path, flags: int) -> IO[bytes]:
+def _open_private(path: Path, flags: int) -> IO[bytes]:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, 0o600)
     return os.fdopen(handle, "wb")
 
 
-def _locked(path: Path) -> IO[bytes] | None:
-    file = _private(path, 0)
+def _try_lock(path: Path) -> IO[bytes] | None:
+    file = _open_private(path, 0)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

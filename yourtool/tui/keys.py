@@ -1,23 +1,23 @@
-"""Keys: one table that the bindings and the help share."""
+"""Keys: one table for the bindings and the help."""
 
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from textual.binding import Binding
 
-KeyPlace: TypeAlias = Literal["chat", "prompt", "question"]
+KeyPlace: TypeAlias = Literal["chat", "prompt", "approval"]
 
 
 class KeyBinding(Struct, frozen=True, kw_only=True):
-    """One thing a key does."""
+    """An action and its keys."""
 
     id: str
-    """Stable name, by which a keymap can move it to other keys."""
+    """Stable name, with which a keymap can assign other keys."""
     place: KeyPlace
-    """`chat` works everywhere on the main screen, the others where the cursor is."""
+    """`chat` applies everywhere on the main screen, the others to the focused widget."""
     keys: str
-    """As Textual names them, separated by commas."""
-    shown: str
+    """Textual's key names, separated by commas."""
+    label: str
     action: str
     description: str
 
@@ -27,7 +27,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="prompt.send",
         place="prompt",
         keys="enter",
-        shown="Enter",
+        label="Enter",
         action="send",
         description="send; while a turn runs, queue",
     ),
@@ -35,7 +35,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="prompt.newline",
         place="prompt",
         keys="shift+enter,ctrl+j,alt+enter",
-        shown="Shift+Enter, Ctrl+J",
+        label="Shift+Enter, Ctrl+J",
         action="newline",
         description="new line; so does `\\` before Enter",
     ),
@@ -43,7 +43,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="prompt.older",
         place="prompt",
         keys="up",
-        shown="Up",
+        label="Up",
         action="older",
         description="line up; at the top, edit the last queued message or recall an older prompt",
     ),
@@ -51,7 +51,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="prompt.newer",
         place="prompt",
         keys="down",
-        shown="Down",
+        label="Down",
         action="newer",
         description="line down; at the bottom, recall a newer prompt",
     ),
@@ -59,31 +59,31 @@ KEYS: tuple[KeyBinding, ...] = (
         id="prompt.undo",
         place="prompt",
         keys="ctrl+underscore",
-        shown="Ctrl+_",
+        label="Ctrl+_",
         action="undo",
-        description="take the last change of the text back",
+        description="undo the last edit",
     ),
     KeyBinding(
         id="prompt.complete",
         place="prompt",
         keys="tab",
-        shown="Tab",
+        label="Tab",
         action="complete",
-        description="take what is offered, or go to a question (empty prompt) or the transcript",
+        description="accept a suggestion; in an empty prompt, go to the approval or the transcript",
     ),
     KeyBinding(
         id="chat.stop",
         place="chat",
         keys="escape",
-        shown="Esc",
+        label="Esc",
         action="stop",
-        description="close a list, deny a question, or stop the turn",
+        description="close a list, decline a tool call, or stop the turn",
     ),
     KeyBinding(
         id="chat.interrupt",
         place="chat",
         keys="ctrl+c",
-        shown="Ctrl+C",
+        label="Ctrl+C",
         action="interrupt",
         description="copy the selection, else clear the prompt, else stop the turn; twice: quit",
     ),
@@ -91,7 +91,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.leave",
         place="chat",
         keys="ctrl+d",
-        shown="Ctrl+D",
+        label="Ctrl+D",
         action="leave",
         description="quit when the prompt is empty",
     ),
@@ -99,31 +99,31 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.suspend",
         place="chat",
         keys="ctrl+z",
-        shown="Ctrl+Z",
+        label="Ctrl+Z",
         action="suspend",
-        description="back to the shell; `fg` comes back here",
+        description="suspend to the shell; `fg` resumes",
     ),
     KeyBinding(
         id="chat.mode",
         place="chat",
         keys="shift+tab",
-        shown="Shift+Tab",
+        label="Shift+Tab",
         action="cycle_mode",
-        description="next mode: ask, accept edits, plan, auto",
+        description="next approval mode: ask, accept edits, plan, auto",
     ),
     KeyBinding(
         id="chat.retry",
         place="chat",
         keys="ctrl+t",
-        shown="Ctrl+T",
+        label="Ctrl+T",
         action="retry",
-        description="try a failed turn again",
+        description="retry a failed turn",
     ),
     KeyBinding(
         id="chat.history",
         place="chat",
         keys="ctrl+r",
-        shown="Ctrl+R",
+        label="Ctrl+R",
         action="search_history",
         description="search earlier prompts",
     ),
@@ -131,7 +131,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.unqueue",
         place="chat",
         keys="ctrl+x",
-        shown="Ctrl+X",
+        label="Ctrl+X",
         action="unqueue",
         description="with an empty prompt, drop the last queued message",
     ),
@@ -139,87 +139,87 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.page_up",
         place="chat",
         keys="pageup",
-        shown="Page Up",
+        label="Page Up",
         action="scroll('page_up')",
-        description="scroll back",
+        description="scroll up",
     ),
     KeyBinding(
         id="chat.page_down",
         place="chat",
         keys="pagedown",
-        shown="Page Down",
+        label="Page Down",
         action="scroll('page_down')",
-        description="scroll on",
+        description="scroll down",
     ),
     KeyBinding(
         id="chat.top",
         place="chat",
         keys="ctrl+home",
-        shown="Ctrl+Home",
+        label="Ctrl+Home",
         action="scroll('home')",
-        description="go to the beginning",
+        description="go to the start",
     ),
     KeyBinding(
         id="chat.bottom",
         place="chat",
         keys="ctrl+end",
-        shown="Ctrl+End",
+        label="Ctrl+End",
         action="scroll('end')",
-        description="go to the end and follow it",
+        description="go to the end and follow new output",
     ),
     KeyBinding(
-        id="question.once",
-        place="question",
+        id="approval.once",
+        place="approval",
         keys="a",
-        shown="a",
+        label="a",
         action="answer('a')",
-        description="allow this once",
+        description="allow once",
     ),
     KeyBinding(
-        id="question.session",
-        place="question",
+        id="approval.session",
+        place="approval",
         keys="s",
-        shown="s",
+        label="s",
         action="answer('s')",
         description="allow the shown rule in this session",
     ),
     KeyBinding(
-        id="question.always",
-        place="question",
+        id="approval.always",
+        place="approval",
         keys="w",
-        shown="w",
+        label="w",
         action="answer('w')",
         description="allow the shown rule always, in this workspace",
     ),
     KeyBinding(
-        id="question.deny",
-        place="question",
+        id="approval.deny",
+        place="approval",
         keys="d",
-        shown="d",
+        label="d",
         action="answer('d')",
         description="deny",
     ),
     KeyBinding(
-        id="question.note",
-        place="question",
+        id="approval.note",
+        place="approval",
         keys="n",
-        shown="n",
+        label="n",
         action="answer('n')",
-        description="deny and say why",
+        description="deny with a note to the model",
     ),
     KeyBinding(
-        id="question.choose",
-        place="question",
+        id="approval.choose",
+        place="approval",
         keys="left,right,up,down",
-        shown="Tab, arrows, Enter",
+        label="Tab, arrows, Enter",
         action="",
-        description="go to the question, choose an answer, take it",
+        description="focus the approval, choose an answer, confirm it",
     ),
     KeyBinding(
-        id="question.expand",
-        place="question",
+        id="approval.expand",
+        place="approval",
         keys="ctrl+e",
-        shown="Ctrl+E",
+        label="Ctrl+E",
         action="expand",
         description="show more of the command or change; Page Down for more",
     ),
@@ -229,8 +229,8 @@ KEYS: tuple[KeyBinding, ...] = (
 def bindings(place: KeyPlace) -> list[Binding]:
     """Return Textual's bindings for the keys of one place.
 
-    Those of the chat come before the widget that has the cursor; an action raises `SkipAction` to
-    let that widget have the key.
+    Bindings of the chat have priority over the focused widget; an action raises `SkipAction` to
+    pass the key on to that widget.
     """
     return [
         Binding(

@@ -1,9 +1,9 @@
-"""When a letter may answer a question: never one that was meant for the prompt.
+"""Protection of approval prompts against keys that were meant for the prompt.
 
-Three guards, all against typing that was under way when the question appeared. The question takes
-no letter from a prompt that holds text. Letters count only after it was drawn and after half a
-second without any key. And a letter counts only if nothing follows it for a moment, so the first
-letter of a sentence is given back to the prompt.
+Three rules apply when an approval prompt appears while the user types. It takes no letters while
+the prompt contains text. Letters count only after it is drawn and after half a second without a
+key. A letter counts only if no other key follows immediately, so that the first letter of a
+sentence goes to the prompt.
 """
 
 from collections.abc import Callable
@@ -14,53 +14,53 @@ HOLD_SECONDS = 0.4
 
 
 class KeystrokeGuard:
-    """The clock of one question at a time; `clock` gives seconds that only grow."""
+    """The timing of one approval prompt at a time; `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._drawn = inf
-        self._last_key = -inf
+        self._drawn_at = inf
+        self._last_key_at = -inf
         self._held: str | None = None
         self._held_at = inf
 
-    def asked(self) -> None:
-        """Another question takes the place; it is not drawn yet."""
-        self._drawn, self._held = inf, None
+    def reset(self) -> None:
+        """Start over for another approval prompt that is not drawn yet."""
+        self._drawn_at, self._held = inf, None
 
-    def drawn(self) -> None:
-        """The question is on the screen."""
-        self._drawn = self._clock()
+    def mark_drawn(self) -> None:
+        """Record that the approval prompt is on the screen."""
+        self._drawn_at = self._clock()
 
-    def keystroke(self) -> None:
-        """A key was pressed or something was pasted, wherever it went."""
-        self._last_key = self._clock()
-
-    @property
-    def wait(self) -> float:
-        """Seconds until keys may answer; infinite before the question is drawn."""
-        return max(0.0, max(self._drawn, self._last_key) + QUIET_SECONDS - self._clock())
+    def mark_keystroke(self) -> None:
+        """Record a key press or paste, whichever widget received it."""
+        self._last_key_at = self._clock()
 
     @property
-    def fresh(self) -> bool:
-        """Whether the question is so new that a key was pressed before it was seen."""
-        return self._clock() < self._drawn + QUIET_SECONDS
+    def seconds_until_ready(self) -> float:
+        """Seconds until letters count; infinite before the approval prompt is drawn."""
+        return max(0.0, max(self._drawn_at, self._last_key_at) + QUIET_SECONDS - self._clock())
 
-    def hold(self, letter: str) -> None:
-        """Take a letter as the answer, unless another key follows at once."""
+    @property
+    def is_new(self) -> bool:
+        """Whether the approval prompt is so new that a key was pressed before the user saw it."""
+        return self._clock() < self._drawn_at + QUIET_SECONDS
+
+    def hold_letter(self, letter: str) -> None:
+        """Hold a letter as the answer unless another key follows immediately."""
         self._held, self._held_at = letter, self._clock()
 
     @property
-    def held(self) -> str | None:
-        """The letter that waits to count."""
+    def held_letter(self) -> str | None:
+        """The letter that is not accepted yet."""
         return self._held
 
-    def take_back(self) -> str:
-        """Another key came: the letter was typing. Return it, for the prompt."""
+    def release_letter(self) -> str:
+        """Return the held letter for the prompt, because another key followed."""
         letter, self._held = self._held or "", None
         return letter
 
-    def settled(self) -> str | None:
-        """Return the letter once it counts; once."""
+    def accept_letter(self) -> str | None:
+        """Return the held letter once its waiting time is over, and forget it."""
         if self._held is None or self._clock() < self._held_at + HOLD_SECONDS:
             return None
         letter, self._held = self._held, None

@@ -1,4 +1,4 @@
-"""What goes with the next prompt, and the line that says so."""
+"""The attachments of the next prompt and their notice."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -10,53 +10,53 @@ if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.attachments import Attachment
 
 
-class Attached:
-    """Collected until a prompt is sent; `tell` is told what to say of it, None if nothing is."""
+class PendingAttachments:
+    """Attachments for the next prompt; `on_change` receives their notice, None without any."""
 
-    def __init__(self, tell: Callable[[str | None], None]) -> None:
-        self._tell = tell
-        self._waiting: tuple[Attachment, ...] = ()
+    def __init__(self, on_change: Callable[[str | None], None]) -> None:
+        self._on_change = on_change
+        self._pending: tuple[Attachment, ...] = ()
         self._sent: tuple[Attachment, ...] = ()
 
     @property
-    def waiting(self) -> "tuple[Attachment, ...]":
-        """What goes with the next prompt."""
-        return self._waiting
+    def pending(self) -> "tuple[Attachment, ...]":
+        """The attachments of the next prompt."""
+        return self._pending
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is called."""
-        return tuple(each.name for each in self._waiting)
+        """The names of the attachments."""
+        return tuple(each.name for each in self._pending)
 
     def add(self, attachment: "Attachment") -> None:
-        """Let something go with the next prompt."""
-        self._change((*self._waiting, attachment))
+        """Attach something to the next prompt."""
+        self._update((*self._pending, attachment))
 
     def clear(self) -> None:
-        """Let nothing go with it."""
-        self._change(())
+        """Remove all attachments."""
+        self._update(())
 
-    def take(self, text: str) -> str | tuple[ContentBlock, ...]:
-        """Return what a prompt says together with what waits, which waits no longer."""
-        self._sent = self._waiting
-        self._change(())
+    def build_content(self, text: str) -> str | tuple[ContentBlock, ...]:
+        """Return the content of a prompt with the attachments, and remove them."""
+        self._sent = self._pending
+        self._update(())
         return (TextBlock(text), *(each.block for each in self._sent)) if self._sent else text
 
-    def put_back(self) -> None:
-        """Let wait again what went with the last prompt, for that was not sent after all."""
-        self._change((*self._sent, *self._waiting))
+    def restore(self) -> None:
+        """Restore the attachments of the last prompt, which could not be sent."""
+        self._update((*self._sent, *self._pending))
         self._sent = ()
 
-    def _change(self, waiting: "tuple[Attachment, ...]") -> None:
-        self._waiting = waiting
+    def _update(self, waiting: "tuple[Attachment, ...]") -> None:
+        self._pending = waiting
         names = ", ".join(self.names)
-        self._tell(
-            f"Goes with the next prompt: {names} · `/attach -` leaves it out" if names else None
+        self._on_change(
+            f"Attached to the next prompt: {names} · `/attach -` removes it" if names else None
         )
 
 
-def counted(content: Iterable[ContentBlock]) -> str:
-    """Say what a message holds beside words, such as `2 images, 1 document`."""
-    kinds = ((ImageBlock, "image"), (AudioBlock, "recording"), (DocumentBlock, "document"))
+def count_attachments(content: Iterable[ContentBlock]) -> str:
+    """Return the number of attachments in a message, such as `2 images, 1 document`."""
+    kinds = ((ImageBlock, "image"), (AudioBlock, "audio file"), (DocumentBlock, "document"))
     found = Counter(word for block in content for kind, word in kinds if isinstance(block, kind))
     return ", ".join(f"{n} {kind}" if n == 1 else f"{n} {kind}s" for kind, n in found.items())

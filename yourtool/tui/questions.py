@@ -1,4 +1,4 @@
-"""How a question is put into words: its title, what it would do, and the answers it offers."""
+"""The text of an approval prompt: its title, details and answers."""
 
 from msgspec import Struct
 from textual.content import Content
@@ -11,7 +11,7 @@ DENY = Decision(verdict=Verdict.DENY)
 
 
 class Option(Struct, frozen=True):
-    """One answer; `decision` is None where words are asked for first."""
+    """One answer; `decision` is None if the user enters a note first."""
 
     letter: str
     label: str
@@ -19,61 +19,58 @@ class Option(Struct, frozen=True):
 
     @property
     def allows(self) -> bool:
-        """Whether something happens because of this answer."""
+        """Whether this answer allows the call."""
         return self.decision is not None and self.decision.verdict is Verdict.ALLOW
 
 
-def answer_options(question: Confirmation) -> tuple[Option, ...]:
-    """Return the answers that a question offers."""
+def approval_options(confirmation: Confirmation) -> tuple[Option, ...]:
+    """Return the answers to an approval prompt."""
     allow = Decision(verdict=Verdict.ALLOW)
-    if question.kind == "limit":
-        return Option("a", "go on", allow), Option("d", "stop here", DENY)
+    if confirmation.kind == "limit":
+        return Option("a", "continue", allow), Option("d", "stop here", DENY)
     lasting = (
         Option("s", "this session", Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)),
         Option("w", "always", Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS)),
     )
     return (
         Option("a", "allow once", allow),
-        *(lasting if question.rule is not None else ()),
+        *(lasting if confirmation.rule is not None else ()),
         Option("d", "deny", DENY),
         Option("n", "deny with note", None),
     )
 
 
-def title(question: Confirmation) -> Content:
-    """Return one line that names the tool and the most it can do, or the limit."""
-    name = escape_line(question.title)
-    if question.kind == "limit":
-        return Content(f"Go on? {name}")
-    return Content(f"Allow {name}? ({question.side_effects.value})")
+def approval_title(confirmation: Confirmation) -> Content:
+    """Return one line with the tool and its side effects, or with the limit."""
+    name = escape_line(confirmation.title)
+    if confirmation.kind == "limit":
+        return Content(f"Continue? {name}")
+    return Content(f"Allow {name}? ({confirmation.side_effects.value})")
 
 
-def about(question: Confirmation) -> list[str]:
-    """Return what else to know: where a change goes, whether that is protected, and the rule.
-
-    A line each, which is not escaped yet.
-    """
+def approval_details(confirmation: Confirmation) -> list[str]:
+    """Return unescaped lines with the changed paths, their protection, the reason and the rule."""
     lines: list[str] = []
-    preview = question.preview
+    preview = confirmation.preview
     if preview is not None:
         lines += [f"changes: {path}" for path in preview.paths]
     if preview is not None and preview.protected:
-        lines.append("a protected place: always asked about")
-    if question.reason:
-        lines.append(question.reason)
-    if question.rule is not None:
-        lines.append(f"s, w allow: {question.rule}")
+        lines.append("protected place: always requires an approval")
+    if confirmation.reason:
+        lines.append(confirmation.reason)
+    if confirmation.rule is not None:
+        lines.append(f"s, w allow: {confirmation.rule}")
     return lines
 
 
-def arguments(question: Confirmation) -> list[str]:
-    """Return all arguments of a call that has no preview, one a line, which is not escaped yet.
+def argument_lines(confirmation: Confirmation) -> list[str]:
+    """Return the arguments of a call without a preview, unescaped, one per line.
 
-    They are JSON, so a line feed in one does not look like the next, nor a number like a text.
+    Values are JSON, so that line feeds stay inside a value and numbers differ from strings.
     """
     return [
         f"{name if name.isidentifier() else _json(name)}: {_json(value)}"
-        for name, value in (question.input or {}).items()
+        for name, value in (confirmation.input or {}).items()
     ]
 
 

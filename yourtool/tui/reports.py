@@ -1,4 +1,4 @@
-"""What `/help`, `/cost` and `/context` tell, as titled rows."""
+"""The reports of `/help`, `/cost` and `/context`, as sections of rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,25 +15,25 @@ from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, KeyPlace
 from yourtool.tui.widgets.transcript import Transcript
 
-Call: TypeAlias = LlmCallCompleted | LlmCallFailed
+LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
 
 
 class Section(Struct, frozen=True):
-    """A heading and rows of a name and what belongs to it."""
+    """A heading and rows of a name and a text."""
 
     title: str
     rows: tuple[tuple[str, str], ...]
 
 
-_PLACES: dict[KeyPlace, str] = {
+_PLACE_TITLES: dict[KeyPlace, str] = {
     "prompt": "In the prompt",
     "chat": "Anywhere",
-    "question": "In a question, half a second after the last key",
+    "approval": "In an approval prompt, half a second after the last key",
 }
 
 
 def help_report() -> tuple[Section, ...]:
-    """Return every command and every key, from the tables that obey them."""
+    """Return all commands and keys, from the tables that define them."""
     commands = tuple(
         (
             each.usage,
@@ -44,16 +44,16 @@ def help_report() -> tuple[Section, ...]:
         for each in COMMANDS
     )
     mentions = (
-        ("@MODEL text", "ask another model this once"),
-        ("@path", "mention a file; `\\@` is a plain @"),
+        ("@MODEL text", "send this message to another model"),
+        ("@path", "mention a file; `\\@` is a literal @"),
     )
     shell = (
-        ("!command", "run it here, between turns; the model sees what it prints"),
-        ("!!command", "run it so that the model sees nothing; `\\!` is a plain !"),
+        ("!command", "run a shell command between turns; the model sees its output"),
+        ("!!command", "run a shell command hidden from the model; `\\!` is a literal !"),
     )
     keys = tuple(
-        Section(heading, tuple((k.shown, k.description) for k in KEYS if k.place == place))
-        for place, heading in _PLACES.items()
+        Section(heading, tuple((k.label, k.description) for k in KEYS if k.place == place))
+        for place, heading in _PLACE_TITLES.items()
     )
     reading = Section("In the transcript", transcript_keys())
     typed = (("Commands", commands), ("Mentions", mentions), ("Shell", shell))
@@ -61,7 +61,7 @@ def help_report() -> tuple[Section, ...]:
 
 
 def transcript_keys() -> tuple[tuple[str, str], ...]:
-    """Return the keys that the transcript itself obeys."""
+    """Return the keys of the transcript."""
     return tuple(
         (each.key.replace(",", ", ").title() if len(each.key) > 1 else each.key, each.description)
         for each in Transcript.BINDINGS
@@ -70,35 +70,35 @@ def transcript_keys() -> tuple[tuple[str, str], ...]:
 
 
 def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:
-    """Return what a session has cost, from the same facts that are stored.
+    """Return the cost of a session, computed from its facts.
 
-    What providers report of their own accord stands beside what was computed, never in its place.
+    Costs that providers report are a separate row and do not replace computed costs.
     """
-    calls: list[Call] = []
-    last_turn: list[Call] = []
+    calls: list[LlmCallEnd] = []
+    last_turn: list[LlmCallEnd] = []
     for fact in facts:
         if isinstance(fact, TurnStarted):
             last_turn = []
-        elif isinstance(fact, Call) and fact.pricing_version is not None:
+        elif isinstance(fact, LlmCallEnd) and fact.pricing_version is not None:
             calls.append(fact)
             last_turn.append(fact)
-    by_model: dict[str, list[Call]] = defaultdict(list)
-    by_role: dict[str, list[Call]] = defaultdict(list)
+    by_model: dict[str, list[LlmCallEnd]] = defaultdict(list)
+    by_role: dict[str, list[LlmCallEnd]] = defaultdict(list)
     for call in calls:
         by_model[call.model].append(call)
         by_role[call.actor.value].append(call)
     prompt = sum(call.prompt_tokens for call in calls)
     share = 100 * sum(call.cached_input_tokens for call in calls) // prompt if prompt else 0
     totals = (
-        ("session", _spent(calls)),
-        *_reported(calls),
-        ("last turn", _spent(last_turn)),
-        ("today, all sessions", _price_of(today)),
+        ("session", _format_calls(calls)),
+        *_reported_row(calls),
+        ("last turn", _format_calls(last_turn)),
+        ("today, all sessions", _format_total(today)),
         ("read from cache", f"{share}% of {prompt:,} prompt tokens"),
     )
     groups = (("By model", by_model), ("By role", by_role))
     return Section("Cost", totals), *(
-        Section(title, tuple((name, _spent(found)) for name, found in sorted(group.items())))
+        Section(title, tuple((name, _format_calls(found)) for name, found in sorted(group.items())))
         for title, group in groups
         if group
     )
@@ -107,30 +107,30 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
 def context_report(
     model: Model, parts: Sequence[tuple[str, int]], last: int
 ) -> tuple[Section, ...]:
-    """Return what the next request would hold; `last` is the size of the last one, in tokens."""
+    """Return the parts of the next request; `last` is the size of the last one in tokens."""
     window = model.capabilities.max_context_tokens
     total = sum(tokens for _, tokens in parts)
-    rows = (*parts, ("together", total), ("free", max(0, window - total)))
-    known = "" if model.known else " (a guess: nobody described this model)"
+    rows = (*parts, ("total", total), ("free", max(0, window - total)))
+    known = "" if model.known else " (a guess: the catalogue does not have this model)"
     return (
         Section("Model", ((model.id, f"{window:,} tokens{known}"),)),
         Section(
             "Next request, estimated",
-            tuple((name, f"{n:,} tokens, {_per_cent(n, window)}") for name, n in rows),
+            tuple((name, f"{n:,} tokens, {_format_percentage(n, window)}") for name, n in rows),
         ),
         Section("Last request, counted", (("prompt and reply", f"{last:,} tokens"),)),
     )
 
 
-def spent(amount: Decimal, *, unpriced: bool) -> str:
-    """Write what was spent; what nobody has a price for is never nothing."""
+def format_spending(amount: Decimal, *, unpriced: bool) -> str:
+    """Return a cost; requests without a price are `unpriced`, not zero."""
     if unpriced:
         return f"{format_money(amount)} + unpriced" if amount else "unpriced"
     return format_money(amount)
 
 
-def price_words(price: Price | None) -> str:
-    """Write a price per million tokens."""
+def format_price(price: Price | None) -> str:
+    """Return a price per million tokens."""
     if price is None:
         return "unpriced"
     if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
@@ -139,17 +139,17 @@ def price_words(price: Price | None) -> str:
     if not price.tiers:
         return words
     first = min(tier.above_prompt_tokens for tier in price.tiers)
-    return f"{words}, more above {tokens_words(first)}"
+    return f"{words}, more above {format_tokens(first)}"
 
 
-def tokens_words(tokens: int) -> str:
-    """Write a count of tokens in short."""
+def format_tokens(tokens: int) -> str:
+    """Return a number of tokens in short form, such as `200k`."""
     if tokens >= 1_000_000:
         return f"{tokens / 1_000_000:.3g}M"
     return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
 
 
-def _spent(calls: Sequence[Call]) -> str:
+def _format_calls(calls: Sequence[LlmCallEnd]) -> str:
     output = sum(call.output_tokens for call in calls)
     tokens = f"{sum(call.prompt_tokens for call in calls):,} in, {output:,} out"
     extras = [extra for call in calls if (extra := call.usage_extra)]
@@ -160,15 +160,15 @@ def _spent(calls: Sequence[Call]) -> str:
         unpriced_requests=sum(_is_unpriced(call) for call in calls),
     )
     note = f", {guessed} with estimated tokens" if guessed else ""
-    return f"{_price_of(total)}{note}; tokens {tokens}"
+    return f"{_format_total(total)}{note}; tokens {tokens}"
 
 
-def _is_unpriced(call: Call) -> bool:
+def _is_unpriced(call: LlmCallEnd) -> bool:
     return not call.pricing_version or bool(call.usage_extra and call.usage_extra.unpriced)
 
 
-def _price_of(total: Spending) -> str:
-    """Write what requests cost, and how many of them nobody has a price for."""
+def _format_total(total: Spending) -> str:
+    """Return the cost of requests and the number of those without a price."""
     words = "request" if total.requests == 1 else "requests"
     unpriced = total.unpriced_requests
     if unpriced and unpriced == total.requests:
@@ -177,8 +177,8 @@ def _price_of(total: Spending) -> str:
     return f"{format_money(total.cost_usd)} for {total.requests} {words}{note}"
 
 
-def _reported(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:
-    """Return what providers say that requests cost, where one says it."""
+def _reported_row(calls: Sequence[LlmCallEnd]) -> tuple[tuple[str, str], ...]:
+    """Return a row with the costs that providers reported, if any did."""
     amounts = [
         extra.reported_cost_usd
         for call in calls
@@ -190,5 +190,5 @@ def _reported(calls: Sequence[Call]) -> tuple[tuple[str, str], ...]:
     return (("reported by providers", words),)
 
 
-def _per_cent(part: int, whole: int) -> str:
+def _format_percentage(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "?"

@@ -14,7 +14,7 @@ from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
-from yourtool.tui.screens.picker_rows import told_words
+from yourtool.tui.screens.picker_rows import format_source
 
 QWEN = Model(
     id="llama-cpp:qwen",
@@ -44,8 +44,8 @@ def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run(tmp_p
     assert known.configuration_problem("llama-cpp") is None
     told = catalogue.discovered_at("llama-cpp:qwen")
     assert told is not None
-    assert told_words(told, told + timedelta(days=3)) == "  as told 3 d ago"
-    assert told_words(None, told) == ""
+    assert format_source(told, told + timedelta(days=3)) == "  from its server, 3 d ago"
+    assert format_source(None, told) == ""
 
 
 @pytest.mark.req("R-EASE-03")

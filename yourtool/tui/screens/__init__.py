@@ -1,1 +1,1 @@
-"""The chat, and what is laid over it."""
+"""The chat screen and the modal screens above it."""

@@ -1,12 +1,12 @@
-"""Files and pictures for the next prompt: named, pasted, or taken from the clipboard."""
+"""Attachments for the next prompt: files, URLs and images from the clipboard."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from yourtool.errors import UsageError
-from yourtool.tui.dropped_paths import unquoted
-from yourtool.tui.screens.sessions import opened
+from yourtool.tui.dropped_paths import unquote_path
+from yourtool.tui.screens.sessions import require_session
 from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
@@ -15,25 +15,25 @@ if TYPE_CHECKING:  # the core opens after the first paint
 
 
 async def attach_file(chat: TurnScreen, argument: str) -> None:
-    """`/attach`: a file or an address, `-`, or what goes with the next prompt."""
+    """`/attach`: attach a file or a URL, `-` removes all, no argument lists them."""
     if argument == "-":
-        chat.attached.clear()
+        chat.attachments.clear()
     elif argument:
-        runtime, session = opened(chat)
-        await _take(chat, lambda: runtime.attach(unquoted(argument), session.workspace))
+        runtime, session = require_session(chat)
+        await _attach(chat, lambda: runtime.attach(unquote_path(argument), session.workspace))
     else:
-        names = ", ".join(chat.attached.names)
-        chat.note("info", f"Goes with the next prompt: {names or 'nothing'}.")
+        names = ", ".join(chat.attachments.names)
+        chat.note("info", f"Attached to the next prompt: {names or 'nothing'}.")
 
 
 async def attach_clipboard(chat: TurnScreen, _argument: str) -> None:
-    """`/paste`: the picture in the clipboard."""
-    runtime, _ = opened(chat)
-    await _take(chat, runtime.attach_clipboard)
+    """`/paste`: attach the image in the clipboard."""
+    runtime, _ = require_session(chat)
+    await _attach(chat, runtime.attach_clipboard)
 
 
-async def attach_files(chat: TurnScreen, runtime: "Runtime") -> None:
-    """Let what `--attach` named go with the first prompt; a file that cannot is told."""
+async def attach_from_options(chat: TurnScreen, runtime: "Runtime") -> None:
+    """Attach the files of `--attach` to the first prompt; show errors in the transcript."""
     for each in runtime.options.attachments:
         try:
             await _read(chat, lambda what=each: runtime.attach(what))
@@ -41,33 +41,33 @@ async def attach_files(chat: TurnScreen, runtime: "Runtime") -> None:
             chat.note("error", str(error))
 
 
-async def tell_untaken(chat: TurnScreen, came: "Sequence[Attachment]" = ()) -> None:
-    """Warn of what the model of the next prompt cannot take of what goes with it.
+async def warn_unsupported(chat: TurnScreen, added: "Sequence[Attachment]" = ()) -> None:
+    """Warn about attachments that the model of the next prompt does not support.
 
-    `came`: what was added just now; empty: all that waits is looked at anew.
+    Checks the attachments in `added`, or all pending ones if it is empty.
     """
-    session, waiting = chat.session, chat.attached.waiting
-    if session is None or not waiting:
+    session, pending = chat.session, chat.attachments.pending
+    if session is None or not pending:
         return
     await session.learn()
-    untaken: dict[str, list[str]] = {}
-    for each in came or waiting:
-        if (why := session.objection(each.block)) is not None:
-            untaken.setdefault(why, []).append(each.name)
-    if not untaken and (why := session.objection(*(each.block for each in waiting))):
-        untaken[why] = [each.name for each in waiting]
-    for why, names in untaken.items():
-        way_out = "Choose another model with `/model`, or `/attach -` leaves out what waits."
-        chat.note("warning", f"{', '.join(names)}: {why}. {way_out}")
+    unsupported: dict[str, list[str]] = {}
+    for each in added or pending:
+        if (reason := session.objection(each.block)) is not None:
+            unsupported.setdefault(reason, []).append(each.name)
+    if not unsupported and (reason := session.objection(*(each.block for each in pending))):
+        unsupported[reason] = [each.name for each in pending]
+    for reason, names in unsupported.items():
+        advice = "Switch models with `/model`, or remove attachments with `/attach -`."
+        chat.note("warning", f"{', '.join(names)}: {reason}. {advice}")
 
 
-async def _take(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
-    await tell_untaken(chat, (await _read(chat, read),))
+async def _attach(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
+    await warn_unsupported(chat, (await _read(chat, read),))
 
 
 async def _read(chat: TurnScreen, read: "Callable[[], Attachment]") -> "Attachment":
     attachment = await asyncio.to_thread(read)
-    chat.attached.add(attachment)
+    chat.attachments.add(attachment)
     if attachment.remark:
         chat.note("warning", attachment.remark)
     return attachment

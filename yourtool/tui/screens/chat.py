@@ -1,4 +1,4 @@
-"""The main screen: what its keys do, and how its parts work together."""
+"""The main screen: its layout, keys and the messages of its widgets."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from yourtool.agent.commands import Invocation
 from yourtool.config import Mode
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import bindings
-from yourtool.tui.screens.command_handlers import VERBS, set_mode
+from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS, set_mode
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.picker_rows import history_choices
 from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
@@ -27,23 +27,23 @@ from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusLine
 from yourtool.tui.widgets.transcript import Transcript
 
-LEAVE_SECONDS = 2
-"""Within which a second Ctrl+C quits."""
-HINT_LEAVE = "press Ctrl+C again to quit"
+QUIT_SECONDS = 2
+"""Maximum time between two presses of Ctrl+C that quit."""
+HINT_QUIT = "press Ctrl+C again to quit"
 
 
 class ChatScreen(TurnScreen):
-    """Everything the user touches while talking to a model."""
+    """The transcript, the prompt and the widgets around them."""
 
     BINDINGS = bindings("chat")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
-        self._last_interrupt = -float(LEAVE_SECONDS)
-        self._listing = False
+        self._last_interrupt = -float(QUIT_SECONDS)
+        self._listing_files = False
 
     def compose(self) -> ComposeResult:
-        """Lay out from the oldest words to the newest."""
+        """Lay out the widgets from top to bottom."""
         completion = Completion()
         prompt, status = Prompt(self.completer, completion, self), StatusLine()
         yield Greeting(status)
@@ -55,16 +55,16 @@ class ChatScreen(TurnScreen):
         yield prompt
         yield status
 
-    async def do(self, invocation: Invocation) -> None:
+    async def run_command(self, invocation: Invocation) -> None:
         """Run a slash command."""
-        await VERBS[invocation.command.name](self, invocation.argument)
+        await COMMAND_HANDLERS[invocation.command.name](self, invocation.argument)
 
-    # ── messages of the parts ───────────────────────────────────────────────────────────────────
+    # ── messages of widgets ─────────────────────────────────────────────────────────────────────
 
     def recall(self, step: Literal[-1, 1]) -> None:
-        """Bring back what waits, or what was sent before."""
+        """Load a queued message or an earlier prompt."""
         if step < 0 and not self.prompt.text and len(self.queue):
-            self._pull_back(-1)
+            self._edit_queued(-1)
         elif self.history is not None:
             draft = self.history.older(self.prompt.draft) if step < 0 else self.history.newer()
             if draft is not None:
@@ -72,66 +72,66 @@ class ChatScreen(TurnScreen):
 
     @on(Queue.Chosen)
     def edit_queued(self, chosen: Queue.Chosen) -> None:
-        """Bring a waiting message back to the prompt."""
+        """Move a queued message to the prompt."""
         if not self.prompt.text:
-            self._pull_back(chosen.at)
+            self._edit_queued(chosen.at)
 
     @on(Prompt.Paused)
-    def keep_draft(self) -> None:
-        """Write down what is being written."""
+    def save_draft(self) -> None:
+        """Save the text in the prompt."""
         if self.history is not None:
-            self.history.keep_draft(self.prompt.draft)
+            self.history.save_draft(self.prompt.draft)
 
     def leave_prompt(self) -> None:
-        """Let the open question have the keys, or else the transcript."""
-        if self.consent.question is None:
+        """Focus the open approval prompt, or else the transcript."""
+        if self.approval_prompt.question is None:
             self.transcript.focus()
         else:
-            self.consent.enter()
+            self.approval_prompt.enter()
 
     @on(TextArea.Changed)
-    def reconsider(self) -> None:
-        """An emptied prompt may let the question have the keys; a command line is told."""
-        self.consent.reconsider()
-        self.hint()
+    def update_after_edit(self) -> None:
+        """Focus the approval prompt if the prompt is now empty, and update the hint."""
+        self.approval_prompt.reconsider()
+        self.set_hint()
 
     def on_screen_suspend(self) -> None:
-        """A list or a report takes the keys."""
-        self.consent.rest()
+        """Pause the approval prompt while a picker or a report has the focus."""
+        self.approval_prompt.rest()
 
     def on_screen_resume(self) -> None:
-        """The keys are back."""
-        self.consent.reconsider()
+        """Resume the approval prompt."""
+        self.approval_prompt.reconsider()
 
     @on(Transcript.RetryRequested)
-    def retry_requested(self) -> None:
-        """The error block was told to try again."""
+    def retry_from_block(self) -> None:
+        """Retry after a click on the error block."""
         self.action_retry()
 
     @on(Prompt.FilesWanted)
     @work(group="files", exclusive=True)
-    async def list_files(self) -> None:
-        """Find out which files there are, off the event loop."""
-        if self.session is None or self._listing:
+    async def load_files(self) -> None:
+        """List the files of the workspace, off the event loop."""
+        if self.session is None or self._listing_files:
             return
-        self._listing = True
+        self._listing_files = True
         try:
             self.completer.files = await asyncio.to_thread(self.session.files)
         finally:
-            self._listing = False
+            self._listing_files = False
         if self.completer.files:
             self.prompt.offer()
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 
     def action_stop(self) -> None:
-        """Esc: close a list, deny a question, or stop the turn."""
-        if not self.prompt.close_list() and not self.consent.escape():
+        """Esc: close a list, decline a tool call, or stop the turn."""
+        if not self.prompt.close_list() and not self.approval_prompt.escape():
             self.prompt.focus()
             self.stop()
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: copy, clear, stop, quit; the first that there is a reason for."""
+        """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""
         if selected := self.get_selected_text() or self.prompt.selected_text:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
@@ -139,47 +139,47 @@ class ChatScreen(TurnScreen):
             if self.history is not None:
                 self.history.add(self.prompt.draft)
             self.prompt.load(Draft())
-        elif self.clock() - self._last_interrupt < LEAVE_SECONDS:
+        elif self.clock() - self._last_interrupt < QUIT_SECONDS:
             self.app.run_worker(self.app.action_quit())
         else:
             self._last_interrupt = self.clock()
             self.stop()
-            self.hint(HINT_LEAVE)
-            self.set_timer(LEAVE_SECONDS, self._restore_hint)
+            self.set_hint(HINT_QUIT)
+            self.set_timer(QUIT_SECONDS, self._restore_hint)
 
     def action_leave(self) -> None:
-        """Ctrl+D: quit, unless there is text in which it deletes a character."""
+        """Ctrl+D: quit if the prompt is empty, else delete a character."""
         if self.prompt.text:
             raise SkipAction
         self.app.run_worker(self.app.action_quit())
 
     def action_suspend(self) -> None:
-        """Ctrl+Z: back to the shell that started the program."""
-        self.keep_draft()
+        """Ctrl+Z: suspend to the shell that started the program."""
+        self.save_draft()
         if can_be_woken():
             self.app.action_suspend_process()
         else:
-            self.note("info", "No shell with job control started this, so nothing could wake it.")
+            self.note("info", "Cannot suspend: no shell with job control could resume the program.")
 
     def action_retry(self) -> None:
-        """Ctrl+T: the failed turn again."""
-        if self.session is None or self.playing or self.opening is not None:
+        """Ctrl+T: retry the failed turn."""
+        if self.session is None or self.turn_running or self.opening is not None:
             return
         if not self.session.state.failed:
-            self.note("info", "Nothing failed; `/retry` tries the last turn again all the same.")
+            self.note("info", "The last turn did not fail; `/retry` repeats it anyway.")
         else:
-            self.begin(self.session.retry())
+            self.start_turn(self.session.retry())
 
     def action_unqueue(self) -> None:
-        """Ctrl+X: forget the last waiting message."""
+        """Ctrl+X: drop the last queued message."""
         if self.prompt.text or not len(self.queue):
             raise SkipAction
         self.queue.take(-1)
         self.refresh_status()
 
     def action_scroll(self, where: str) -> None:
-        """Move through the transcript, wherever the cursor is, or through a question made large."""
-        view = self.consent.scroll if self.consent.reading else self.transcript
+        """Scroll the transcript, or the approval prompt if it is expanded."""
+        view = self.approval_prompt.scroll if self.approval_prompt.reading else self.transcript
         match where:
             case "page_up":
                 view.scroll_page_up(animate=False)
@@ -192,7 +192,7 @@ class ChatScreen(TurnScreen):
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:
-        """Ctrl+R: find an earlier prompt."""
+        """Ctrl+R: search earlier prompts."""
         if self.history is None:
             return
         entries = self.history.entries
@@ -202,17 +202,17 @@ class ChatScreen(TurnScreen):
 
     @work(group="mode", exclusive=True)
     async def action_cycle_mode(self) -> None:
-        """Shift+Tab: the next mode."""
+        """Shift+Tab: switch to the next approval mode."""
         if self.session is not None:
             modes = list(Mode)
             await set_mode(self, modes[(modes.index(self.session.mode) + 1) % len(modes)])
 
-    # ── inside ──────────────────────────────────────────────────────────────────────────────────
+    # ── internals ───────────────────────────────────────────────────────────────────────────────
 
-    def _pull_back(self, at: int) -> None:
+    def _edit_queued(self, at: int) -> None:
         if (draft := self.queue.take(at)) is not None:
             self.prompt.load(draft)
             self.refresh_status()
 
     def _restore_hint(self) -> None:
-        self.hint(HINT_BUSY if self.playing else HINT)
+        self.set_hint(HINT_BUSY if self.turn_running else HINT)

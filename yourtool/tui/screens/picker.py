@@ -1,4 +1,4 @@
-"""Choose one of many: type to filter, arrows and Enter to choose."""
+"""A list to choose from: type to filter, arrows and Enter to choose."""
 
 from collections.abc import Sequence
 
@@ -12,23 +12,23 @@ from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from yourtool.text import printable
-from yourtool.tui.completer import best
+from yourtool.tui.completer import fuzzy_matches
 
-_SEARCHED = 1_000
-"""Characters of a title that the filter looks at; a prompt has any number of them."""
+_FILTERED_CHARACTERS = 1_000
+"""Length of a text that the filter searches; prompts can be very long."""
 
 
 class Choice(Struct, frozen=True):
-    """A row of two lines; what is disabled says why in the second."""
+    """A row of two lines; the second gives the reason if the row is disabled."""
 
     value: str
     title: str
-    about: str = ""
+    detail: str = ""
     enabled: bool = True
 
 
 class Picker(ModalScreen[str | None]):
-    """Gives the `value` of the choice, or None."""
+    """Returns the `value` of the choice, or None."""
 
     DEFAULT_CSS = """
     Picker {
@@ -81,20 +81,20 @@ class Picker(ModalScreen[str | None]):
     def __init__(
         self, title: str, choices: Sequence[Choice], hint: str = "", *, current: str = ""
     ) -> None:
-        """`current` is the value that the cursor stands on at first."""
+        """`current` is the value of the row that is highlighted first."""
         super().__init__()
         self._title = title
         self._current = current
-        self._choices = _by_text(choices)
-        self._shown: list[Choice] = []
+        self._choices = _choices_by_text(choices)
+        self._visible_choices: list[Choice] = []
         self._hint = hint
 
-    def offer(self, choices: Sequence[Choice]) -> None:
-        """Show other choices; the cursor stays on its own."""
-        self._choices = _by_text(choices)
+    def set_choices(self, choices: Sequence[Choice]) -> None:
+        """Replace the choices; the highlighted one stays highlighted."""
+        self._choices = _choices_by_text(choices)
         if self.is_attached:
             at = self.options.highlighted
-            self._fill(keep=None if at is None else self._shown[at].value)
+            self._refresh_options(selected=None if at is None else self._visible_choices[at].value)
 
     def compose(self) -> ComposeResult:
         """Lay out the filter above the list."""
@@ -103,87 +103,90 @@ class Picker(ModalScreen[str | None]):
             entry.cursor_blink = False
             yield entry
             yield OptionList(markup=False)
-            yield Label("nothing matches", id="nothing")
+            yield Label("no matches", id="nothing")
 
     def on_mount(self) -> None:
-        """Show everything."""
+        """Show all choices and focus the filter."""
         window = self.query_one("#window")
         window.border_title = Content(printable(self._title))
-        window.border_subtitle = Content(self._hint or "Enter chooses · Esc closes")
+        window.border_subtitle = Content(self._hint or "Enter selects · Esc closes")
         self.filter.focus()
-        self.call_after_refresh(self._fill)
+        self.call_after_refresh(self._refresh_options)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Cut the rows for the new width."""
-        self.call_after_refresh(self._fill)
+        """Truncate the rows to the new width."""
+        self.call_after_refresh(self._refresh_options)
 
     @on(Input.Changed)
-    def narrow(self) -> None:
-        """Show what matches."""
-        self._fill()
+    def apply_filter(self) -> None:
+        """Show the choices that match the filter."""
+        self._refresh_options()
 
     @on(Input.Submitted)
-    def choose(self) -> None:
-        """Give the highlighted choice."""
-        if (at := self.options.highlighted) is not None and self._shown[at].enabled:
-            self.dismiss(self._shown[at].value)
+    def choose_highlighted(self) -> None:
+        """Return the highlighted choice."""
+        if (at := self.options.highlighted) is not None and self._visible_choices[at].enabled:
+            self.dismiss(self._visible_choices[at].value)
 
     @on(OptionList.OptionSelected)
-    def clicked(self, selected: OptionList.OptionSelected) -> None:
-        """Give the choice that was clicked."""
-        self.dismiss(self._shown[selected.option_index].value)
+    def choose_clicked(self, selected: OptionList.OptionSelected) -> None:
+        """Return the clicked choice."""
+        self.dismiss(self._visible_choices[selected.option_index].value)
 
     def action_move(self, step: int) -> None:
         """Move the highlight over the enabled rows."""
-        enabled = [at for at, choice in enumerate(self._shown) if choice.enabled]
+        enabled = [at for at, choice in enumerate(self._visible_choices) if choice.enabled]
         if not enabled:
             return
         now = self.options.highlighted
         place = enabled.index(now) if now in enabled else -1
         self.options.highlighted = enabled[max(0, min(place + step, len(enabled) - 1))]
 
-    def _fill(self, keep: str | None = None) -> None:
-        """Show what matches; `keep` is the value that the cursor stays on."""
+    def _refresh_options(self, selected: str | None = None) -> None:
+        """Show the matching choices; highlight the one with the value `selected`."""
         query = self.filter.value.strip()
-        self._shown = sorted(self._matching(query), key=lambda choice: not choice.enabled)
+        self._visible_choices = sorted(self._matching(query), key=lambda choice: not choice.enabled)
         width = max(10, self.options.scrollable_content_region.width - 3)
         self.options.clear_options()
         self.options.add_options(
-            Option(_row(choice, width), disabled=not choice.enabled) for choice in self._shown
+            Option(_format_choice(choice, width), disabled=not choice.enabled)
+            for choice in self._visible_choices
         )
-        self.set_class(not self._shown, "-empty")
-        if self._shown and self._shown[0].enabled:
-            values = [choice.value for choice in self._shown if choice.enabled]
-            first = keep if keep is not None or query else self._current
+        self.set_class(not self._visible_choices, "-empty")
+        if self._visible_choices and self._visible_choices[0].enabled:
+            values = [choice.value for choice in self._visible_choices if choice.enabled]
+            first = selected if selected is not None or query else self._current
             self.options.highlighted = values.index(first) if first in values else 0
 
     def _matching(self, query: str) -> list[Choice]:
-        """Return what holds the query, those that hold it in their title first."""
+        """Return the choices that match the query, matches in the title first."""
         if not query:
             return list(self._choices.values())
-        titles = {each.title[:_SEARCHED]: each for each in self._choices.values()}
-        found = [titles[title] for title in best(query, titles, len(titles))]
-        others = best(query, self._choices, len(self._choices))
+        titles = {each.title[:_FILTERED_CHARACTERS]: each for each in self._choices.values()}
+        found = [titles[title] for title in fuzzy_matches(query, titles, len(titles))]
+        others = fuzzy_matches(query, self._choices, len(self._choices))
         seen = {each.value for each in found}
         return [*found, *(self._choices[o] for o in others if self._choices[o].value not in seen)]
 
 
-def _row(choice: Choice, width: int) -> Content:
-    title = Content(_beginning(choice.title, width)).truncate(width, ellipsis=True)
-    if not choice.about:
+def _format_choice(choice: Choice, width: int) -> Content:
+    title = Content(_shorten(choice.title, width)).truncate(width, ellipsis=True)
+    if not choice.detail:
         return title
-    about = Content.styled(_beginning(choice.about, width), "dim").truncate(width, ellipsis=True)
+    about = Content.styled(_shorten(choice.detail, width), "dim").truncate(width, ellipsis=True)
     return Content.assemble(title, "\n  ", about)
 
 
-def _beginning(text: str, width: int) -> str:
-    """Return more of a text than fits, unless most of its characters have no width."""
+def _shorten(text: str, width: int) -> str:
+    """Return the start of a text, long enough to fill `width` columns."""
     return printable(text[: 2 * width])
 
 
-def _by_text(choices: Sequence[Choice]) -> dict[str, Choice]:
-    """Return choices by what can be typed to find them."""
+def _choices_by_text(choices: Sequence[Choice]) -> dict[str, Choice]:
+    """Return choices by their searchable text."""
     return {
-        " ".join(f"{choice.title[:_SEARCHED]} {choice.about[:_SEARCHED]}".split()): choice
+        " ".join(
+            f"{choice.title[:_FILTERED_CHARACTERS]} {choice.detail[:_FILTERED_CHARACTERS]}".split()
+        ): choice
         for choice in choices
     }

@@ -1,4 +1,4 @@
-"""Why queued messages wait for the user instead of being sent after a turn."""
+"""Reasons to hold queued messages instead of sending them after a turn."""
 
 from typing import TYPE_CHECKING
 
@@ -7,13 +7,13 @@ from yourtool.events import Event, ShellRan, TurnCancelled
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session import Session
 
-NOT_SENT = "it could not be sent"
+NOT_SENT = "the message could not be sent"
 COMMAND_FAILED = "a command failed"
 FAULT = "the program failed"
 
 
-def stopped(event: Event) -> str:
-    """Return a reason if the event says that the user stopped a turn or a command."""
+def user_stop_reason(event: Event) -> str:
+    """Return a reason if the user stopped a turn or a command, else an empty string."""
     if isinstance(event, TurnCancelled):
         return "you stopped the turn"
     if isinstance(event, ShellRan) and event.exit_code is None:
@@ -21,11 +21,11 @@ def stopped(event: Event) -> str:
     return ""
 
 
-def trouble(session: "Session") -> str:
-    """Return a reason if the last turn did not end well; empty: it did."""
+def failure_reason(session: "Session") -> str:
+    """Return a reason if the last turn failed, else an empty string."""
     route = session.state.last_route
     if session.state.failed and route is not None and route.chosen_model is None:
-        return "no model could take the turn"
+        return "no model was available"
     if session.budget.reached is not None:
         return "the turn reached a limit"
     return "the turn failed" if session.state.failed else ""

@@ -1,4 +1,4 @@
-"""Rows to read: help, cost, context."""
+"""The screen for reports: help, cost, context."""
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -11,11 +11,11 @@ from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.block import WrappedWidget
 
 MIN_TEXT = 24
-"""Columns that a text beside its name must have."""
+"""Minimum width of a text next to its name; narrower texts go below it."""
 
 
 class ReportScreen(ModalScreen[None]):
-    """Scrolls; Esc, q and Enter close it."""
+    """A scrollable report; Esc, q and Enter close it."""
 
     DEFAULT_CSS = """
     ReportScreen {
@@ -43,7 +43,7 @@ class ReportScreen(ModalScreen[None]):
         self._sections = sections
 
     def compose(self) -> ComposeResult:
-        """Lay out heading and rows, section by section."""
+        """Lay out the sections."""
         with VerticalScroll(id="window") as window:
             window.border_title = Content(self._title)
             window.border_subtitle = "Esc closes"
@@ -52,7 +52,7 @@ class ReportScreen(ModalScreen[None]):
 
 
 class Rows(WrappedWidget):
-    """A heading, and below it names with their texts beside or, in a narrow window, below them."""
+    """A heading and rows of a name and a text, side by side or, in a narrow window, stacked."""
 
     DEFAULT_CSS = """
     Rows {
@@ -68,18 +68,18 @@ class Rows(WrappedWidget):
         self._section = section
 
     def rows(self, width: int) -> list[Content]:
-        """Break the texts for a width."""
+        """Wrap the texts to a width."""
         heading = self.get_visual_style("rows--heading")
         style = self.get_visual_style("rows--name")
         column = max((len(name) for name, _ in self._section.rows), default=0) + 2
-        beside = column + MIN_TEXT <= width
-        indent = column if beside else 2
+        side_by_side = column + MIN_TEXT <= width
+        indent = column if side_by_side else 2
         lines = [Content(self._section.title).stylize(heading)]
         for name, text in self._section.rows:
             left = Content(printable(name)).stylize(style)
             rows = wrap([(printable(text), "")], max(8, width - indent))
             right = ["".join(part for part, _ in row) for row in rows]
-            if beside:
+            if side_by_side:
                 first = Content.assemble(left, " " * (column - len(name)), right.pop(0))
             else:
                 first = left

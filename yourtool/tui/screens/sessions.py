@@ -1,4 +1,4 @@
-"""What is done with whole sessions: begin, resume, fork, search and export them."""
+"""Actions on sessions: start, resume, fork, search and export."""
 
 import asyncio
 import re
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages import Message, Role, TextBlock, now
-from yourtool.tui.drafts import folded
+from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.picker import Choice, Picker
 from yourtool.tui.screens.picker_rows import fork_choices, hit_choices, session_choices
 from yourtool.tui.screens.turn_screen import TurnScreen
@@ -19,48 +19,48 @@ if TYPE_CHECKING:  # the core opens after the first paint
 
 DEMO = "demo"
 NOTICE_SECONDS = 0.2
-"""How long a session may take to open before a notice tells it."""
+"""Time after which a notice says that a session is being opened."""
 _NAME_WORDS = 6
 _REPLACE = "replace"
 
 
-def opened(chat: TurnScreen) -> "tuple[Runtime, Session]":
-    """Return what is open.
+def require_session(chat: TurnScreen) -> "tuple[Runtime, Session]":
+    """Return the open runtime and session.
 
     Raises:
-        UsageError: nothing is yet.
+        UsageError: they are not open yet.
     """
     if chat.runtime is None or chat.session is None:
-        raise UsageError("There is no session yet.")
+        raise UsageError("No session is open yet.")
     return chat.runtime, chat.session
 
 
-async def begin_session(chat: TurnScreen, model: str = "") -> None:
-    """Put a new session in place of this one, with a model where one is named."""
-    runtime, _ = opened(chat)
+async def start_session(chat: TurnScreen, model: str = "") -> None:
+    """Replace the session with a new one, with a model if one is given."""
+    runtime, _ = require_session(chat)
     await show_session(chat, runtime, await runtime.new_session(chat.confirm, model or None))
-    tell_demo(chat)
+    update_demo_banner(chat)
 
 
 async def new_session(chat: TurnScreen, _argument: str) -> None:
-    """`/new`"""
-    await begin_session(chat)
+    """`/new`: start a new session."""
+    await start_session(chat)
 
 
 async def resume_session(chat: TurnScreen, argument: str) -> None:
-    """`/resume`: an id, the beginning of one, or the list."""
-    runtime, old = opened(chat)
+    """`/resume`: resume a session by id or prefix, or pick one from a list."""
+    runtime, old = require_session(chat)
     session_id = (
         await runtime.sessions.resolve_id(argument) if argument else await pick_session(chat)
     )
     if session_id == old.id:
-        chat.note("info", "This is that session.")
+        chat.note("info", "This session is already open.")
     elif session_id is not None:
-        await _go_to(chat, session_id)
+        await _switch_to(chat, session_id)
 
 
 async def pick_session(chat: TurnScreen, runtime: "Runtime | None" = None) -> str | None:
-    """Let the user choose a stored session; None: none."""
+    """Let the user pick a stored session; return its id or None."""
     if (runtime := runtime or chat.runtime) is None:
         return None
     found = await runtime.sessions.list()
@@ -69,11 +69,11 @@ async def pick_session(chat: TurnScreen, runtime: "Runtime | None" = None) -> st
 
 
 async def fork_session(chat: TurnScreen, _argument: str) -> None:
-    """`/fork`: everything so far, or what stood before a prompt, which can then be changed."""
-    _, old = opened(chat)
+    """`/fork`: copy the session, in full or up to a prompt, which can then be edited."""
+    _, old = require_session(chat)
     prompts = old.state.prompts
     if not prompts:
-        raise UsageError("There is nothing to fork yet; say something first.")
+        raise UsageError("Nothing to fork yet; send a message first.")
     choices = fork_choices(prompts, now())
     at = await chat.app.push_screen_wait(Picker("Fork from where?", choices))
     if at is not None:
@@ -81,54 +81,54 @@ async def fork_session(chat: TurnScreen, _argument: str) -> None:
 
 
 async def fork_before(chat: TurnScreen, at: str) -> None:
-    """Go on in a copy of what stood before a prompt, or of everything (an empty `at`)."""
-    runtime, old = opened(chat)
-    await _go_to(chat, await runtime.fork(old.id, at or None))
+    """Continue in a copy of the session up to a prompt, or a full copy if `at` is empty."""
+    runtime, old = require_session(chat)
+    await _switch_to(chat, await runtime.fork(old.id, at or None))
     for prompt in old.state.prompts:
         if prompt.id == at:
-            _offer_again(chat, prompt)
+            _restore_prompt(chat, prompt)
 
 
 async def search_sessions(chat: TurnScreen, argument: str) -> None:
-    """`/search`: list the messages that hold some words, and go to one of them."""
-    runtime, session = opened(chat)
+    """`/search`: list the messages that contain all words, and go to one of them."""
+    runtime, session = require_session(chat)
     if not argument:
-        raise UsageError("Write what to look for: `/search WORDS`.")
+        raise UsageError("Nothing to search for; use `/search WORDS`.")
     hits = await runtime.sessions.search(argument)
     if not hits:
-        chat.note("info", "No message holds all of these words; tools' output is not searched.")
+        chat.note("info", "No message contains all of these words; tool output is not searched.")
         return
     choices = hit_choices(hits, runtime.options.workspace, now())
-    picked = await chat.app.push_screen_wait(Picker(f"Found: {argument}", choices))
+    picked = await chat.app.push_screen_wait(Picker(f"Results for: {argument}", choices))
     if picked is None:
         return
     hit = hits[int(picked)]
     if hit.session_id != session.id:
-        await _go_to(chat, hit.session_id)
+        await _switch_to(chat, hit.session_id)
     chat.transcript.go_to(hit.message_id)
 
 
 async def export_session(chat: TurnScreen, argument: str) -> None:
-    """`/export`: a Markdown file, or for `FILE.jsonl` one that can be imported."""
-    runtime, session = opened(chat)
-    asked = next((each for each in session.state.messages if each.role is Role.USER), None)
-    if asked is None:
-        raise UsageError("There is nothing to export yet; say something first.")
+    """`/export`: write Markdown, or for `FILE.jsonl` JSON lines that can be imported."""
+    runtime, session = require_session(chat)
+    prompt = next((each for each in session.state.messages if each.role is Role.USER), None)
+    if prompt is None:
+        raise UsageError("Nothing to export yet; send a message first.")
     where = runtime.options.workspace
-    title = await asyncio.to_thread(runtime.without_keys, asked.text)
-    file, exists = await asyncio.to_thread(_target, where, argument, title)
+    title = await asyncio.to_thread(runtime.without_keys, prompt.text)
+    file, exists = await asyncio.to_thread(_find_export_file, where, argument, title)
     if exists:
-        choices = [Choice("", "Leave it as it is"), Choice(_REPLACE, "Write over it")]
+        choices = [Choice("", "Cancel"), Choice(_REPLACE, "Overwrite")]
         picked = await chat.app.push_screen_wait(Picker(f"{file} exists", choices))
         if picked != _REPLACE:
             return
     await runtime.export(session.id, file, overwrite=exists)
-    chat.note("info", f"Written to {file}; only you can read it, and it holds no known key.")
+    chat.note("info", f"Exported to {file}; only you can read it, and known keys are removed.")
 
 
-def tell_demo(chat: TurnScreen) -> None:
-    """Say plainly whether a script answers, and how to have a model instead."""
-    runtime, session = opened(chat)
+def update_demo_banner(chat: TurnScreen) -> None:
+    """Show a banner if the demo script answers, with the ways to use a model."""
+    runtime, session = require_session(chat)
     if session.model.provider != DEMO:
         chat.banner.tell(DEMO, None)
         return
@@ -137,32 +137,32 @@ def tell_demo(chat: TurnScreen) -> None:
         DEMO,
         "This is a script, not a model; it works in a copy of this directory. For a real model: "
         "/key to enter a key now · "
-        f"set {' or '.join(names) or 'a key variable'} and start again · "
-        f"or describe a local server in {runtime.paths.home / 'config.toml'}",
+        f"set {' or '.join(names) or 'a key variable'} and restart · "
+        f"or configure a local server in {runtime.paths.home / 'config.toml'}",
     )
 
 
-async def _go_to(chat: TurnScreen, session_id: str) -> None:
-    """Put a stored session in place of this one."""
-    runtime, _ = opened(chat)
+async def _switch_to(chat: TurnScreen, session_id: str) -> None:
+    """Replace the session with a stored one."""
+    runtime, _ = require_session(chat)
     notice = chat.set_timer(
         NOTICE_SECONDS, lambda: chat.banner.tell("opening", "Opening the session …")
     )
     try:
-        resumed, refused = await open_stored(chat, runtime, session_id)
+        resumed, refused = await open_stored_session(chat, runtime, session_id)
         await show_session(chat, runtime, resumed)
     finally:
         notice.stop()
         chat.banner.tell("opening", None)
-    tell_demo(chat)
+    update_demo_banner(chat)
     if refused is not None and refused.media:
-        chat.note("info", f"`/model {refused.model}` offers ways out.")
+        chat.note("info", f"`/model {refused.model}` shows the alternatives.")
 
 
 async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session") -> None:
-    """Show a session in place of the one before, which is in use until the other is ready.
+    """Show a session instead of the previous one, which stays open until the new one is ready.
 
-    Nothing is sent meanwhile. A session that is not shown after all is closed.
+    No messages are sent in the meantime. A session that cannot be shown is closed.
     """
     chat.opening = asyncio.current_task()
     try:
@@ -174,29 +174,29 @@ async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session")
         raise
     finally:
         chat.opening = None
-    chat.attach(runtime, session, story)
+    chat.set_session(runtime, session, story)
 
 
-async def open_stored(
+async def open_stored_session(
     chat: TurnScreen, runtime: "Runtime", session_id: str
 ) -> "tuple[Session, SwapRefusedError | None]":
-    """Open a session, with its own model where it is not one for the model of `--model`."""
+    """Open a session; if the model of `--model` does not support it, use the session's model."""
     try:
         return await runtime.resume(session_id, chat.confirm), None
     except SwapRefusedError as refused:
         return await runtime.resume(session_id, chat.confirm, keeps_model=True), refused
 
 
-def _offer_again(chat: TurnScreen, prompt: Message) -> None:
-    """Put a prompt back to be changed."""
+def _restore_prompt(chat: TurnScreen, prompt: Message) -> None:
+    """Load a prompt for editing."""
     texts = [block.text for block in prompt.content if isinstance(block, TextBlock)]
     if len(prompt.content) > 1:
-        chat.note("info", "What was attached to the prompt is not; attach it again if need be.")
-    chat.prompt.load(folded(texts[0] if texts else ""))
+        chat.note("info", "The attachments of the prompt are not restored; attach them again.")
+    chat.prompt.load(fold_text(texts[0] if texts else ""))
 
 
-def _target(where: Path, argument: str, title: str) -> tuple[Path, bool]:
-    """Return the file that is meant, and whether it exists; blocks on the file system."""
+def _find_export_file(where: Path, argument: str, title: str) -> tuple[Path, bool]:
+    """Return the target file and whether it exists; blocks on the file system."""
     try:
         file = where / Path(argument).expanduser()
         if not file.is_dir():
@@ -206,4 +206,4 @@ def _target(where: Path, argument: str, title: str) -> tuple[Path, bool]:
         names = (f"{stem}.md" if n == 1 else f"{stem}-{n}.md" for n in count(1))
         return next(path for name in names if not (path := file / name).exists()), False
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"`{argument}` cannot be written: {error}") from error
+        raise UsageError(f"Cannot write `{argument}`: {error}") from error

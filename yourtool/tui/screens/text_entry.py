@@ -1,4 +1,4 @@
-"""One line to type: an API key, unseen, or a word that says it is meant."""
+"""A dialog with one input: an API key, hidden, or a word to confirm."""
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from yourtool.text import printable
 
 
 class TextEntry(ModalScreen[str | None]):
-    """Gives what was typed, stripped, or None; with `hidden`, nothing shows it."""
+    """Returns the stripped input, or None if it is empty or cancelled."""
 
     DEFAULT_CSS = """
     TextEntry {
@@ -46,7 +46,7 @@ class TextEntry(ModalScreen[str | None]):
         self._hidden = hidden
 
     def compose(self) -> ComposeResult:
-        """Lay out the words above the field."""
+        """Lay out the text above the input."""
         with Vertical(id="window") as window:
             window.border_title = Content(printable(self._title))
             window.border_subtitle = "Enter accepts · Esc cancels"
@@ -57,5 +57,5 @@ class TextEntry(ModalScreen[str | None]):
 
     @on(Input.Submitted)
     def accept(self, submitted: Input.Submitted) -> None:
-        """Give what was typed."""
+        """Return the input."""
         self.dismiss(submitted.value.strip() or None)

@@ -1,33 +1,35 @@
-"""Command lines at the prompt: `!` runs one and lets models see it, `!!` runs one unseen."""
+"""Shell commands at the prompt: `!` shows the output to the model, `!!` hides it."""
 
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import ShellLine, parse
+from yourtool.agent.commands import ShellLine, parse_input
 from yourtool.events import Event
 from yourtool.tui.drafts import Draft
-from yourtool.tui.pending_attachments import Attached
+from yourtool.tui.pending_attachments import PendingAttachments
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session import Session
 
 _SHARED = "command · the model sees its output"
-_UNSEEN = "command · the model sees nothing"
+_HIDDEN = "command · hidden from the model"
 
 
-def begun(session: "Session", draft: Draft, attached: Attached) -> AsyncGenerator[Event, None]:
-    """Do what a draft asks for: run it, or say it together with what is attached.
+def start_events(
+    session: "Session", draft: Draft, attached: PendingAttachments
+) -> AsyncGenerator[Event, None]:
+    """Return the events of a draft: run its shell command, or send it with the attachments.
 
-    The sign must stand in the prompt itself; a folded paste that begins with it is text.
+    The `!` must be typed in the prompt; a folded paste that starts with it is text.
     """
-    if draft.text.startswith("!") and isinstance(line := parse(draft.full), ShellLine):
+    if draft.text.startswith("!") and isinstance(line := parse_input(draft.full_text), ShellLine):
         return session.run_shell(line.command, shared=line.shared)
-    said = draft.full
-    return session.send(attached.take(said[1:] if said.startswith("\\!") else said))
+    text = draft.full_text
+    return session.send(attached.build_content(text[1:] if text.startswith("\\!") else text))
 
 
 def shell_hint(text: str) -> str:
-    """Return what the prompt says of a line that is a command; empty: it is none."""
+    """Return the hint for a shell command, or an empty string for other text."""
     if not text.startswith("!"):
         return ""
-    return _UNSEEN if text.startswith("!!") else _SHARED
+    return _HIDDEN if text.startswith("!!") else _SHARED

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
-from yourtool.tui.questions import DENY, Option, answer_options, title
+from yourtool.tui.questions import DENY, Option, approval_options, approval_title
 from yourtool.tui.widgets.options import Options
 from yourtool.tui.widgets.preview import PreviewText, ReadingPane
 from yourtool.tui.widgets.prompt import Prompt
@@ -50,7 +50,7 @@ class Consent(Vertical):
         &.-noting Options { display: none; }
     }
     """
-    BINDINGS = bindings("question")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
+    BINDINGS = bindings("approval")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     preview = getters.query_one(PreviewText)
     scroll = getters.query_one(ReadingPane)
@@ -107,7 +107,7 @@ class Consent(Vertical):
 
         Everything that looks like typing goes to the prompt, in the order it was typed.
         """
-        self.answering.keystroke()
+        self.answering.mark_keystroke()
         if self.question is None or self.app.screen is not self.screen:
             return False
         is_here = self.screen.focused is self  # `has_focus` is set later
@@ -130,7 +130,7 @@ class Consent(Vertical):
             self._sleep()
         elif self.screen.focused is self:
             return
-        elif (wait := self.answering.wait) > 0:
+        elif (wait := self.answering.seconds_until_ready) > 0:
             if wait < 60:
                 self.set_timer(wait, self.reconsider)
         else:
@@ -147,10 +147,10 @@ class Consent(Vertical):
         """
         if self.question is None or self._prompt.text:
             return
-        if not self.answering.fresh:
+        if not self.answering.is_new:
             self._enter()
-        elif (wait := self.answering.wait) < 60:
-            self.set_timer(wait, lambda: self.answering.wait > 0 or self._enter())
+        elif (wait := self.answering.seconds_until_ready) < 60:
+            self.set_timer(wait, lambda: self.answering.seconds_until_ready > 0 or self._enter())
 
     def rest(self) -> None:
         """Something was laid over the screen: its keys are not answers, nor are those after it."""
@@ -159,7 +159,7 @@ class Consent(Vertical):
 
     def escape(self) -> bool:
         """Obey Esc; False where it cannot mean this question, because it is too new."""
-        if self.question is None or self.answering.fresh:
+        if self.question is None or self.answering.is_new:
             return False
         if self.has_class("-noting"):
             self.remove_class("-noting")
@@ -188,7 +188,7 @@ class Consent(Vertical):
     def action_answer(self, letter: str) -> None:
         """Take a letter as the answer unless typing goes on at once."""
         if self.choices.awake and letter in {each.letter for each in self.choices.options}:
-            self.answering.hold(letter)
+            self.answering.hold_letter(letter)
             self.set_timer(HOLD_SECONDS, self.settle)
 
     def action_expand(self) -> None:
@@ -197,9 +197,9 @@ class Consent(Vertical):
 
     def settle(self) -> None:
         """Let a held letter count once its time has come."""
-        if (letter := self.answering.settled()) is not None:
+        if (letter := self.answering.accept_letter()) is not None:
             self._choose(next(each for each in self.choices.options if each.letter == letter))
-        elif self.answering.held is not None:
+        elif self.answering.held_letter is not None:
             self.set_timer(HOLD_SECONDS / 4, self.settle)
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
@@ -215,7 +215,7 @@ class Consent(Vertical):
 
     def _obey(self, event: events.Key | events.Paste) -> bool:
         """Obey what is pressed while the cursor is here."""
-        if isinstance(event, events.Key) and self.answering.held is None:
+        if isinstance(event, events.Key) and self.answering.held_letter is None:
             if event.key in ("left", "up", "right", "down"):
                 self._move(-1 if event.key in ("left", "up") else 1)
                 return True
@@ -229,7 +229,7 @@ class Consent(Vertical):
 
     def _obey_letter(self, event: events.Key | events.Paste) -> bool:
         """Obey the letter of an answer; any other key goes to the prompt, after a held letter."""
-        if isinstance(event, events.Key) and self.answering.held is None:
+        if isinstance(event, events.Key) and self.answering.held_letter is None:
             if event.character in {each.letter for each in self.choices.options}:
                 self.action_answer(event.character)
                 return True
@@ -278,7 +278,7 @@ class Consent(Vertical):
 
     def _sleep(self) -> None:
         """Answer to no key; a letter that did not count yet belongs to the prompt."""
-        if letter := self.answering.take_back():
+        if letter := self.answering.release_letter():
             self._prompt.type(letter)
         if self.screen.focused in (self, self.note):
             self.screen.set_focus(self._prompt)
@@ -290,14 +290,14 @@ class Consent(Vertical):
 
     def _show(self) -> None:
         self._sleep()
-        self.answering.asked()
+        self.answering.reset()
         self.remove_class("-expanded")
         self.set_class(self.question is not None, "-open")
         if (question := self.question) is None:
             return
-        self.border_title = title(question)
+        self.border_title = approval_title(question)
         self.scroll.show(question)
-        self.choices.options = answer_options(question)
+        self.choices.options = approval_options(question)
         self.choices.reset()
         self.choices.changed()
         self._subtitle()
@@ -305,7 +305,7 @@ class Consent(Vertical):
 
     def _drawn(self, question: Confirmation) -> None:
         if self.question is question:
-            self.answering.drawn()
+            self.answering.mark_drawn()
             self.scroll.look()
             self.reconsider()
 

@@ -5,7 +5,7 @@ from textual.content import Content
 from textual.reactive import var
 
 from yourtool.text import printable
-from yourtool.tui.completer import Candidate, Offers
+from yourtool.tui.completer import Candidate, Suggestions
 from yourtool.tui.widgets.block import WrappedWidget
 
 ROWS = 8
@@ -36,7 +36,7 @@ class Completion(WrappedWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.offers: Offers | None = None
+        self.offers: Suggestions | None = None
 
     def rows(self, width: int) -> list[Content]:
         """Draw the rows around the chosen one."""
@@ -62,7 +62,7 @@ class Completion(WrappedWidget):
         """The candidate that Enter would take; None while the list is closed."""
         return self.offers.candidates[self.at] if self.offers else None
 
-    def open(self, offers: Offers | None) -> None:
+    def open(self, offers: Suggestions | None) -> None:
         """Show offers; None closes the list."""
         if offers is None and self.offers is None:
             return  # as at nearly every key, which would lay the whole screen out again

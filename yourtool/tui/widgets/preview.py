@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from yourtool.effects import Confirmation
 from yourtool.text import escape_line_pieces
-from yourtool.tui.questions import about, arguments
+from yourtool.tui.questions import approval_details, argument_lines
 from yourtool.tui.styled_lines import StyledLine, cut_pieces, lines_of
 from yourtool.tui.widgets.diff import approved_pieces, diff_lines
 from yourtool.tui.widgets.view import PAUSE
@@ -212,9 +212,9 @@ def question_rows(question: Confirmation, width: int) -> Iterator[StyledLine]:
             bar = _BAR if line.joint else _INDENT
             yield line._replace(spans=((bar, ""), *line.spans))
     else:
-        lines = arguments(question) if preview is None else lines_of(preview.body)
+        lines = argument_lines(question) if preview is None else lines_of(preview.body)
         yield from (StyledLine(((row, ""),)) for row in quoted(lines, room))
-    for line in about(question):
+    for line in approval_details(question):
         for at, row in enumerate(_broken(line, max(8, width - len(_ABOUT_INDENT)))):
             yield StyledLine(((_ABOUT_INDENT + row if at else row, "quiet"),))
 

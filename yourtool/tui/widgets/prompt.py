@@ -9,8 +9,14 @@ from textual.widgets import TextArea
 
 from yourtool.text import printable, storable
 from yourtool.tui.completer import Completer
-from yourtool.tui.drafts import Draft, chip, chip_before, folds, line_feeds
-from yourtool.tui.dropped_paths import pasted_file
+from yourtool.tui.drafts import (
+    Draft,
+    format_chip,
+    normalize_newlines,
+    should_fold,
+    trailing_chip_length,
+)
+from yourtool.tui.dropped_paths import find_dropped_file
 from yourtool.tui.keys import bindings
 from yourtool.tui.widgets.completion import Completion
 
@@ -106,12 +112,12 @@ class Prompt(TextArea):
 
     def paste(self, text: str) -> None:
         """Insert text that was not typed; folded when it is long or could not be shown as it is."""
-        text = storable(line_feeds(text))
-        if not self.text and (path := pasted_file(text)) is not None:
+        text = storable(normalize_newlines(text))
+        if not self.text and (path := find_dropped_file(text)) is not None:
             text = f"/attach {path}"
-        if folds(text) or printable(text) != text:
+        if should_fold(text) or printable(text) != text:
             self._pastes = (*self._pastes, text)
-            text = chip(len(self._pastes), text)
+            text = format_chip(len(self._pastes), text)
         result = self.replace(text, *self.selection)
         self.move_cursor(result.end_location)
 
@@ -123,8 +129,8 @@ class Prompt(TextArea):
     def offer(self) -> None:
         """Open or close the list of completions according to the word at the cursor."""
         before = self._offered_for = self._before_cursor()
-        offers = self._completer.offers(before) if self.selection.is_empty else None
-        if self._completer.wants_files(before):
+        offers = self._completer.suggest(before) if self.selection.is_empty else None
+        if self._completer.needs_files(before):
             self.post_message(self.FilesWanted())
         self._completion.open(offers)
 
@@ -182,7 +188,7 @@ class Prompt(TextArea):
     def action_delete_left(self) -> None:
         """Delete a character, or the whole chip of a folded paste."""
         row, column = self.cursor_location
-        length = chip_before(self.document[row][:column]) if self.selection.is_empty else 0
+        length = trailing_chip_length(self.document[row][:column]) if self.selection.is_empty else 0
         if length:
             self.delete((row, column - length), (row, column))
         else:

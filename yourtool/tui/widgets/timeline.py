@@ -59,7 +59,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.tui.markdown.blocks import Highlight
-from yourtool.tui.pending_attachments import counted
+from yourtool.tui.pending_attachments import count_attachments
 from yourtool.tui.widgets import summary
 from yourtool.tui.widgets.card import CardStatus, CommandCard, ToolCard
 from yourtool.tui.widgets.items import ErrorItem, Item, Remark
@@ -291,7 +291,7 @@ class Story:
             return
         if message.metadata.audience is Audience.MODEL:
             return
-        self._add(UserMessage(message.text, counted(message.content)))
+        self._add(UserMessage(message.text, count_attachments(message.content)))
         self.places[message.id] = self.items[-1]
 
     def _go_on(self) -> None:

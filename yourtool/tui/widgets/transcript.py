@@ -293,4 +293,4 @@ class Transcript(ItemView):
 
 
 def _shown_key(key_id: str) -> str:
-    return next((key.shown for key in KEYS if key.id == key_id), "")
+    return next((key.label for key in KEYS if key.id == key_id), "")

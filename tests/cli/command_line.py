@@ -1,4 +1,4 @@
-"""The command line as a script drives it."""
+"""The command line, run in the test process."""
 
 import io
 import json
@@ -10,8 +10,8 @@ from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 
 
-class Line:
-    """The command line, in a workspace, with a scripted model and nobody at a terminal."""
+class CommandLine:
+    """The command line in a workspace with a scripted model and no terminal."""
 
     def __init__(self, home: Path, workspace: Path, monkeypatch, capsys) -> None:
         self.home, self.workspace = home, workspace
@@ -34,7 +34,7 @@ class Line:
         return self.bare("--cwd", str(self.workspace), *argv)
 
     def bare(self, *argv: str) -> tuple[int, str, str]:
-        """Run a command in the directory that the test is in."""
+        """Run a command without `--cwd`."""
         code = main(argv)
         out, err = self._capsys.readouterr()
         return code, out, err
