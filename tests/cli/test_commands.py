@@ -196,7 +196,7 @@ def test_models_queries_servers_only_with_probe(run, monkeypatch):
     assert (new["known"], new["price"]) == (False, None)
     assert rows["openai:gpt-5"] == plain["openai:gpt-5"]
     assert re.search("Found on the usual local ports: .*Ollama", table)
-    assert "The models of `anthropic` are not known: " in table
+    assert "Cannot list the models of `anthropic`: " in table
 
 
 @pytest.mark.req("R-EASE-03")

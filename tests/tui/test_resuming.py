@@ -120,7 +120,7 @@ async def test_command_waits_until_the_session_is_open(tmp_path, sessions, secon
         if second == "/fork":
             assert "Fork from where?" in screen_text(app)
             await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat._obeying)
+        await until(pilot, lambda: not app.chat._command_running)
         assert prompts_shown(app) == [f"prompt {n}" for n in range(TURNS)]
 
 
