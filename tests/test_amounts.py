@@ -13,7 +13,7 @@ from yourtool.amounts import format_duration, format_money
         ("0.9999999", "$1.00"), ("1", "$1.00"), ("1.755", "$1.76"), ("1234.5", "$1234.50"),
     ],
 )  # fmt: skip
-def test_money_is_written_with_enough_places_to_tell_it_from_nothing(amount, written):
+def test_money_has_enough_places_to_differ_from_zero(amount, written):
     assert format_money(Decimal(amount)) == written
 
 
@@ -26,5 +26,5 @@ def test_money_is_written_with_enough_places_to_tell_it_from_nothing(amount, wri
         (366 * 86_400, "366 d"),
     ],
 )  # fmt: skip
-def test_a_time_is_written_in_its_two_largest_units(seconds, written):
+def test_a_duration_has_its_two_largest_units(seconds, written):
     assert format_duration(seconds) == written

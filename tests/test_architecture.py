@@ -77,7 +77,7 @@ def test_modules_and_functions_stay_small(path):
 
 
 @every_source()
-def test_no_module_has_a_name_that_says_nothing(path):
+def test_no_module_has_a_meaningless_name(path):
     assert path.stem not in BANNED_NAMES
     assert not BANNED_NAMES & set(path.relative_to(ROOT).parent.parts)
 
@@ -94,7 +94,7 @@ def test_nothing_is_imported_inside_a_function(path):
 
 
 @every_source()
-def test_only_the_registry_knows_of_the_vendors_libraries(path):
+def test_only_the_registry_imports_vendors_libraries(path):
     for node in ast.walk(tree(path)):
         for each in imported(node):
             assert each.partition(".")[0] not in SDKS
@@ -102,7 +102,7 @@ def test_only_the_registry_knows_of_the_vendors_libraries(path):
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if "tui" in p.parts], ids=name)
-def test_no_foreign_text_is_ever_read_as_markup(path):
+def test_no_external_text_is_parsed_as_markup(path):
     for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
         called = ast.unparse(call.func).rpartition(".")[2]
         if called not in READS_MARKUP or (call.args and _is_harmless(call.args[0])):
@@ -137,7 +137,7 @@ def test_the_interface_paints_before_it_loads_what_a_turn_needs():
     assert not late & loaded_by("yourtool.cli, yourtool.tui.app")
 
 
-def test_the_supervising_parent_loads_next_to_nothing():
+def test_the_supervisor_imports_only_small_modules():
     assert not {"asyncio", "logging", "msgspec", "subprocess"} & loaded_by("yourtool.__main__")
 
 
@@ -167,7 +167,7 @@ def test_no_file_names(what):
     assert not found
 
 
-def test_only_the_two_readers_of_the_recorded_set_know_where_it_is():
+def test_only_two_modules_read_the_recorded_set():
     """So that every other test runs in a clone with nothing beside it."""
     readers = {
         str(path.relative_to(ROOT))

@@ -32,12 +32,12 @@ def write(paths: Paths, text: str) -> None:
     config_file(paths).write_text(text)
 
 
-def test_without_a_file_everything_is_at_its_default(paths):
+def test_without_a_file_all_settings_have_their_defaults(paths):
     assert load_config(paths, {}) == Config()
 
 
 @pytest.mark.req("R-CFG-01")
-def test_an_option_beats_the_environment_which_beats_the_file(paths):
+def test_an_option_overrides_the_environment_which_overrides_the_file(paths):
     write(paths, 'model = "file:m"\ntheme = "file"\nmode = "plan"\n')
     environ = {"YOURTOOL_MODEL": "env:m", "YOURTOOL_THEME": "env"}
     examined = load_report(paths, environ, {"model": "option:m"})
@@ -80,7 +80,7 @@ def test_an_unknown_key_names_file_line_key_and_the_nearest_key(paths):
         ('model = "a"\nmodel = "b"', 2, "not TOML"),
     ],
 )
-def test_a_bad_value_is_told_with_its_line(paths, text, line, words):
+def test_an_invalid_value_is_reported_with_its_line(paths, text, line, words):
     write(paths, text)
     with pytest.raises(ConfigError) as caught:
         load_config(paths, {})
@@ -89,18 +89,18 @@ def test_a_bad_value_is_told_with_its_line(paths, text, line, words):
 
 
 @pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000])
-def test_a_value_that_no_parser_can_hold_is_told_with_its_file(paths, value):
+def test_an_unparsable_value_is_reported_with_its_file(paths, value):
     write(paths, f"a = {value}")
     with pytest.raises(ConfigError, match=r"config.toml: not TOML: it "):
         load_config(paths, {})
 
 
-def test_a_bad_variable_is_told_by_its_name(paths):
+def test_an_invalid_variable_is_reported_by_name(paths):
     with pytest.raises(ConfigError, match="environment YOURTOOL_MODE: `mode`: must be one of"):
         load_config(paths, {"YOURTOOL_MODE": "yolo"})
 
 
-def test_all_problems_are_found_at_once_and_good_values_still_hold(paths):
+def test_all_problems_are_reported_and_valid_values_still_apply(paths):
     write(paths, 'modle = "x"\ntheme = "light"\nmode = "no"\n')
     examined = load_report(paths, {})
     assert [problem.line for problem in examined.problems] == [1, 3]
@@ -109,13 +109,13 @@ def test_all_problems_are_found_at_once_and_good_values_still_hold(paths):
         load_config(paths, {})
 
 
-def test_a_file_that_is_not_text_is_refused_in_words(paths):
+def test_a_binary_file_is_refused_with_the_reason(paths):
     config_file(paths).write_bytes(b'model = "\xff"')
     with pytest.raises(ConfigError, match="not UTF-8"):
         load_config(paths, {})
 
 
-def test_a_directory_in_place_of_the_file_is_refused_in_words(paths):
+def test_a_directory_instead_of_the_file_is_refused_with_the_reason(paths):
     config_file(paths).mkdir()
     with pytest.raises(ConfigError, match="directory"):
         load_config(paths, {})
@@ -147,7 +147,7 @@ def test_the_first_run_creates_nothing_in_the_workspace(paths, tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_home_that_cannot_be_made_is_told_with_the_way_out(tmp_path):
+def test_a_home_that_cannot_be_created_is_reported_with_the_remedy(tmp_path):
     (tmp_path / "file").write_text("")
     home = tmp_path / "file" / "home"
     with pytest.raises(ConfigError, match="YOURTOOL_HOME"):
@@ -182,7 +182,7 @@ def test_the_home_directory_moves_with_one_variable(home):
 
 
 @given(st.text(alphabet="ab.\"'[]=#\n {}", max_size=60))
-def test_looking_for_a_line_never_fails(text):
+def test_finding_a_line_never_fails(text):
     line = line_of(text, ("a", "b"))
     assert line is None or 1 <= line <= len(text.splitlines())
 
@@ -192,6 +192,6 @@ def test_looking_for_a_line_never_fails(text):
         st.tuples(st.text("abc", min_size=1), st.text("abc", min_size=1)), st.integers()
     )
 )
-def test_nesting_keeps_every_value(values):
+def test_building_tables_preserves_every_value(values):
     tables = build_tables(values)
     assert {(outer, key): v for outer, t in tables.items() for key, v in t.items()} == values

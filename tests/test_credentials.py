@@ -37,9 +37,7 @@ SOURCES = ["explicit", "P_API_KEY", "P_TOKEN", "file"]
     [(one, other) for i, one in enumerate(SOURCES) for other in SOURCES[i:]],
 )
 @pytest.mark.req("R-CRD-01")
-def test_each_source_alone_and_each_pair_give_the_first_in_order(
-    open_credentials, tmp_path, first, second
-):
+def test_the_first_source_with_a_key_wins(open_credentials, tmp_path, first, second):
     present = {first, second}
     if "file" in present:
         write(tmp_path / "credentials.toml", key_file("key-of-file"))
@@ -111,7 +109,7 @@ def test_a_file_of_an_unknown_form_is_refused_and_never_overwritten(
 
 
 @pytest.mark.req("R-CRD-01", "R-CRD-05")
-def test_a_saved_key_is_found_again_and_the_file_is_for_its_owner_alone(open_credentials, tmp_path):
+def test_a_saved_key_is_found_again_in_a_private_file(open_credentials, tmp_path):
     home = tmp_path / "new" / "home"
     umask = os.umask(0)
     try:
@@ -130,7 +128,7 @@ def test_a_saved_key_is_found_again_and_the_file_is_for_its_owner_alone(open_cre
 
 
 @pytest.mark.parametrize("key", ["", "  ", "two words", "ключ", "line\nbreak", "bell\a"])
-def test_what_cannot_be_a_key_is_not_saved(open_credentials, key):
+def test_an_invalid_key_is_not_saved(open_credentials, key):
     credentials = open_credentials()
     with pytest.raises(UsageError, match="nothing was saved"):
         credentials.save("p", key)
@@ -145,14 +143,14 @@ def test_a_directory_that_cannot_be_written_is_named(open_credentials, tmp_path)
     assert credentials.get("p") is None
 
 
-def test_a_variable_that_is_empty_or_no_key_does_not_count(open_credentials):
+def test_an_empty_or_invalid_variable_is_ignored(open_credentials):
     assert open_credentials({"P_API_KEY": " "}).get("p", ENV) is None
     odd = open_credentials({"P_API_KEY": "not a key", "P_TOKEN": f" {CANARY}\n"})
     assert odd.find("p", ENV) == FoundKey(Secret(CANARY), "P_TOKEN")
     assert "`P_API_KEY` contains spaces" in (odd.problem("p", ENV) or "")
 
 
-def test_a_stored_key_is_only_given_out_for_the_origin_it_was_entered_for(open_credentials):
+def test_a_stored_key_is_only_returned_for_its_origin(open_credentials):
     credentials = open_credentials()
     credentials.save("p", CANARY, origin="https://api.example")
     assert credentials.get("p", origin="https://api.example") == Secret(CANARY)

@@ -19,12 +19,12 @@ async def pieces_of(data, encoding, size=65_536, limit=None):
 
 @pytest.mark.parametrize("size", [1_000, 65_536, 10**7])
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "x-gzip", "identity, gzip"])
-async def test_gzip_is_read_whatever_the_size_of_the_chunks(encoding, size):
+async def test_gzip_is_decompressed_with_chunks_of_any_size(encoding, size):
     assert b"".join(await pieces_of(gzip.compress(TEXT), encoding, size)) == TEXT
 
 
 @pytest.mark.parametrize("encoding", ["", "identity"])
-async def test_a_body_that_is_not_compressed_arrives_unchanged(encoding):
+async def test_an_uncompressed_body_is_unchanged(encoding):
     assert b"".join(await pieces_of(TEXT, encoding)) == TEXT
 
 
@@ -53,15 +53,15 @@ async def test_layers_of_compression_are_refused(encoding):
         await pieces_of(gzip.compress(gzip.compress(TEXT)), encoding)
 
 
-async def test_another_compression_is_refused_by_name():
+async def test_an_unsupported_compression_is_refused_by_name():
     with pytest.raises(CompressionError, match="`br`"):
         await pieces_of(TEXT, "br")
 
 
-async def test_damaged_compression_is_an_error():
+async def test_damaged_compressed_data_is_an_error():
     with pytest.raises(CompressionError, match="damaged"):
         await pieces_of(zlib.compress(TEXT), "gzip")
 
 
-async def test_what_follows_the_compressed_data_is_ignored():
+async def test_data_after_the_compressed_data_is_ignored():
     assert b"".join(await pieces_of(gzip.compress(b"a") + b"junk" * 9, "gzip", 7)) == b"a"

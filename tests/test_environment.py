@@ -26,7 +26,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="read in /proc")
 
 
 @linux_only
-def test_the_kernel_shows_no_value_that_might_be_a_key_and_the_program_has_them_all():
+def test_the_kernel_shows_no_possible_key_and_the_program_still_has_all_variables():
     given = {
         "ANTHROPIC_API_KEY": CANARY,
         "MINE": f"{CANARY}-mine",
@@ -81,5 +81,5 @@ def test_a_variable_with_the_name_or_the_form_of_a_key_is_secret(name, value):
         ("EDITOR", "vim"),
     ],
 )
-def test_other_variables_are_not(name, value):
+def test_other_variables_are_not_secret(name, value):
     assert not is_secret(name, value)

@@ -41,7 +41,7 @@ def test_the_catalog_is_closed():
 
 
 @pytest.mark.parametrize("name", sorted(CATALOG))
-def test_every_fact_has_an_actor_and_a_floor_of_sensitivity(name):
+def test_every_fact_has_an_actor_and_a_minimum_sensitivity(name):
     kind = FACT_TYPES[name]
     assert isinstance(kind.actor, Actor)
     assert isinstance(kind.sensitivity, Sensitivity)
@@ -50,7 +50,7 @@ def test_every_fact_has_an_actor_and_a_floor_of_sensitivity(name):
 
 @pytest.mark.parametrize("name", sorted(CATALOG))
 @pytest.mark.req("R-EVT-01")
-def test_a_fact_of_another_shape_is_no_fact(name):
+def test_an_invalid_fact_is_rejected(name):
     kind = FACT_TYPES[name]
     required = [field for field in msgspec.structs.fields(kind) if field.required]
     with pytest.raises(msgspec.ValidationError):
@@ -60,7 +60,7 @@ def test_a_fact_of_another_shape_is_no_fact(name):
             msgspec.convert({"type": name}, kind)
 
 
-def test_every_event_has_a_type_of_its_own():
+def test_every_event_has_its_own_type():
     members = typing.get_args(Event)
     tags = [member.__struct_config__.tag for member in members]
     assert len(set(tags)) == len(tags)

@@ -5,7 +5,7 @@ import pytest
 from yourtool.files import replace_file
 
 
-def test_a_replaced_file_is_whole_and_private(tmp_path):
+def test_a_replaced_file_is_complete_and_private(tmp_path):
     file = tmp_path / "a"
     file.write_bytes(b"before")
     file.chmod(0o644)
@@ -15,7 +15,7 @@ def test_a_replaced_file_is_whole_and_private(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_cannot_be_replaced_is_as_it_was_and_leaves_nothing_beside_it(tmp_path):
+def test_a_failed_replacement_leaves_the_old_file_and_no_temporary_one(tmp_path):
     place = tmp_path / "a"
     place.mkdir()
     with pytest.raises(OSError):

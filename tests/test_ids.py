@@ -26,7 +26,7 @@ def test_ids_of_four_threads_are_unique_and_grow_in_each():
 
 
 @pytest.mark.req("R-CAN-06")
-def test_ids_grow_while_the_clock_stands_or_goes_back():
+def test_ids_grow_while_the_clock_stops_or_steps_back():
     second = 1_000_000_000
     clock = iter([50 * second, 50 * second, 20 * second, 0, 51 * second])
     factory = IdFactory(lambda: next(clock))
@@ -40,14 +40,14 @@ def test_ids_follow_the_clock():
     assert factory().startswith("01ARYZ6S41"), "the example of the ULID specification"
 
 
-def test_ids_go_on_past_those_of_another_process():
+def test_ids_continue_after_those_of_another_process():
     factory, past = IdFactory(lambda: 0), "7" + "Y" * 25
     factory.advance(past)
     factory.advance("0" * 26)
     assert factory() > past
 
 
-def test_ids_say_what_they_are_of():
+def test_ids_have_a_prefix_for_their_kind():
     assert is_ulid(new_session_id().removeprefix("sess_"))
     assert is_ulid(new_tool_use_id().removeprefix("tu_"))
 
@@ -55,6 +55,6 @@ def test_ids_say_what_they_are_of():
 @pytest.mark.parametrize(
     "text", ["", "tu_01", "8" + "0" * 25, "0" * 25, "0" * 27, "0" * 25 + "U", "0" * 25 + "a"]
 )
-def test_what_is_no_ulid_is_not_taken_for_one(text):
+def test_invalid_ulids_are_rejected(text):
     assert not is_ulid(text)
     assert is_ulid(new_id())

@@ -5,7 +5,7 @@ import pytest
 from yourtool.interrupt import Interrupt, Interrupted
 
 
-async def test_a_stopped_turn_stops_waiting_and_goes_on_working():
+async def test_a_stopped_turn_stops_waiting_and_continues():
     interrupt, cleaned = Interrupt(), []
 
     async def wait():
@@ -35,7 +35,7 @@ async def test_a_turn_is_stopped_once():
         interrupt.check()
 
 
-async def test_nothing_begins_after_the_stop():
+async def test_nothing_starts_after_the_stop():
     interrupt, begun = Interrupt(), []
 
     async def work():
@@ -47,7 +47,7 @@ async def test_nothing_begins_after_the_stop():
     assert begun == []
 
 
-async def test_what_ends_by_itself_gives_its_value_or_its_error():
+async def test_a_wait_that_ends_normally_returns_its_value_or_raises_its_error():
     interrupt = Interrupt()
     assert await interrupt.guard(asyncio.sleep(0, "value")) == "value"
 
@@ -59,7 +59,7 @@ async def test_what_ends_by_itself_gives_its_value_or_its_error():
     interrupt.check()
 
 
-async def test_a_stop_between_two_waits_is_seen_by_the_next():
+async def test_a_stop_between_two_waits_interrupts_the_next():
     interrupt = Interrupt()
     await interrupt.guard(asyncio.sleep(0))
     interrupt.request()
@@ -76,7 +76,7 @@ async def test_a_cancellation_from_elsewhere_passes_through():
         await task
 
 
-async def test_a_cancellation_beside_a_stop_wins():
+async def test_a_cancellation_together_with_a_stop_wins():
     interrupt = Interrupt()
     task = asyncio.create_task(interrupt.guard(asyncio.Event().wait()))
     await asyncio.sleep(0)
@@ -86,7 +86,7 @@ async def test_a_cancellation_beside_a_stop_wins():
         await task
 
 
-async def test_a_stop_in_the_moment_of_the_result_is_a_stop():
+async def test_a_stop_at_the_moment_of_the_result_is_a_stop():
     interrupt, result = Interrupt(), asyncio.get_running_loop().create_future()
     task = asyncio.create_task(interrupt.guard(result))
     await asyncio.sleep(0)

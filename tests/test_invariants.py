@@ -71,13 +71,13 @@ def codes(problems):
 
 @pytest.mark.parametrize("role", [Role.USER, Role.ASSISTANT])
 @pytest.mark.req("R-CAN-02")
-def test_m1_a_message_says_something(role):
+def test_m1_a_complete_message_needs_content(role):
     assert codes(validate_message(message(role))) == ["M1"]
     assert validate_message(message(role, TEXT)) == []
 
 
 @pytest.mark.req("R-CAN-02")
-def test_m1_a_tool_message_without_its_result_says_nothing():
+def test_m1_a_tool_message_needs_its_result():
     assert codes(validate_message(message(Role.TOOL))) == ["M1", "M3"]
     assert validate_message(message(Role.TOOL, RESULT)) == []
 
@@ -97,7 +97,7 @@ def test_m3_each_role_has_its_blocks(role, kind):
 
 
 @pytest.mark.req("R-CAN-02")
-def test_m3_a_tool_message_holds_exactly_one_result():
+def test_m3_a_tool_message_contains_exactly_one_result():
     assert codes(validate_message(message(Role.TOOL, RESULT, RESULT))) == ["M3"]
 
 
@@ -110,13 +110,13 @@ def test_m4_order_is_part_of_a_message():
     ("field", "code"), [("model", "D1"), ("provider", "D1"), ("routing", "D2"), ("usage", "D3")]
 )
 @pytest.mark.req("R-CAN-02", "D1")
-def test_to_d3_a_complete_reply_says_where_it_came_from(field, code):
+def test_d1_to_d3_a_complete_reply_names_its_model_routing_and_usage(field, code):
     assert codes(validate_message(message(Role.ASSISTANT, TEXT, **{field: None}))) == [code]
     assert validate_message(message(Role.ASSISTANT, TEXT)) == []
 
 
 @pytest.mark.parametrize("status", [MessageStatus.CANCELLED, MessageStatus.ERROR])
-def test_a_reply_that_broke_off_is_held_to_its_blocks_only(status):
+def test_an_incomplete_reply_is_only_checked_for_its_blocks(status):
     lacking = {"model": None, "routing": None, "usage": None, "status": status}
     assert validate_message(message(Role.ASSISTANT, **lacking)) == []
     assert codes(validate_message(message(Role.ASSISTANT, RESULT, **lacking))) == ["M3"]
@@ -143,7 +143,7 @@ def test_every_problem_is_reported():
 
 
 @pytest.mark.req("R-CAN-03")
-def test_a_call_with_its_result_is_in_order():
+def test_a_call_with_its_result_is_valid():
     assert validate_session([message(Role.ASSISTANT, CALL), message(Role.TOOL, RESULT)]) == []
 
 
@@ -182,7 +182,7 @@ def test_legal_conversations_have_no_problems(history):
 @few
 @given(histories())
 @pytest.mark.req("R-CAN-03")
-def test_taking_a_result_away_is_always_noticed(history):
+def test_a_removed_result_is_always_reported(history):
     for number, each in enumerate(history):
         if each.role is Role.TOOL:
             lacking = (*history[:number], *history[number + 1 :])

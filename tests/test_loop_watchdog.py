@@ -28,7 +28,7 @@ async def test_a_sleep_in_a_coroutine_is_found_with_its_stack():
         fail_if_blocked()
 
 
-async def test_a_call_that_keeps_the_interpreter_lock_is_found():
+async def test_a_call_that_holds_the_interpreter_lock_is_found():
     started, size = time.thread_time(), 24
     while time.thread_time() - started < LIMIT + 0.1:
         started, size = time.thread_time(), size + 1
@@ -38,7 +38,7 @@ async def test_a_call_that_keeps_the_interpreter_lock_is_found():
         fail_if_blocked()
 
 
-async def test_waiting_and_work_in_small_parts_are_no_blocking():
+async def test_waiting_and_work_in_small_parts_do_not_block():
     for _ in range(10):
         burn(0.03)
         await asyncio.sleep(0)

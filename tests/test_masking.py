@@ -31,7 +31,7 @@ def test_a_key_is_found_in_base64_at_every_alignment_and_over_wrapped_lines(befo
         assert len(text) < len(encoded) - len(KEY)
 
 
-def test_a_key_is_found_as_it_is_in_json_and_in_a_url():
+def test_a_key_is_found_verbatim_in_json_and_in_a_url():
     key = 'p@ss "word"/42+x'
     mask = Mask([key])
     for written in (key, json.dumps(key)[1:-1], quote(key), quote(key, safe="")):
@@ -75,7 +75,7 @@ def test_values_inside_details_are_masked_and_other_text_is_untouched():
     st.lists(st.sampled_from([KEY, KEY[:30], KEY[:5], "s", "sk-", "text ", "\n"]), max_size=12),
     st.lists(st.integers(1, 400), max_size=12),
 )
-def test_cutting_the_text_anywhere_gives_the_same_and_never_a_key(parts, cuts):
+def test_splitting_the_text_anywhere_gives_the_same_and_never_a_key(parts, cuts):
     data = "".join(parts).encode()
     stream = Mask([KEY]).stream()
     passed, at = b"", 0
@@ -87,7 +87,7 @@ def test_cutting_the_text_anywhere_gives_the_same_and_never_a_key(parts, cuts):
     assert KEY.encode() not in passed
 
 
-def test_a_piece_that_begins_no_key_is_passed_on_at_once():
+def test_a_piece_without_a_partial_key_is_returned_at_once():
     stream = Mask([KEY]).stream()
     assert stream.feed(b"building the tests\n") == b"building the tests\n"
     assert stream.feed(b"token: sk-ant-") == b"token: "
@@ -106,14 +106,14 @@ def test_a_key_in_wrapped_base64_is_masked_when_lines_come_one_by_one(before, li
 
 
 @pytest.mark.parametrize("key", ["first line\nsecond line", "clé à tenir secrète"])
-def test_a_key_with_a_line_break_or_letters_beyond_ascii_is_masked_wherever_it_is_cut(key):
+def test_a_key_with_a_line_break_or_non_ascii_letters_is_masked_wherever_it_is_split(key):
     data = key.encode()
     for at in range(len(data)):
         stream = Mask([key]).stream()
         assert stream.feed(data[:at]) + stream.feed(data[at:]) + stream.close() == MASK.encode()
 
 
-def test_a_key_whose_end_never_came_but_that_holds_another_is_masked_at_the_end():
+def test_a_key_inside_an_incomplete_key_is_masked_at_the_end():
     stream = Mask(["clé à tenir", "clé à tenir secrète"]).stream()
     assert stream.feed("clé à tenir".encode()) + stream.close() == MASK.encode()
 
@@ -149,7 +149,7 @@ async def longest_turn(work):
 
 
 @pytest.mark.parametrize("end", [PIECE, 3 * PIECE])
-def test_a_key_is_found_wherever_it_lies_in_a_large_text(end):
+def test_a_key_is_found_anywhere_in_a_large_text(end):
     mask = Mask([KEY, "s" * 9 + "t"])
     encoded = base64.encodebytes(b"x" * 50 + KEY.encode())
     for written, hidden in ((KEY.encode(), MASK.encode()), (encoded, mask.data(encoded))):

@@ -41,11 +41,11 @@ def test_a_lack_of_memory_is_recognised_wherever_it_is_in_the_error(error):
         ExceptionGroup("one", [ValueError("x")]),
     ],
 )
-def test_other_errors_are_not_taken_for_a_lack_of_memory(error):
+def test_other_errors_are_not_a_lack_of_memory(error):
     assert not is_shortage(error)
 
 
-def test_causes_that_form_a_circle_are_looked_at_once():
+def test_circular_causes_are_examined_once():
     first, second = ValueError("x"), KeyError("y")
     first.__cause__, second.__cause__ = second, first
     assert not is_shortage(first)

@@ -88,7 +88,7 @@ def test_a_tool_definition_survives_json():
 
 
 @pytest.mark.req("R-CAN-01")
-def test_a_cost_keeps_every_digit():
+def test_a_cost_preserves_every_digit():
     usage = Usage(
         input_tokens=1,
         output_tokens=1,
@@ -136,7 +136,7 @@ def example(**metadata):
 
 
 @pytest.mark.req("R-CAN-05")
-def test_provider_raw_is_no_part_of_equality_or_hash():
+def test_provider_raw_is_ignored_by_equality_and_hash():
     message = example(model="openai:gpt-5", provider_raw={"signature": "a"})
     other = replace(message, metadata=replace(message.metadata, provider_raw={"b": [1]}))
     assert message == other
@@ -202,7 +202,7 @@ def test_unknown_metadata_is_skipped_with_one_warning(caplog):
 
 
 @pytest.mark.req("R-CAN-11")
-def test_what_is_known_warns_of_nothing(caplog):
+def test_known_content_causes_no_warning(caplog):
     metadata = MessageMetadata(stop_reason=StopReason.END_TURN, status=MessageStatus.CANCELLED)
     assert decode_content(encode_content(EVERY_KIND), where="row") == EVERY_KIND
     assert decode_metadata(encode_metadata(metadata), where="row") == metadata
@@ -210,7 +210,7 @@ def test_what_is_known_warns_of_nothing(caplog):
 
 
 @pytest.mark.parametrize("stored", [b"", b"{}", b"[1]", b'[{"type":"text"}]', b"[{"])
-def test_what_is_no_content_is_an_error(stored):
+def test_invalid_content_is_an_error(stored):
     with pytest.raises(msgspec.DecodeError):
         decode_content(stored, where="row")
 
@@ -219,7 +219,7 @@ def test_equal_values_have_equal_bytes():
     assert canonical_json({"b": 1, "a": {"d": 1, "c": 2}}) == b'{"a":{"c":2,"d":1},"b":1}'
 
 
-def test_a_message_tells_its_text_its_calls_and_its_result():
+def test_a_message_has_its_text_its_calls_and_its_result():
     message = example()
     assert message.text == "words"
     assert message.tool_uses == (EVERY_KIND[1],)

@@ -14,7 +14,7 @@ from yourtool.models import AdapterCapabilities, Model, ModelId
     ],
 )
 @pytest.mark.req("R-CAN-08")
-def test_a_model_id_splits_at_its_first_colon_and_comes_back(text, provider, name):
+def test_a_model_id_splits_at_its_first_colon_and_round_trips(text, provider, name):
     model_id = ModelId.parse(text)
     assert (model_id.provider, model_id.name) == (provider, name)
     assert str(model_id) == text
@@ -23,7 +23,7 @@ def test_a_model_id_splits_at_its_first_colon_and_comes_back(text, provider, nam
 
 @pytest.mark.parametrize("text", ["x", "", ":x", "x:", ":"])
 @pytest.mark.req("R-CAN-08")
-def test_what_is_no_model_id_is_told_what_one_looks_like(text):
+def test_an_invalid_model_id_is_refused_with_an_example(text):
     with pytest.raises(UnknownModelError, match=r"`<provider>:<name>`") as caught:
         ModelId.parse(text)
     assert f"`{text}` is not a model id" in str(caught.value)

@@ -147,21 +147,21 @@ async def read(dialect, stream, headers=None):
     ],
 )
 @pytest.mark.req("D1")
-async def test_each_reason_to_stop_is_known_and_the_provider_s_word_is_kept(dialect, word, reason):
+async def test_each_stop_reason_is_mapped_and_the_provider_s_term_is_stored(dialect, word, reason):
     whole = complete(await read(dialect, ending(dialect, word.encode())))
     assert (whole.stop_reason, whole.stop_detail) == (reason, word)
 
 
 @EACH
 @pytest.mark.req("D1")
-async def test_a_reason_that_is_not_known_is_kept_and_none_is_guessed(dialect, caplog):
+async def test_an_unknown_stop_reason_is_stored_and_not_guessed(dialect, caplog):
     whole = complete(await read(dialect, ending(dialect, b"something_new")))
     assert (whole.stop_reason, whole.stop_detail) == (StopReason.OTHER, "something_new")
     assert "something_new" in caplog.text
 
 
 @pytest.mark.req("D1")
-async def test_calls_are_run_because_they_are_there_whatever_the_reason_says(bench):
+async def test_calls_run_independently_of_the_stop_reason(bench):
     reply = calls("update_plan", steps=[]) + stops(StopReason.END_TURN)
     session = await bench.session(Checked(Scripted([reply, says("done")])))
     events = await play(session.send("go"))
@@ -197,7 +197,7 @@ async def test_calls_are_run_because_they_are_there_whatever_the_reason_says(ben
     ],
 )
 @pytest.mark.req("D1")
-def test_an_error_says_what_is_known_beyond_its_class(status, body, code):
+def test_an_error_has_a_code_beyond_its_class(status, body, code):
     error = error_from_response("acme", status, json.dumps(body).encode())
     assert error.code == code
     if code in (ErrorCode.BILLING, ErrorCode.CONTENT_FILTER):
@@ -205,7 +205,7 @@ def test_an_error_says_what_is_known_beyond_its_class(status, body, code):
 
 
 @pytest.mark.req("D1")
-async def test_the_error_and_its_code_are_stored_with_what_had_arrived(bench):
+async def test_the_error_and_its_code_are_stored_with_the_partial_reply(bench):
     error = RateLimitError("no credit", status=402, retryable=False, code=ErrorCode.BILLING)
     session = await bench.session(Scripted([says("Half") + fails(error)]))
     events = await play(session.send("go"))
@@ -224,7 +224,7 @@ async def test_the_error_and_its_code_are_stored_with_what_had_arrived(bench):
 
 
 @pytest.mark.req("D3")
-async def test_arguments_that_are_no_object_are_flagged_and_the_call_is_never_run(bench):
+async def test_arguments_that_are_not_an_object_are_flagged_and_the_call_never_runs(bench):
     session = await bench.session(Scripted([calls_badly("write_file", '{"path": "a'), says("ok")]))
     events = await play(session.send("go"))
     await session.close()
@@ -244,7 +244,7 @@ async def test_arguments_that_are_no_object_are_flagged_and_the_call_is_never_ru
 
 
 @pytest.mark.req("D4")
-async def test_what_is_kept_goes_back_to_the_provider_the_model_and_the_format_it_is_of():
+async def test_provider_extras_return_only_to_their_provider_model_and_format():
     item = {"type": "reasoning", "summary": [], "encrypted_content": "c2VhbGVk", "id": "rs_1"}
     stream = sse(
         canonical_json(
@@ -285,7 +285,7 @@ def sent_back(whole, scope):
 
 
 @pytest.mark.req("D4")
-async def test_citations_and_grounding_are_kept_and_never_sent_as_words():
+async def test_citations_and_grounding_are_stored_and_never_sent_as_text():
     cited = {"type": "url_citation", "url": "https://example.org", "start_index": 0}
     part = {"type": "output_text", "text": "Hi", "annotations": [cited]}
     item = {"type": "message", "content": [part], "phase": "final"}
@@ -318,10 +318,10 @@ async def test_citations_and_grounding_are_kept_and_never_sent_as_words():
     ],
 )
 @pytest.mark.req("D5")
-async def test_details_have_a_size_and_reach_no_model(bench, details, kept):
+async def test_details_have_a_size_limit_and_are_sent_to_no_model(bench, details, kept):
     @tool(SideEffects.READ)
     async def tell(args: Nothing, context: object) -> ToolOutput:
-        """Say something."""
+        """Print a text."""
         return ToolOutput((TextBlock("told"),), details=details)
 
     model = Checked(Scripted([calls("tell"), says("done")]))
@@ -337,10 +337,10 @@ async def test_details_have_a_size_and_reach_no_model(bench, details, kept):
 
 
 @pytest.mark.req("D5")
-async def test_a_text_that_is_too_long_is_cut_at_a_line_and_says_how_much_is_missing(bench):
+async def test_a_text_that_is_too_long_is_cut_at_a_line_with_the_missing_amount(bench):
     @tool(SideEffects.READ)
     async def tell(args: Nothing, context: object) -> ToolOutput:
-        """Say something long."""
+        """Print a long text."""
         return ToolOutput((), details={"diff": "+line\n" * 100_000, "created": False})
 
     session = await bench.session(Scripted([calls("tell"), says("done")]), tools=[tell])
@@ -357,7 +357,7 @@ async def test_a_text_that_is_too_long_is_cut_at_a_line_and_says_how_much_is_mis
 
 @pytest.mark.parametrize(("agree", "requests"), [((True, True), 1), ((True, False), 2)])
 @pytest.mark.req("D6")
-async def test_a_turn_ends_after_tools_only_if_every_result_says_so(bench, agree, requests):
+async def test_a_turn_ends_after_tools_only_if_every_result_terminates_it(bench, agree, requests):
     def made(name, terminate):
         async def run(args: Nothing, context: object) -> ToolOutput:
             """Do it."""
@@ -381,7 +381,7 @@ async def test_a_turn_ends_after_tools_only_if_every_result_says_so(bench, agree
 
 
 @pytest.mark.req("D7")
-async def test_the_kinds_of_tokens_and_the_reported_cost_are_kept():
+async def test_the_kinds_of_tokens_and_the_reported_cost_are_stored():
     usage = {
         "prompt_tokens": 100,
         "completion_tokens": 20,
@@ -415,7 +415,7 @@ async def test_google_counts_by_modality():
 
 @EACH
 @pytest.mark.req("D7")
-async def test_the_ids_and_the_rate_that_is_left_come_with_every_dialect(dialect):
+async def test_every_dialect_reports_ids_and_remaining_rate_limits(dialect):
     headers = {"x-request-id": "req_7", "x-ratelimit-remaining-requests": "41"}
     stop = {"google": b"STOP", "responses": b"completed", "anthropic": b"end_turn"}
     stream = ending(dialect, stop.get(dialect, b"stop"))
@@ -425,7 +425,7 @@ async def test_the_ids_and_the_rate_that_is_left_come_with_every_dialect(dialect
 
 
 @pytest.mark.req("D7")
-async def test_what_is_known_about_a_request_is_stored_with_its_message(bench):
+async def test_request_options_are_stored_with_the_message(bench):
     headers = {"request-id": "req_8"}
     stream = Playback([ending("anthropic", b"end_turn")], headers=headers)
     adapter = WireAdapter(
@@ -468,7 +468,7 @@ def addressed(audience):
 @pytest.mark.parametrize("audience", Audience)
 @EACH
 @pytest.mark.req("D8")
-def test_no_request_holds_what_is_for_the_user_alone(audience, dialect):
+def test_no_request_contains_messages_for_the_user_only(audience, dialect):
     speaks, provider, api = DIALECTS[dialect]
     _, history = addressed(audience)
     target = model(provider)
@@ -480,7 +480,7 @@ def test_no_request_holds_what_is_for_the_user_alone(audience, dialect):
 
 @pytest.mark.parametrize("audience", Audience)
 @pytest.mark.req("D8")
-def test_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
+def test_the_transcript_hides_messages_for_the_model_only(audience):
     session, story = Session(), Story()
     started, answered = session.started("to be seen?"), session.answered(TextBlock("An aside."))
     for event in (started, answered):
@@ -492,7 +492,7 @@ def test_the_transcript_shows_nothing_that_is_for_the_model_alone(audience):
 
 @pytest.mark.parametrize("audience", Audience)
 @pytest.mark.req("D8")
-def test_a_document_for_people_leaves_out_what_is_for_the_model_alone(audience):
+def test_a_document_for_people_omits_messages_for_the_model_only(audience):
     session = Session()
     facts = [session.started("Hello?"), replaced(session.answered(TextBlock("Aside.")), audience)]
     document = b"".join(to_markdown(facts, lambda text: text))
@@ -536,7 +536,7 @@ def ids_in(value):
 @FEW
 @given(wire=st.lists(st.text(min_size=1, max_size=90), min_size=1, max_size=12))
 @pytest.mark.req("D11")
-def test_each_target_gets_ids_it_takes_one_for_each_call(dialect, wire):
+def test_each_target_gets_valid_unique_call_ids(dialect, wire):
     speaks = OpenAIChat({"short_tool_ids": True}) if dialect == "mistral" else DIALECTS[dialect][0]
     target, known, writer = model("anthropic"), ToolIdMap(), Writer()
     uses = [known.canonical("anthropic", one) for one in wire]
@@ -558,7 +558,7 @@ def test_each_target_gets_ids_it_takes_one_for_each_call(dialect, wire):
 
 
 @pytest.mark.req("D11")
-def test_ids_of_nine_are_told_apart_in_a_long_session():
+def test_ids_of_nine_characters_are_unique_in_a_long_session():
     ids, accepted = ToolIdMap(), re.compile(RULES["mistral"])
     minted = [ids.wire("mistral", new_tool_use_id(), accepted) for _ in range(5_000)]
     assert len(set(minted)) == len(minted)
@@ -569,7 +569,7 @@ def test_ids_of_nine_are_told_apart_in_a_long_session():
 
 @EACH
 @pytest.mark.req("D12")
-def test_a_history_that_begins_with_a_reply_is_a_valid_request(dialect):
+def test_a_history_that_starts_with_a_reply_is_a_valid_request(dialect):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)
     history = [*full(target)[3:], full(target)[2]]
@@ -601,7 +601,7 @@ def test_pieces_of_histories_in_any_order_are_valid_requests(dialect, history, d
 )
 @EACH
 @pytest.mark.req("D13")
-def test_what_nobody_spoke_is_a_user_s_text_to_the_model(origin, dialect):
+def test_messages_of_other_origins_are_sent_as_user_text(origin, dialect):
     speaks, provider, api = DIALECTS[dialect]
     target, writer = model(provider), Writer()
     history = [
@@ -654,7 +654,7 @@ def test_the_bytes_of_a_request_are_the_same_in_every_process():
 
 @given(value=st.dictionaries(st.text(max_size=5), st.integers(), max_size=6))
 @pytest.mark.req("D15")
-def test_the_order_of_names_is_no_part_of_the_bytes(value):
+def test_the_order_of_names_does_not_change_the_bytes(value):
     assert canonical_json(value) == canonical_json(dict(reversed(value.items())))
 
 
@@ -662,7 +662,7 @@ def test_the_order_of_names_is_no_part_of_the_bytes(value):
 
 
 @pytest.mark.req("D17")
-def test_the_source_of_an_import_is_stored_under_its_word():
+def test_the_source_of_an_import_is_stored_as_import():
     source = ImportSource(
         system="pi",
         format="session-jsonl",
@@ -681,7 +681,7 @@ def test_the_source_of_an_import_is_stored_under_its_word():
 
 
 @pytest.mark.req("D17")
-def test_metadata_of_a_later_version_costs_nothing_else(caplog):
+def test_unknown_metadata_of_a_later_version_is_skipped_alone(caplog):
     stored = b'{"import": {"system": "pi", "format": "x"}, "audience": "nobody", "new": 1}'
     metadata = decode_metadata(stored, where="here")
     assert metadata.import_source == ImportSource(system="pi", format="x")
@@ -694,7 +694,7 @@ def test_metadata_of_a_later_version_costs_nothing_else(caplog):
 
 @EACH
 @pytest.mark.req("D19")
-async def test_each_delta_names_its_block_and_the_end_holds_the_whole(dialect):
+async def test_each_delta_names_its_block_and_the_end_has_the_full_text(dialect):
     stop = {"google": b"STOP", "responses": b"completed", "anthropic": b"end_turn"}
     events = await read(dialect, ending(dialect, stop.get(dialect, b"stop")))
     assert broken_rules(events) == []
@@ -725,7 +725,7 @@ async def test_the_arguments_of_a_call_are_parsed_once_at_its_end():
 
 
 @pytest.mark.req("D20")
-async def test_hints_reach_the_card_and_no_model(bench):
+async def test_hints_are_shown_on_the_card_and_sent_to_no_model(bench):
     hints = ToolHints(label="Look \x1b[2J it up", kind="web", icon="⌕")
 
     @tool(SideEffects.READ, hints=hints)
@@ -758,7 +758,7 @@ async def test_hints_reach_the_card_and_no_model(bench):
     ],
 )
 @pytest.mark.req("D20")
-def test_what_a_tool_may_do_tells_its_kind_where_it_gives_no_hint(effects, kind):
+def test_side_effects_set_the_kind_of_a_tool_without_a_hint(effects, kind):
     @tool(effects)
     async def something(args: Nothing, context: object) -> str:
         """Do something."""

@@ -123,7 +123,7 @@ def full_screen(life: str, *, lead: bool = True) -> str:
     ids=["SIGKILL", "SIGTERM", "SIGHUP", "SIGSEGV", "_exit", "exception"],
 )
 @pytest.mark.req("R16")
-def test_the_terminal_is_restored_after_each_of_the_six_deaths(terminal, life, code):
+def test_the_terminal_is_restored_however_the_program_dies(terminal, life, code):
     screen = terminal(full_screen(life))
     assert screen.end() == code
     screen.assert_restored()
@@ -143,7 +143,7 @@ def test_a_signal_to_the_parent_reaches_the_program(terminal, number):
     screen.assert_restored()
 
 
-def test_a_program_that_ends_in_order_is_left_alone_and_its_code_passed_on(terminal):
+def test_a_clean_exit_changes_nothing_and_returns_the_code(terminal):
     screen = terminal(
         full_screen("termios.tcsetattr(0, 0, before); return 5").replace(
             "tty.setraw(0)", "before = termios.tcgetattr(0); tty.setraw(0)"
@@ -154,7 +154,7 @@ def test_a_program_that_ends_in_order_is_left_alone_and_its_code_passed_on(termi
     assert b"unexpectedly" not in screen.output
 
 
-def test_an_unexpected_end_says_how_to_go_on(terminal):
+def test_an_unexpected_end_shows_how_to_resume(terminal):
     screen = terminal(full_screen("os.kill(os.getpid(), signal.SIGKILL)"))
     screen.end()
     assert b"SIGKILL" in screen.output
@@ -170,7 +170,7 @@ def test_the_program_ends_when_a_parent_is_killed(terminal):
     screen.until(b"<hung up>")
 
 
-def test_the_program_ends_when_its_terminal_is_gone_and_nobody_told_it(terminal):
+def test_the_program_ends_when_its_terminal_is_gone_without_a_signal(terminal):
     life = "signal.signal(1, lambda *_: os._exit(6)); os.write(1, b'<ready>')" + WAIT
     screen = terminal(full_screen(life).replace("if True:", "if False:"))
     screen.until(rb"<ready>")
@@ -214,7 +214,7 @@ os.write(1, b"<ended %d>" % os.waitstatus_to_exitcode(status))
 
 @pytest.mark.parametrize("number", ["SIGSTOP", "SIGTSTP"])
 @pytest.mark.req("R23")
-def test_a_stopped_program_gives_the_shell_its_terminal_and_goes_on(terminal, number):
+def test_a_stopped_program_restores_the_terminal_and_continues(terminal, number):
     life = (
         f"raw = termios.tcgetattr(0); os.kill(os.getpid(), signal.{number});"
         "exec('while termios.tcgetattr(0) != raw: time.sleep(0.001)');"
@@ -238,7 +238,7 @@ main()
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.req("R-TUI-16")
-def test_the_real_interface_leaves_the_terminal_as_it_was(terminal, tmp_path, number):
+def test_the_interface_restores_the_terminal(terminal, tmp_path, number):
     screen = terminal(INTERFACE.format(cwd=str(tmp_path)))
     screen.until(rb"demo:tour")
     [child] = children_of(screen.process.pid)
@@ -252,7 +252,7 @@ def test_the_real_interface_leaves_the_terminal_as_it_was(terminal, tmp_path, nu
 
 
 @pytest.mark.req("R-TUI-16")
-def test_the_real_interface_ends_when_its_terminal_is_gone(terminal, tmp_path):
+def test_the_interface_ends_when_its_terminal_is_gone(terminal, tmp_path):
     without = INTERFACE.replace("fcntl.ioctl(0, termios.TIOCSCTTY, 0)", "")
     screen = terminal(without.format(cwd=str(tmp_path)))
     screen.until(rb"demo:tour")
@@ -337,7 +337,7 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number):
     assert done.returncode == 3
 
 
-def test_a_program_that_does_not_end_when_asked_to_is_killed():
+def test_a_program_that_ignores_sigterm_is_killed():
     life = (
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(1, b'<ready>');"
         "exec('while True: time.sleep(0.05)')"

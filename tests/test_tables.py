@@ -17,16 +17,16 @@ from yourtool.tables import parse_toml
     ],
 )
 @pytest.mark.req("R-RTE-07")
-def test_what_no_parser_can_hold_is_a_mistake_in_the_file(text, complaint):
+def test_unparsable_values_are_mistakes_in_the_file(text, complaint):
     with pytest.raises(ValueError, match=complaint):
         parse_toml(text, Decimal)
 
 
-def test_what_is_not_toml_is_told_with_its_place():
+def test_invalid_toml_is_reported_with_its_position():
     with pytest.raises(tomllib.TOMLDecodeError, match="at line 2"):
         parse_toml("a = 1\nb = x")
 
 
-def test_numbers_stay_as_exact_as_they_are_asked_for():
+def test_numbers_are_parsed_as_exactly_as_requested():
     assert parse_toml("a = 0.1", Decimal) == {"a": Decimal("0.1")}
     assert parse_toml("a = 0.1") == {"a": 0.1}

@@ -29,7 +29,7 @@ def test_storable_text_is_utf8_without_nul(text):
 
 
 @given(st.text())
-def test_storable_leaves_other_text_alone(text):
+def test_storable_does_not_change_other_text(text):
     assert storable(text) == text.replace("\0", "")
 
 
@@ -44,7 +44,7 @@ def test_printable_text_has_no_control_but_line_feed_and_tab(text):
 
 
 @given(ANY_TEXT)
-def test_printable_text_stays_as_it_is(text):
+def test_printable_text_is_unchanged(text):
     assert printable(printable(text)) == printable(text)
 
 
@@ -62,19 +62,19 @@ def test_printable_text_stays_as_it_is(text):
         ("a\u200db", "a\\u{200d}b"),
     ],
 )
-def test_printable_shows_what_a_terminal_would_obey_or_hide(text, shown):
+def test_printable_shows_what_a_terminal_would_interpret_or_hide(text, shown):
     assert printable(text) == shown
 
 
 @pytest.mark.parametrize(
     "text", ["👩‍💻 👍🏽", "❤️ 1️⃣", "می‌خواهم", "日本語", "עברית", "naïve — “quoted”", "\tx\n"]
 )
-def test_printable_leaves_the_scripts_of_the_world_alone(text):
+def test_printable_does_not_change_the_scripts_of_the_world(text):
     assert printable(text) == text
 
 
 @pytest.mark.parametrize("plane", range(17))
-def test_no_character_of_unicode_is_approved_unseen_or_as_another(plane):
+def test_no_character_is_invisible_or_mistaken_in_an_approval(plane):
     step = 1 if plane in (0, 1, 14) else 61  # the others hold ideographs, private use, or nothing
     for code in range(plane << 16, (plane + 1) << 16, step):
         char = chr(code)
@@ -88,7 +88,7 @@ def test_no_character_of_unicode_is_approved_unseen_or_as_another(plane):
         assert not any(code in each for each in HIDDEN)
 
 
-def test_every_variation_selector_and_ignorable_is_seen_beside_any_letter():
+def test_every_variation_selector_and_ignorable_is_visible_next_to_any_letter():
     for code in (code for each in HIDDEN for code in each):
         for before in ("", "a", "é", "字", "क", "❤", "ا"):
             assert f"\\u{{{code:x}}}" in escape(f"{before}{chr(code)}b")
@@ -97,7 +97,7 @@ def test_every_variation_selector_and_ignorable_is_seen_beside_any_letter():
 @given(
     st.text(st.sampled_from("aзаa\u0306иéе́e\u0301क\u093f\u0941字ロ口ـ \u0327\u0304ا\u064b\u064e"))
 )
-def test_texts_that_are_drawn_alike_are_escaped_apart(text):
+def test_texts_that_look_alike_are_escaped_differently(text):
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
         other = unicodedata.normalize(form, text)
         if other != text:
@@ -106,7 +106,7 @@ def test_texts_that_are_drawn_alike_are_escaped_apart(text):
 
 
 @given(ANY_TEXT)
-def test_a_line_for_a_question_is_one_line_that_ends_where_it_is_seen(text):
+def test_an_escaped_line_is_one_line_with_a_visible_end(text):
     line = escape_line(text)
     assert decoded(line) == text
     assert "\n" not in line
@@ -114,7 +114,7 @@ def test_a_line_for_a_question_is_one_line_that_ends_where_it_is_seen(text):
 
 
 @given(ANY_TEXT)
-def test_escaped_text_can_be_told_back(text):
+def test_escaped_text_can_be_decoded(text):
     assert decoded(escape(text)) == text
 
 
@@ -148,7 +148,7 @@ def test_plain_ascii_is_escaped_to_itself(text):
         ("\u13aa\u13e2", r"\u{13aa}\u{13e2}"),
     ],
 )
-def test_escaped_shows_what_passes_for_something_else(text, shown):
+def test_escape_shows_confusable_characters(text, shown):
     assert escape(text) == shown
 
 
@@ -164,13 +164,13 @@ def test_escaped_shows_what_passes_for_something_else(text, shown):
         "a\nb",
     ],
 )
-def test_escaped_leaves_plain_words_of_other_scripts_readable(text):
+def test_escape_does_not_change_plain_words_of_other_scripts(text):
     assert escape(text) == text
 
 
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
-def test_hostile_text_is_shown_and_not_obeyed(payload):
+def test_hostile_text_is_shown_and_not_interpreted(payload):
     shown = (escape if payload["surface"] == "approval_command" else printable)(payload["text"])
     raw = shown.encode("utf-8")
     assert not any(bytes.fromhex(forbidden) in raw for forbidden in payload["forbidden_hex"])
@@ -179,6 +179,6 @@ def test_hostile_text_is_shown_and_not_obeyed(payload):
 
 
 @pytest.mark.req("T19")
-def test_texts_that_look_the_same_are_approved_apart():
+def test_texts_that_look_the_same_differ_in_an_approval():
     pair = [escape(payload["text"]) for payload in PAYLOADS if payload.get("pair") == PAIR]
     assert len(pair) == len(set(pair)) == 2

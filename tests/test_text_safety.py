@@ -157,7 +157,7 @@ async def test_whole_numbers_stay_exact_at_any_length(dialect):
 
 @EACH
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-async def test_no_call_runs_with_a_number_that_is_none(dialect, number):
+async def test_no_call_runs_with_an_invalid_number(dialect, number):
     events, error = await read(dialect, body(dialect, "x", written({"n": number})))
     assert error is None
     _, [call] = blocks_of(events)
@@ -178,7 +178,7 @@ async def test_arguments_of_any_depth_are_an_error_and_never_a_crash(dialect, de
 
 
 @EACH
-async def test_bytes_that_are_no_utf_8_are_replaced(dialect):
+async def test_invalid_utf_8_is_replaced(dialect):
     stream = body(dialect, "caf~", b"{}").replace(b"caf~", b"caf\xe9 \xff")
     events, error = await read(dialect, stream)
     assert error is None
@@ -228,7 +228,7 @@ def able(provider):
 @SLOW
 @given(text=ANY, result=ANY)
 @pytest.mark.parametrize("target", [model, able])
-def test_whatever_is_stored_can_be_sent_as_valid_utf_8(dialect, target, text, result):
+def test_all_stored_text_can_be_sent_as_valid_utf_8(dialect, target, text, result):
     speaks, provider, api = DIALECTS[dialect]
     writer, target = Writer(), target(provider)
     use = writer.tool_use_id()
@@ -260,12 +260,10 @@ class Nothing(Args, frozen=True):
 
 @SLOW
 @given(text=ANY.filter(str.strip).filter(lambda text: not text.startswith(("@", "\\@"))))
-async def test_a_prompt_and_a_tool_s_output_come_back_from_the_store_as_they_were_used(
-    tmp_path_factory, text
-):
+async def test_a_prompt_and_a_tool_s_output_are_stored_as_they_were_used(tmp_path_factory, text):
     @tool(SideEffects.READ)
     async def tell(args: Nothing, context: object) -> ToolOutput:
-        """Say something odd."""
+        """Print an unusual text."""
         return ToolOutput(
             (TextBlock(text),),
             details={text: [text, HUGE]},
@@ -306,7 +304,7 @@ def lines(events):
 
 
 @pytest.mark.parametrize("data", [b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1e999}'])
-def test_numbers_that_are_none_are_let_through_where_they_count_for_nothing(data):
+def test_invalid_numbers_are_accepted_in_unused_fields(data):
     assert not math.isfinite(decode(data)["a"])
 
 
@@ -318,7 +316,7 @@ def test_json_of_any_depth_is_refused_and_never_a_crash():
 
 
 @given(raw=ANY)
-def test_any_text_at_all_is_an_object_of_arguments_or_says_why_not(raw):
+def test_any_text_is_parsed_as_arguments_or_refused_with_the_reason(raw):
     value, error = parse_arguments(raw)
     assert isinstance(value, dict)
     assert error is None or value == {}
@@ -345,7 +343,7 @@ def test_a_file_of_any_text_is_read_or_refused_by_name(tmp_path, name, text):
 
 
 @FILES
-def test_a_mark_that_an_editor_put_before_a_file_is_no_part_of_it(tmp_path, name):
+def test_a_byte_order_mark_is_not_part_of_a_file(tmp_path, name):
     (tmp_path / name).write_bytes(b"\xef\xbb\xbf# nothing\n")
     load(tmp_path)
 
@@ -353,7 +351,7 @@ def test_a_mark_that_an_editor_put_before_a_file_is_no_part_of_it(tmp_path, name
 MARK = b"\xef\xbb\xbf"
 
 
-def test_a_mark_before_the_keys_is_no_part_of_them(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_the_keys(tmp_path):
     keys = Credentials(Paths(tmp_path, tmp_path, tmp_path, tmp_path), {})
     keys.save("p", "sk-0123456789")
     keys.path.write_bytes(MARK + keys.path.read_bytes())
@@ -363,7 +361,7 @@ def test_a_mark_before_the_keys_is_no_part_of_them(tmp_path):
     assert keys.stored_keys() == {"sk-0123456789", "sk-another"}
 
 
-def test_a_mark_before_the_grants_is_no_part_of_them(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_the_grants(tmp_path):
     first, second = Rule.parse("glob"), Rule.parse("shell(make)")
     grants = Grants(tmp_path / "permissions.toml", tmp_path)
     grants.add(first)
@@ -372,13 +370,13 @@ def test_a_mark_before_the_grants_is_no_part_of_them(tmp_path):
     assert grants.load() == RuleSet((first, second))
 
 
-def test_a_mark_before_a_theme_is_no_part_of_it(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_a_theme(tmp_path):
     shipped_theme = next(shipped_directory("themes").glob("*.toml"))
     (tmp_path / "own.toml").write_bytes(MARK + shipped_theme.read_bytes())
     assert load_theme(tmp_path / "own.toml") == load_theme(shipped_theme)
 
 
-def test_a_mark_before_a_schema_and_before_instructions_is_no_part_of_them(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_a_schema_or_instructions(tmp_path):
     (tmp_path / "schema.json").write_bytes(MARK + b'{"type": "object"}')
     assert read_schema(tmp_path / "schema.json")["type"] == "object"
     (tmp_path / ".git").mkdir()
@@ -389,7 +387,7 @@ def test_a_mark_before_a_schema_and_before_instructions_is_no_part_of_them(tmp_p
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-1"])
-def test_a_price_that_is_no_number_is_refused(tmp_path, number):
+def test_a_price_that_is_not_a_number_is_refused(tmp_path, number):
     (tmp_path / "prices.toml").write_text(
         f'pricing_version = "2026-11-21"\n[models."a:b"]\n'
         f"input_per_mtok_usd = {number}\noutput_per_mtok_usd = 1\n"

@@ -41,7 +41,7 @@ def test_every_dialect_has_every_kind_of_reply(dialect):
     assert {"auth", "server_error"} <= {error["class"] for error in failed}
 
 
-def test_every_class_of_error_and_every_bucket_of_usage_occurs():
+def test_every_error_class_and_every_usage_field_occurs():
     replies = [expected(name) for name in OWN]
     classes = {right["error"]["class"] for right in replies if right["error"]}
     assert classes >= set(ERRORS)
@@ -67,5 +67,5 @@ def test_every_request_is_one_that_the_provider_accepts(name):
     assert errors(found) == []
 
 
-def test_no_cassette_has_anything_of_the_machine_that_made_it():
+def test_no_cassette_contains_data_of_its_machine():
     assert not re.search(r"/work|/home|/root", json.dumps(files()))

@@ -23,7 +23,7 @@ def quit_program(terminal):
     assert terminal.end() == 0
 
 
-def test_a_wrong_key_is_an_error_block_that_says_what_to_do(work, home):
+def test_a_wrong_key_is_an_error_block_with_the_remedy(work, home):
     with (
         ProviderServer([Reply(status=401, body=REFUSED)]) as server,
         Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
@@ -52,7 +52,7 @@ def test_an_unknown_model_is_refused_before_anything_starts(work, home):
     assert done.stdout == ""
 
 
-def test_an_unreachable_server_is_named_and_the_text_can_be_tried_again(work, home):
+def test_an_unreachable_server_is_named_and_the_prompt_can_be_retried(work, home):
     env = {
         **home,
         "ANTHROPIC_API_KEY": "sk-ant-test-0000000000000000",
@@ -68,7 +68,7 @@ def test_an_unreachable_server_is_named_and_the_text_can_be_tried_again(work, ho
         quit_program(terminal)
 
 
-def test_a_broken_stream_keeps_what_came_and_the_next_message_works(work, home):
+def test_a_broken_stream_keeps_the_partial_reply_and_the_next_message_works(work, home):
     words = "one two three four five six seven eight nine ten eleven twelve"
     with ProviderServer([Reply(words, cut=True), Reply("Whole again.")]) as server:
         with Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal:
@@ -100,7 +100,7 @@ def test_a_malformed_configuration_names_file_line_and_key(work, home):
     assert "Traceback" not in done.stderr
 
 
-def test_a_malformed_configuration_is_told_in_the_interface_as_well(work, home):
+def test_the_interface_reports_a_malformed_configuration(work, home):
     directory = Path(home["YOURTOOL_HOME"])
     directory.mkdir(parents=True)
     (directory / "config.toml").write_text("modle = 1\n")
@@ -142,7 +142,7 @@ def test_forty_columns_and_twelve_lines_are_enough(work, home):
             quit_program(terminal)
 
 
-def test_a_paste_of_ten_thousand_lines_arrives_whole(work, home):
+def test_a_paste_of_ten_thousand_lines_is_complete(work, home):
     """R-TUI-01."""
     pasted = "\n".join(f"line {n} of the paste" for n in range(10_000))
     with ProviderServer([Reply("That was long.")]) as server:
@@ -158,7 +158,7 @@ def test_a_paste_of_ten_thousand_lines_arrives_whole(work, home):
         assert pasted in text
 
 
-def test_a_pasted_log_with_colours_sends_nothing_and_is_sent_whole(work, home):
+def test_a_pasted_log_with_colours_presses_no_key_and_is_sent_in_full(work, home):
     """R-TUI-01: what stands in a paste is never a key, whatever it begins like."""
     pasted = "one\x1b[31mred\ntwo\x1b[0m\x1b\nthree\x1b[A"
     with ProviderServer([Reply("A colourful log.")]) as server:
@@ -176,7 +176,7 @@ def test_a_pasted_log_with_colours_sends_nothing_and_is_sent_whole(work, home):
         assert pasted.replace("\x1b", "␛") in text
 
 
-def test_quitting_in_mid_turn_stops_the_turn_and_its_children(work, home):
+def test_quitting_during_a_turn_stops_the_turn_and_its_children(work, home):
     """R-TUI-16."""
     script = [Reply("", [("shell", {"command": "sleep 987"})]), Reply("never")]
     with ProviderServer(script) as server:

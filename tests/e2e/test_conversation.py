@@ -102,7 +102,7 @@ def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(proje
     database.close()
 
 
-def test_an_attached_picture_goes_with_the_first_prompt_alone(project, home, tmp_path):
+def test_an_attached_image_is_sent_with_the_first_prompt_only(project, home, tmp_path):
     picture = tmp_path / "dot.png"
     picture.write_bytes(b64decode(PIXEL))
     with ProviderServer([Reply("A dot."), Reply("Still a dot.")]) as server:

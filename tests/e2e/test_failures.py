@@ -6,7 +6,7 @@ from tests.provider_server import ProviderServer, Reply
 BAD_KEY = b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'
 
 
-def test_a_refused_key_holds_the_queue_and_a_retry_sends_the_rest_in_order(work, home):
+def test_a_refused_key_pauses_the_queue_and_a_retry_sends_the_rest_in_order(work, home):
     refused = Reply(status=401, body=BAD_KEY)
     script = [
         Reply("A first answer of some length.", pause=0.3, words_at_once=1),

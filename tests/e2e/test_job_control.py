@@ -28,7 +28,7 @@ def left_on(output):
 
 
 @pytest.mark.req("R16")
-def test_ctrl_z_gives_the_shell_its_terminal_and_fg_brings_everything_back(work, home):
+def test_ctrl_z_restores_the_terminal_and_fg_the_interface(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
         ProviderServer([Reply("One is done."), Reply("Two is done.")]) as server,
@@ -77,7 +77,7 @@ def test_a_turn_survives_being_stopped_in_the_middle(work, home):
         terminal.wait("left with 0")
 
 
-def test_where_no_shell_could_wake_it_the_program_does_not_stop(work, home):
+def test_the_program_does_not_stop_without_a_shell_to_continue_it(work, home):
     with (
         ProviderServer([Reply("Hello.")]) as server,
         Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,

@@ -49,7 +49,7 @@ def converse(terminal):
     ids=["NO_COLOR", "--no-color"],
 )
 @pytest.mark.req("R-TUI-23")
-def test_without_colours_none_is_sent(work, home, variables, arguments):
+def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
         with Terminal((*YOURTOOL, *arguments), cwd=work, env=env) as terminal:
@@ -67,7 +67,7 @@ def test_without_colours_none_is_sent(work, home, variables, arguments):
     ],
     ids=["truecolor", "256", "16"],
 )
-def test_a_terminal_is_sent_no_more_colours_than_it_has(work, home, variables, depths):
+def test_a_terminal_gets_no_more_colours_than_it_has(work, home, variables, depths):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
         with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
@@ -78,7 +78,7 @@ def test_a_terminal_is_sent_no_more_colours_than_it_has(work, home, variables, d
 
 
 @pytest.mark.parametrize("term", ["dumb", ""])
-def test_a_terminal_that_can_draw_nothing_is_told_so_in_plain_words(work, home, term):
+def test_a_dumb_terminal_gets_a_plain_message(work, home, term):
     with Terminal(YOURTOOL, cwd=work, env={**home, "TERM": term}) as terminal:
         assert terminal.end() == 2
         said = terminal.output.decode()
@@ -89,9 +89,7 @@ def test_a_terminal_that_can_draw_nothing_is_told_so_in_plain_words(work, home, 
 @pytest.mark.parametrize(
     "arguments", [("-p", "hi"), ("models",), ("sessions", "list"), ("doctor",)]
 )
-def test_what_prints_to_a_terminal_is_plain_on_a_dumb_one_and_without_colours(
-    work, home, arguments
-):
+def test_printed_output_is_plain_on_a_dumb_terminal_and_without_colours(work, home, arguments):
     with ProviderServer([Reply(REPLY)] * 2) as server:
         env = {**home, **server.environment}
         for variables in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
@@ -104,7 +102,7 @@ def test_what_prints_to_a_terminal_is_plain_on_a_dumb_one_and_without_colours(
 
 
 @pytest.mark.req("R-TUI-07")
-def test_a_storm_of_sizes_while_a_reply_streams_loses_nothing(work, home):
+def test_many_resizes_while_a_reply_streams_lose_nothing(work, home):
     words = [f"word{n:03}" for n in range(120)]
     sizes = islice(cycle([(40, 12), (200, 50), (20, 5), (80, 24), (100, 30)]), 60)
     with ProviderServer([Reply(" ".join(words), pause=0.01, words_at_once=1)]) as server:
@@ -124,7 +122,7 @@ def test_a_storm_of_sizes_while_a_reply_streams_loses_nothing(work, home):
 
 
 @pytest.mark.req("R-TUI-18")
-def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_question_whole(work, home):
+def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(work, home):
     for columns, rows in ((40, 12), (200, 50)):
         with ProviderServer([Reply("First.", [EDIT]), Reply("It is well.")]) as server:
             env = {**home, **server.environment}

@@ -83,7 +83,7 @@ def ran(tmp_path, model, config, *options, **environ):
 
 
 @needs_llama
-def test_a_session_goes_from_dialect_to_dialect_of_a_real_server_and_back(tmp_path, llama):
+def test_a_session_swaps_between_the_dialects_of_a_real_server(tmp_path, llama):
     """Each turn calls a tool and goes on after its result; the second request begins as the first.
 
     `llama-server` speaks three of the dialects, and what it has read once it does not read again.
@@ -124,7 +124,7 @@ def test_llama_server_s_refusal_of_a_long_conversation_is_a_context_overflow(tmp
 
 
 @needs_llama
-def test_llama_server_that_is_gone_is_a_network_error(tmp_path):
+def test_a_stopped_llama_server_is_a_network_error(tmp_path):
     with llama_server(tmp_path) as url:
         pass
     config = f'[limits]\nmax_retries = 0\n[providers.real]\napi = "chat"\nbase_url = "{url}/v1"\n'

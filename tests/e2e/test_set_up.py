@@ -50,7 +50,7 @@ def wheels(tmp_path):
     return directory
 
 
-def test_without_ensurepip_the_pip_that_is_there_fills_the_environment(tmp_path, wheels):
+def test_without_ensurepip_an_existing_pip_fills_the_environment(tmp_path, wheels):
     work = tmp_path / "work"
     work.mkdir()
     done = make_environment(work, tmp_path, "ensurepip", PIP_FIND_LINKS=str(wheels))
@@ -90,7 +90,7 @@ def test_make_prints_what_it_installs_on_standard_error(tmp_path):
     assert "--quiet" not in done.stderr
 
 
-def test_the_recorded_set_is_asked_for_with_the_name_of_its_place(tmp_path):
+def test_a_missing_recorded_set_is_an_error_that_names_its_variable(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / ".venv").mkdir()
     for name in ("pyproject.toml", "constraints.txt", ".venv/.pip", ".venv/.dev"):

@@ -14,7 +14,7 @@ FOCUS_OUT = "\x1b[O"
 
 
 @pytest.mark.req("R-TUI-22")
-def test_the_window_is_named_and_rings_for_who_looks_elsewhere(work, home):
+def test_the_window_has_a_title_and_rings_when_it_is_not_in_focus(work, home):
     with (
         ProviderServer(
             [Reply("One."), Reply("Two three four.", pause=0.5, words_at_once=1)]
@@ -35,7 +35,7 @@ def test_the_window_is_named_and_rings_for_who_looks_elsewhere(work, home):
         assert b"\x1b[23;2t" in terminal.output
 
 
-def test_the_interface_is_seen_when_standard_error_is_a_file(work, home, tmp_path):
+def test_the_interface_is_drawn_when_standard_error_is_a_file(work, home, tmp_path):
     command = f"exec {sys.executable} -m yourtool 2>{tmp_path}/errors"
     with Terminal(("/bin/sh", "-c", command), cwd=work, env=home) as terminal:
         terminal.wait("This is a script, not a model")
@@ -45,7 +45,7 @@ def test_the_interface_is_seen_when_standard_error_is_a_file(work, home, tmp_pat
 
 
 @pytest.mark.req("R-TUI-23")
-def test_ascii_draws_the_whole_screen_with_plain_signs(work, home):
+def test_ascii_mode_draws_the_screen_in_ascii(work, home):
     directory = Path(home["YOURTOOL_HOME"])
     directory.mkdir()
     (directory / "config.toml").write_text("[ui]\nascii = true\n")
@@ -60,7 +60,7 @@ def test_ascii_draws_the_whole_screen_with_plain_signs(work, home):
 
 
 @pytest.mark.req("R-CRD-03")
-def test_a_key_entered_unseen_leaves_the_demo_for_the_real_directory(work, home):
+def test_entering_a_key_leaves_the_demo_for_the_real_directory(work, home):
     key = "sk-ant-hidden-0123456789"
     script = [Reply("I am here.", [("write_file", {"path": "real.txt", "content": "x\n"})])]
     with ProviderServer([*script, Reply("Done.")]) as server:

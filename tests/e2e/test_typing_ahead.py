@@ -59,7 +59,7 @@ def test_keys_pressed_at_any_time_of_the_start_arrive_in_order(work, home, start
     typed_ahead(work, home, start, gap)
 
 
-def test_what_the_terminal_echoed_before_the_start_is_erased(work, home):
+def test_keys_echoed_before_the_start_are_erased(work, home):
     output = typed_ahead(work, home, 0, 0)
     before = output[: output.index(b"\x1b[?1049h")]
     echo, erased, after = before.partition(b"\r\x1b[J")

@@ -32,7 +32,7 @@ def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work
 
 
 @pytest.mark.req("R-CLI-01")
-def test_in_one_prompt_the_sign_is_text_for_the_model(work, home):
+def test_without_the_interface_an_exclamation_mark_is_text_for_the_model(work, home):
     options = ("-p", "!touch ran", "-m", "demo:guide", "--output-format", "stream-json")
     done = subprocess.run(
         (*YOURTOOL, *options),

@@ -208,7 +208,7 @@ def test_each_violation_is_reported_by_its_rule(api, place, value, rule):
     assert rule in [problem.rule for problem in errors(validate(*api, body, model="gemini-3-pro"))]
 
 
-def test_five_cache_breakpoints_are_one_too_many():
+def test_five_cache_breakpoints_are_too_many():
     blocks = [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}] * 5
     body = {**BODIES[ANTHROPIC], "system": blocks}
     assert [each.path for each in errors(validate(*ANTHROPIC, body))] == ["system[4]"]
@@ -219,13 +219,13 @@ def test_interleaved_thinking_may_use_more_than_one_reply():
     assert errors(validate(*ANTHROPIC, body, beta="interleaved-thinking-2025-05-14")) == []
 
 
-def test_what_only_openai_refuses_is_a_warning_for_compatible_servers():
+def test_rules_of_openai_only_are_warnings_for_compatible_servers():
     body = changed(BODIES[CHAT], "tools", [])
     [problem] = validate("openai-compat", "chat", body)
     assert (problem.rule, problem.severity) == ("tools-empty", "warning")
 
 
-def test_sealed_details_of_openrouter_belong_to_the_assistant():
+def test_encrypted_details_of_openrouter_belong_to_the_assistant():
     details = [{"type": "reasoning.text", "text": "t"}]
     body = changed(BODIES[CHAT], "messages 1 reasoning_details", details)
     [problem] = errors(validate("openrouter", "chat", body))
@@ -234,7 +234,7 @@ def test_sealed_details_of_openrouter_belong_to_the_assistant():
 
 @pytest.mark.parametrize("api", BODIES, ids="/".join)
 @pytest.mark.parametrize("junk", [None, True, -1, [], {}, "", [["x"]], {"a": {"b": []}}], ids=str)
-def test_junk_in_any_place_is_a_report_and_never_an_exception(api, junk):
+def test_an_invalid_value_anywhere_is_a_report_and_never_an_exception(api, junk):
     def places(value: Any, prefix: str = "") -> Any:
         steps = value.items() if isinstance(value, dict) else enumerate(value)
         for key, part in steps:
