@@ -237,15 +237,15 @@ def test_the_explanation_has_a_line_for_each_slot_and_fits_twelve():
     wishes = Preferences(workspace_default="a:here", global_default="a:global")
     lines = format_chain(decide(wishes, Needs(), nothing_goes).chain)
     assert len(lines) == 7 <= 12
-    assert lines[0] == ("1 per message override  not applicable  the message names no model")
+    assert lines[0] == ("1 `@model` in this message  not used  the message names no model")
     assert lines[5] == (
-        "6 workspace default     rejected        a:here: no key for a:here (not_configured)"
+        "6 workspace default         rejected  a:here: no key for a:here (not_configured)"
     )
     chosen = format_chain(decide(Preferences(sticky="a:mine"), Needs(), anything_goes).chain)
     assert chosen[1] == (
-        "2 manual sticky         chose           a:mine: chosen by the user for the session"
+        "2 chosen with /model        used      a:mine: chosen by the user for the session"
     )
-    assert chosen[6] == "7 global default        not asked"
+    assert chosen[6] == "7 global default            not reached"
 
 
 def test_every_slot_has_a_mode_and_both_defaults_share_one():

@@ -1,4 +1,4 @@
-"""An adapter that plays a script: for tests, for the demo, for pictures of the screen.
+"""An adapter that plays a script, for tests, the demo and screenshots.
 
 A script is a sequence of replies, one for each request, or a function that answers a request. A
 reply is made of steps: `says("I look.") + calls("read_file", path="a.txt")`. `demo:file` plays a
@@ -54,20 +54,20 @@ _ERRORS: dict[str, type[AdapterError]] = {
 
 
 class Say(Struct, frozen=True):
-    """Words, one after the other."""
+    """Text, streamed word by word."""
 
     text: str
 
 
 class Think(Struct, frozen=True):
-    """Reasoning, one word after the other."""
+    """Reasoning, streamed word by word."""
 
     text: str
     signature: str | None = None
 
 
 class ScriptedCall(Struct, frozen=True):
-    """A call of a tool; `raw` instead of `input` for arguments that are no JSON object."""
+    """A tool call; `raw` replaces `input` for arguments that are not a JSON object."""
 
     name: str
     input: dict[str, Any]
@@ -75,19 +75,19 @@ class ScriptedCall(Struct, frozen=True):
 
 
 class Pause(Struct, frozen=True):
-    """Nothing, for some seconds."""
+    """A pause, in seconds."""
 
     seconds: float
 
 
 class ScriptedUsage(Struct, frozen=True):
-    """The counters of the reply."""
+    """The usage of the reply."""
 
     usage: TokenUsage
 
 
 class Stop(Struct, frozen=True):
-    """The reason why the reply ends."""
+    """The stop reason of the reply."""
 
     reason: StopReason
 
@@ -114,37 +114,37 @@ ScriptedAnswer: TypeAlias = Callable[[Request], ScriptLine]
 
 
 def says(text: str) -> ScriptLine:
-    """Speak."""
+    """Return a reply with text."""
     return ScriptLine((Say(text),))
 
 
 def thinks(text: str, signature: str | None = None) -> ScriptLine:
-    """Reason aloud."""
+    """Return a reply with reasoning."""
     return ScriptLine((Think(text, signature),))
 
 
 def calls(tool: str, /, **arguments: Any) -> ScriptLine:
-    """Call a tool."""
+    """Return a reply with a tool call."""
     return ScriptLine((ScriptedCall(tool, arguments),))
 
 
 def counts(usage: TokenUsage) -> ScriptLine:
-    """Report what the request took."""
+    """Return a reply with usage."""
     return ScriptLine((ScriptedUsage(usage),))
 
 
 def stops(reason: StopReason) -> ScriptLine:
-    """End for a reason other than the usual one."""
+    """Return a reply with another stop reason than the default."""
     return ScriptLine((Stop(reason),))
 
 
 def fails(error: AdapterError) -> ScriptLine:
-    """Fail."""
+    """Return a reply that fails."""
     return ScriptLine((Fail(error),))
 
 
 class Scripted:
-    """Plays a script to each session from its beginning; keeps the requests it got."""
+    """Adapter that plays a script from the start for each session and records its requests."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Scripted:
         words_per_second: float | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`words_per_second` None: at once, a word at a time all the same."""
+        """`words_per_second` None: no delay between words."""
         self.requests: list[Request] = []
         self._script = script
         self.words_per_second = words_per_second
@@ -163,7 +163,7 @@ class Scripted:
         """Play the next reply.
 
         Raises:
-            AdapterError: the script says so, or it is over.
+            AdapterError: the script has a `Fail` step, or has ended.
         """
         line = self._line(request)
         reply = Reply(request)
@@ -178,7 +178,7 @@ class Scripted:
             for event in reply.fail(error):
                 yield event
             if not any(isinstance(step, ScriptedUsage) for step in line.steps):
-                error.usage = None  # only what the script counts was counted
+                error.usage = None  # without a usage step there is no usage
             raise
         else:
             reply.stop_reason = _stop_reason(line)
@@ -189,7 +189,7 @@ class Scripted:
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:
-        """Guess the prompt's size."""
+        """Estimate the size of the prompt."""
         return estimate_tokens(messages, tools)
 
     async def close(self) -> None:
@@ -264,7 +264,7 @@ def read_script(path: Path) -> tuple[ScriptLine, ...]:
     """Read a script from a JSON file.
 
     Raises:
-        ConfigError: naming the file and the place in it.
+        ConfigError: the message names the file and the position.
     """
     try:
         content = msgspec.json.decode(path.read_bytes(), type=_File)

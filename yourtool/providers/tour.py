@@ -1,8 +1,8 @@
-"""The demo: two scripts that show the program at work in a real directory, without a model.
+"""The demo: two scripts that show the program in a real directory, without a model.
 
-`demo:tour` goes one chapter further with every prompt and drives the real tools; `demo:guide` is
-who the user swaps to. Both are functions of the conversation alone, so a resumed session goes on
-where it was. Every first reply says that this is a script.
+`demo:tour` plays one chapter per prompt and uses the real tools; the user then swaps to
+`demo:guide`. Both depend on the conversation only, so that a resumed session continues at the same
+chapter. The first reply of each states that it is a script.
 """
 
 import re
@@ -64,7 +64,7 @@ def demo(name: str, *, home: Path, script: str = "", pace: str = "") -> Adapter:
 
 
 def tour(request: Request, config_file: Path) -> ScriptLine:
-    """Answer as `demo:tour`: one chapter for each thing the user has said."""
+    """Return the reply of `demo:tour`: one chapter per prompt."""
     scene = _scene(request)
     match scene.chapter:
         case 1:
@@ -87,7 +87,7 @@ def tour(request: Request, config_file: Path) -> ScriptLine:
 
 
 def guide(request: Request, config_file: Path) -> ScriptLine:
-    """Answer as `demo:guide`: take over what the tour has done, then point to real models."""
+    """Return the reply of `demo:guide`: continue the tour, then describe real models."""
     scene = _scene(request)
     if any(_is_by(message, f"demo:{GUIDE}") for message in scene.before):
         return says("There is no more to the demo than this.\n\n" + _real_model_help(config_file))
@@ -105,17 +105,17 @@ class _Step(Struct, frozen=True):
     tool: str
     path: str
     text: str
-    """What the tool answered."""
+    """The output of the tool."""
     failed: bool
 
 
 class _Scene(Struct, frozen=True):
     chapter: int
-    """How many things the user has said."""
+    """Number of prompts so far."""
     before: tuple[Message, ...]
-    """The conversation up to the last of them."""
+    """The conversation before the last prompt."""
     steps: tuple[_Step, ...]
-    """The calls since then."""
+    """The calls since the last prompt."""
     past: tuple[_Step, ...]
     tools: frozenset[str]
 
@@ -219,7 +219,7 @@ def _run(scene: _Scene) -> ScriptLine:
             + calls("shell", command=command)
         )
     if ran.failed:
-        return says("It did not run to a good end, and that is fine: you decide. " + _SWAP)
+        return says("You declined it, and nothing ran. " + _SWAP)
     return says("That was a real process, and its output is what you see above. " + _SWAP)
 
 
@@ -245,7 +245,7 @@ def _take_over(scene: _Scene, config_file: Path) -> ScriptLine:
 
 
 def _plan(scene: _Scene, current: int) -> ScriptLine:
-    """Show how far the tour is, where there is a tool for it."""
+    """Show the progress of the tour, if the plan tool is available."""
     if "update_plan" not in scene.tools:
         return ScriptLine()
     states = ["completed"] * current + ["in_progress"] + ["pending"] * len(_PLAN)
@@ -254,7 +254,7 @@ def _plan(scene: _Scene, current: int) -> ScriptLine:
 
 
 def _pick_file(listing: str) -> str | None:
-    """Choose a file worth reading from what `list_dir` said."""
+    """Choose a file to read from the output of `list_dir`."""
     files = [
         name
         for line in listing.splitlines()

@@ -114,6 +114,16 @@ _CHOICE_REASONS = {
     Slot.WORKSPACE_DEFAULT: "workspace default",
     Slot.GLOBAL_DEFAULT: "global default",
 }
+_SLOT_NAMES = {
+    Slot.PER_MESSAGE_OVERRIDE: "`@model` in this message",
+    Slot.MANUAL_STICKY: "chosen with /model",
+    Slot.RULE: "rule",
+    Slot.PATTERN: "learned routing",
+    Slot.DELEGATE_REQUEST: "delegated task",
+    Slot.WORKSPACE_DEFAULT: "workspace default",
+    Slot.GLOBAL_DEFAULT: "global default",
+}
+_VERDICT_NAMES = {"chose": "used", "rejected": "rejected", "not_applicable": "not used"}
 _TRIED_AS_REQUESTED = "tried because you asked"
 _TRIED_AS_LAST_RESORT = "tried because no other model can take this turn"
 _MODES = {
@@ -280,10 +290,10 @@ def _candidates(preferences: Preferences) -> Sequence[tuple[Slot, str | None]]:
 
 
 def _format_slot(number: int, slot: Slot, step: PolicyEvaluation | None) -> str:
-    name = slot.replace("_", " ")
+    name = _SLOT_NAMES[slot]
     if step is None:
-        return f"{number} {name:<20}  not asked"
-    verdict = step.verdict.replace("_", " ")
+        return f"{number} {name:<24}  not reached"
+    verdict = _VERDICT_NAMES[step.verdict]
     model = f"{step.candidate_model}: " if step.candidate_model else ""
     code = f" ({step.validation_failure})" if step.validation_failure else ""
-    return f"{number} {name:<20}  {verdict:<14}  {model}{step.reason}{code}"
+    return f"{number} {name:<24}  {verdict:<8}  {model}{step.reason}{code}"
