@@ -262,7 +262,7 @@ def read_schema(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"`--output-schema {path}` is not a JSON object: {error}") from error
     schema = {name: part for name, part in schema.items() if name not in _ANNOTATION_KEYWORDS}
-    if problems := json_schema.check(schema, without=_UNSUPPORTED_KEYWORDS):
+    if problems := json_schema.subset_problems(schema, without=_UNSUPPORTED_KEYWORDS):
         raise UsageError(f"`--output-schema {path}` is not supported: {'; '.join(problems)}")
     return close_objects(schema)
 

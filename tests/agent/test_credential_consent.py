@@ -87,7 +87,7 @@ async def test_grep_leaves_credential_files_out_and_says_so(bench, env):
     [found] = await ended(bench, User(DENY), calls("grep", pattern="TOKEN|CANARY"))
     assert "a.txt:1: TOKEN=none" in text_of(found)
     assert CANARY not in text_of(found)
-    assert "2 files that may hold credentials were left out (`.env`, `tls.key`)" in text_of(found)
+    assert "2 files that may contain credentials were skipped (`.env`, `tls.key`)" in text_of(found)
     assert "use `read_file` to read one; the user is asked" in text_of(found)
 
 

@@ -19,7 +19,7 @@ from yourtool.events import (
 )
 from yourtool.invariants import validate_session
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import LONGEST_COMMAND, Rule, RuleSet
+from yourtool.permissions.rules import MAX_COMMAND_LENGTH, Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.base import Args, ToolContext, tool
@@ -57,8 +57,8 @@ async def test_an_unknown_tool_fails_as_not_found_and_names_those_there_are(benc
 @pytest.mark.parametrize(
     ("able", "why"),
     [
-        ({"max_image_bytes": 2**20}, "more than 1 MiB, which is the most that this model takes"),
-        ({"supports_images": False}, "this model takes no images"),
+        ({"max_image_bytes": 2**20}, "more than 1 MiB, the limit of this model"),
+        ({"supports_images": False}, "this model does not accept images"),
     ],
 )
 @pytest.mark.req("R-TOOL-10")
@@ -162,7 +162,7 @@ async def test_a_deny_rule_beats_an_allow_rule_and_asks_nobody(bench):
 
 async def test_the_refusal_of_a_command_too_long_for_deny_rules_gives_reason_and_way_out(bench):
     rules = RuleSet(allow=(Rule.parse("shell(echo*)"),), deny=(Rule.parse("shell(touch*)"),))
-    line = calls("shell", command="echo " + "a" * LONGEST_COMMAND)
+    line = calls("shell", command="echo " + "a" * MAX_COMMAND_LENGTH)
     between, [failed] = await outcome(bench, line, rules=rules)
     assert between == ["tool.failed"]
     assert failed.error_class == "user_denied"
@@ -173,7 +173,7 @@ async def test_the_refusal_of_a_command_too_long_for_deny_rules_gives_reason_and
 
 async def test_many_deny_rules_on_a_long_command_do_not_block_the_loop(bench):
     rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
-    line = calls("shell", command="rm b;" * (LONGEST_COMMAND // 5))
+    line = calls("shell", command="rm b;" * (MAX_COMMAND_LENGTH // 5))
     await outcome(bench, line, rules=rules, confirm=User(DENY))  # the watchdog looks
 
 

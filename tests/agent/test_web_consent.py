@@ -12,7 +12,7 @@ from yourtool.events import ToolCompleted, ToolFailed
 from yourtool.masking import Mask
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools.web import fetcher
+from yourtool.tools.web import build_fetch_url
 
 SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
 
@@ -38,7 +38,7 @@ async def site(head="HTTP/1.1 200 OK\r\nContent-Type: text/plain"):
 async def fetched(bench, user, *urls, **options):
     """Let the model fetch one page after the other; return how the calls ended."""
     script = [*(calls("fetch_url", url=url) for url in urls), says("done")]
-    tools = [fetcher(lambda address: True)]
+    tools = [build_fetch_url(lambda address: True)]
     session = await bench.session(Checked(Scripted(script)), tools=tools, confirm=user, **options)
     events = await play(session.send("go"))
     await session.close()
@@ -71,7 +71,7 @@ async def test_auto_mode_asks_about_an_address_with_a_key_in_it(bench):
         mask = Mask(["sk-0123456789abcdef"])
         [denied] = await fetched(bench, user, url, mode=Mode.AUTO, mask=mask)
     assert (denied.error_class, requests) == ("user_denied", [])
-    assert "one of your keys is in it" in user.asked[0].preview.body
+    assert "it contains one of your API keys" in user.asked[0].preview.body
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.PLAN])

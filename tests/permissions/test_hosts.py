@@ -2,7 +2,7 @@ import pytest
 
 from yourtool.errors import UsageError
 from yourtool.permissions.hosts import host_subject
-from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose
+from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
 
 
 def verdict(subject, allow=(), deny=()):
@@ -65,5 +65,5 @@ def test_a_rule_that_names_no_host_is_refused_with_examples(spec):
 
 @pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
 def test_the_proposed_rule_covers_the_host_again(subject):
-    rule = propose("fetch_url", subject)
+    rule = propose_rule("fetch_url", subject)
     assert verdict(subject, allow=[str(rule)]) is RuleEffect.ALLOW

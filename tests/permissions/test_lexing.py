@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.doubling import LINEAR, growth
 from yourtool.permissions import rules as permission_rules
-from yourtool.permissions.rules import LONGEST_COMMAND, Rule, RuleEffect, RuleSet, plain_words
+from yourtool.permissions.rules import MAX_COMMAND_LENGTH, Rule, RuleEffect, RuleSet, plain_words
 
 RULES = RuleSet((Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm -rf /*)"),))
 
@@ -73,7 +73,7 @@ def test_lexing_a_command_is_linear(sized):
     ],
 )
 def test_a_deny_rule_reads_a_long_command_in_linear_time(sized, monkeypatch):
-    monkeypatch.setattr(permission_rules, "LONGEST_COMMAND", 10**9)
+    monkeypatch.setattr(permission_rules, "MAX_COMMAND_LENGTH", 10**9)
     assert growth(lambda command: RULES.verdict("shell", command), sized, 1_000) < LINEAR
 
 
@@ -86,10 +86,10 @@ def test_a_command_is_read_once_for_all_rules():
 
 
 def test_a_command_too_long_to_be_read_is_never_allowed_past_a_deny_rule():
-    line = "ls " + "a" * LONGEST_COMMAND
+    line = "ls " + "a" * MAX_COMMAND_LENGTH
     allow, deny = (Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm*)"),)
     assert RuleSet(allow, deny).verdict("shell", line) is RuleEffect.TOO_LONG
     assert RuleSet(allow, (Rule.parse("shell"),)).verdict("shell", line) is RuleEffect.DENY
     assert RuleSet(allow, ()).verdict("shell", line) is RuleEffect.ASK
     assert RuleSet((Rule.parse("shell"),), ()).verdict("shell", line) is RuleEffect.ALLOW
-    assert RuleSet(allow, deny).verdict("shell", line[:LONGEST_COMMAND]) is RuleEffect.ALLOW
+    assert RuleSet(allow, deny).verdict("shell", line[:MAX_COMMAND_LENGTH]) is RuleEffect.ALLOW

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.security.corpora import command_cases
 from yourtool.errors import UsageError
-from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, plain_words, propose
+from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, plain_words, propose_rule
 
 SYNTAX = {
     "operator", "substitution", "redirect-write", "wrapper", "env-prefix", "shadowing", "hiding",
@@ -267,7 +267,7 @@ def test_hosts_are_compared_whole():
 )
 @pytest.mark.req("R-CONF-04")
 def test_the_narrowest_rule_is_offered(tool, subject, rule):
-    offered = propose(tool, subject)
+    offered = propose_rule(tool, subject)
     assert (None if offered is None else str(offered)) == rule
     if offered is not None:
         assert Rule.parse(str(offered)) == offered
@@ -278,5 +278,5 @@ def test_the_narrowest_rule_is_offered(tool, subject, rule):
 @given(st.text(max_size=20))
 def test_an_offered_rule_covers_the_call_and_survives_writing(subject):
     for tool in ("shell", "edit_file"):
-        if (offered := propose(tool, subject)) is not None:
+        if (offered := propose_rule(tool, subject)) is not None:
             assert RuleSet((Rule.parse(str(offered)),)).verdict(tool, subject) is RuleEffect.ALLOW

@@ -133,7 +133,7 @@ async def test_a_newer_file_is_refused_and_left_as_it_is(path):
     before = path.read_bytes()
     database = Database(path)
     with pytest.raises(
-        StoreError, match=r"newer version of yourtool \(format 3, this version supports up to 2"
+        StoreError, match=r"newer version of yourtool \(format 3; this version supports up to 2"
     ):
         await database.read(lambda connection: connection)
     await database.close()

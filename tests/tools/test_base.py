@@ -94,7 +94,7 @@ def test_paths_at_any_depth_are_confined(contexts):
     args = sample.parse({"path": "a", "parts": [{"path": "b"}, {"path": "../c"}]})
     assert sample.paths(args) == ("a", "b", "../c")
     with pytest.raises(ToolError) as caught:
-        sample.confine(args, contexts.workspace)
+        sample.check_paths(args, contexts.workspace)
     assert caught.value.failure is ToolFailure.PERMISSION_DENIED
 
 
@@ -150,7 +150,7 @@ def test_the_built_in_tools_are_the_nine():
 @pytest.mark.req("R-TOOL-12")
 async def test_blocking_work_leaves_the_loop_free(context):
     release = threading.Event()
-    work = asyncio.ensure_future(context.blocking(release.wait, 10))
+    work = asyncio.ensure_future(context.run_in_thread(release.wait, 10))
     for _ in range(3):
         await asyncio.sleep(0)
     assert not work.done()
@@ -166,7 +166,7 @@ async def test_cancelled_work_is_told_and_waited_for(context):
         context.cancelled.wait(10)
         finished.append(True)
 
-    task = asyncio.ensure_future(context.blocking(work))
+    task = asyncio.ensure_future(context.run_in_thread(work))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

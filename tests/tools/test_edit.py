@@ -11,8 +11,8 @@ from tests.doubling import LINEAR, growth
 from tests.tools.contexts import Contexts, answer, call, refusal
 from yourtool.effects import Preview
 from yourtool.errors import ToolFailure
-from yourtool.tools.edit import LARGEST_EDITABLE, edit_file, write_file
-from yourtool.tools.encoding import recognise
+from yourtool.tools.edit import MAX_EDITABLE_BYTES, edit_file, write_file
+from yourtool.tools.encoding import detect_encoding
 from yourtool.tools.files import read_file
 
 
@@ -88,7 +88,7 @@ def test_only_the_matched_bytes_change(tmp_path_factory, start, end, codec):
 @settings(deadline=None)
 @given(st.builds(lambda codec, text: codec[0] + text.encode(codec[1]), CODECS, TEXTS))
 def test_what_is_recognised_is_reproduced_byte_for_byte(data):
-    encoding = recognise(data)
+    encoding = detect_encoding(data)
     assert encoding is not None
     assert encoding.encode(encoding.decode(data)) == data
 
@@ -169,11 +169,13 @@ async def test_a_file_that_changed_since_it_was_read_is_not_edited(context, root
 @pytest.mark.req("R-TOOL-02")
 async def test_an_edit_that_cannot_be_made_says_why(context, root, tmp_path):
     (root / "same").write_bytes(b"a")
-    await refusal(edit_file, context, "`same` as it is", path="same", edits=edits(("a", "a")))
+    await refusal(edit_file, context, "do not change `same`", path="same", edits=edits(("a", "a")))
     await refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
     (root / "latin").write_bytes(b"caf\xe9")
     await refusal(edit_file, context, "UTF-8 or UTF-16", path="latin", edits=edits(("c", "b")))
-    await refusal(edit_file, context, "half a character", path="same", edits=edits(("a", "\ud800")))
+    await refusal(
+        edit_file, context, "unpaired surrogate", path="same", edits=edits(("a", "\ud800"))
+    )
     await refusal(edit_file, context, "is a directory", path=".", edits=edits(("a", "b")))
     await refusal(write_file, context, "is a directory", path=".", content="")
     await refusal(
@@ -181,7 +183,7 @@ async def test_an_edit_that_cannot_be_made_says_why(context, root, tmp_path):
         failure=ToolFailure.PERMISSION_DENIED,
     )  # fmt: skip
     with (root / "huge").open("wb") as file:
-        file.truncate(LARGEST_EDITABLE + 1)
+        file.truncate(MAX_EDITABLE_BYTES + 1)
     await refusal(edit_file, context, "larger than", path="huge", edits=edits(("a", "b")))
 
 
@@ -219,7 +221,7 @@ async def test_what_was_agreed_to_is_what_is_written(contexts, root):
     arguments = {"path": "file", "edits": edits(("a", "b"))}
     preview = await preview_of(edit_file, contexts(), **arguments)
     other = {"path": "file", "edits": edits(("a", "c"))}
-    await refusal(edit_file, contexts(approved=preview), "no longer what it was", **other)
+    await refusal(edit_file, contexts(approved=preview), "changed after the user approved", **other)
     (root / "file").write_bytes(b"a!")
     await refusal(edit_file, contexts(approved=preview), "read_file", **arguments)
     assert (root / "file").read_bytes() == b"a!"

@@ -19,7 +19,7 @@ async def test_lines_are_numbered(context, root):
     assert await answer(read_file, context, path="file") == (
         "`file`, lines 1–2 of 2\n     1\tone\n     2\ttwo"
     )
-    assert context.reads.last("file") == digest(b"one\ntwo\n")
+    assert context.reads.last_digest("file") == digest(b"one\ntwo\n")
 
 
 @pytest.mark.req("R-TOOL-10")
@@ -27,7 +27,7 @@ async def test_a_long_file_is_read_by_range(context, root):
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 3001)))
     first = await answer(read_file, context, path="file")
     assert first.startswith("`file`, lines 1–2000 of 3,000\n")
-    assert first.endswith("  2000\tline 2000\n[there is more: go on with `offset` 2001]")
+    assert first.endswith("  2000\tline 2000\n[more lines follow; continue with `offset` 2001]")
     rest = await answer(read_file, context, path="file", offset=2001, limit=1000)
     assert rest.startswith("`file`, lines 2001–3000 of 3,000\n  2001\tline 2001\n")
     assert rest.endswith("  3000\tline 3000")
@@ -40,7 +40,7 @@ async def test_an_answer_holds_at_most_fifty_kilobytes(context, root):
     (root / "file").write_text(("x" * 999 + "\n") * 100)
     said = await answer(read_file, context, path="file")
     assert 40_000 < len(said) < 52_000
-    assert said.endswith("[there is more: go on with `offset` 50]")
+    assert said.endswith("[more lines follow; continue with `offset` 50]")
 
 
 @pytest.mark.req("R-TOOL-10")
@@ -60,11 +60,11 @@ async def test_a_very_long_line_is_cut_and_says_so(context, root):
         (b"\xef\xbb\xbfa\n", "`file`, lines 1–1 of 1\n     1\ta"),
         (
             b"\xff\xfe" + "é\n".encode("utf-16-le"),
-            "`file`, lines 1–1 of 1; stored as UTF-16-LE\n     1\té",
+            "`file`, lines 1–1 of 1; encoded as UTF-16-LE\n     1\té",
         ),
         (
             b"caf\xe9\n",
-            "`file`, lines 1–1 of 1; not valid UTF-8: what cannot be decoded is shown as \ufffd"
+            "`file`, lines 1–1 of 1; not valid UTF-8: invalid bytes are shown as \ufffd"
             "\n     1\tcaf\ufffd",
         ),
     ],
@@ -77,12 +77,12 @@ async def test_text_is_shown_whatever_its_form(context, root, data, said):
 
 @pytest.mark.req("R-TOOL-10")
 async def test_a_file_too_large_to_hold_is_read_by_range(context, root, monkeypatch):
-    monkeypatch.setattr(files, "LARGEST_EDITABLE", 9_000)
+    monkeypatch.setattr(files, "MAX_EDITABLE_BYTES", 9_000)
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 1501)))
     said = await answer(read_file, context, path="file", offset=500, limit=2)
     assert said == (
-        "`file`, lines 500–501; too large to be edited with `edit_file`\n   500\tline 500\n"
-        "   501\tline 501\n[there is more: go on with `offset` 502]"
+        "`file`, lines 500–501; too large for `edit_file`\n   500\tline 500\n"
+        "   501\tline 501\n[more lines follow; continue with `offset` 502]"
     )
     assert "has 1,500 lines" in await answer(read_file, context, path="file", offset=2000)
     (root / "file").write_bytes(b"\0" * 10_000)
@@ -102,7 +102,7 @@ async def test_an_image_is_an_image_block_for_models_that_see(contexts, root):
     [image] = [block for block in output.content if isinstance(block, ImageBlock)]
     assert image.media_type == "image/png"
     assert base64.b64decode(image.source.data) == PNG
-    await refusal(read_file, contexts(), "image/png", "choose one that does", path="a.txt")
+    await refusal(read_file, contexts(), "image/png", "switch to a model that does", path="a.txt")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ async def test_images_are_known_by_their_bytes(contexts, root, data, media_type)
 @pytest.mark.req("R-TOOL-02")
 async def test_an_image_too_large_for_the_model_is_refused(contexts, root):
     (root / "a.png").write_bytes(PNG + b"\0" * 2**18)
-    said = ("more than 0.25 MiB, which is the most that this model takes", "smaller copy")
+    said = ("more than 0.25 MiB, the limit of this model", "smaller copy")
     await refusal(read_file, contexts(image_limit=2**18), *said, path="a.png")
 
 
@@ -132,7 +132,7 @@ async def test_a_file_that_cannot_be_read_says_what_to_do(context, root):
     (root / "src").mkdir()
     (root / "src" / "main.py").write_text("x")
     await refusal(read_file, context, "is a directory", "`list_dir`", path="src")
-    await refusal(read_file, context, "near it: `src/main.py`", path="src/mian.py")
+    await refusal(read_file, context, "similar names: `src/main.py`", path="src/mian.py")
     os.mkfifo(root / "pipe")
     await refusal(read_file, context, "named pipe", path="pipe")
 
@@ -147,11 +147,11 @@ async def test_a_directory_is_listed_with_directories_first(context, root):
 
 
 async def test_a_long_listing_says_how_much_there_is(context, root, monkeypatch):
-    monkeypatch.setattr(files, "_MOST_ENTRIES", 2)
+    monkeypatch.setattr(files, "_MAX_ENTRIES", 2)
     for name in "abc":
         (root / name).write_text("")
     assert (await answer(list_dir, context)).endswith(
-        "[3 entries, of which 2 are shown; use `glob` for more]"
+        "[3 entries; the first 2 are shown; use `glob` to find more]"
     )
 
 
@@ -166,4 +166,4 @@ async def test_a_plan_is_kept_for_the_screen(context):
     steps = [{"text": "look", "status": "completed"}, {"text": "leap", "status": "in_progress"}]
     output = await call(update_plan, context, steps=[*steps, {"text": "rest"}])
     assert output.details == {"plan": [*steps, {"text": "rest", "status": "pending"}]}
-    assert output.content[0].text == "The plan is shown: 1 of 3 steps are completed; now: leap."
+    assert output.content[0].text == "Plan updated: 1 of 3 steps completed; now: leap."

@@ -41,7 +41,7 @@ def assert_closed(workspace, path):
         lambda: workspace.write(path, b"x", expected=ABSENT),
         lambda: workspace.locate(path),
         lambda: workspace.entries(path),
-        lambda: next(tree.files(workspace, path, threading.Event())),
+        lambda: next(tree.iter_files(workspace, path, threading.Event())),
     )
     for action in actions:
         with pytest.raises(ToolError, match="a directory of `yourtool` itself") as caught:
@@ -60,8 +60,8 @@ def assert_closed(workspace, path):
 def test_a_home_inside_the_workspace_is_closed(project, path):
     (project / "src").mkdir()
     own = make_home(project / ".home")
-    assert_closed(Workspace(project, own=own), path)
-    assert_closed(Workspace(project, own=own), str(project / path))
+    assert_closed(Workspace(project, own_directories=own), path)
+    assert_closed(Workspace(project, own_directories=own), str(project / path))
 
 
 def test_links_of_every_kind_lead_to_a_refusal(project):
@@ -69,14 +69,14 @@ def test_links_of_every_kind_lead_to_a_refusal(project):
     (project / "link").symlink_to(".home")
     (project / "file").symlink_to(project / ".home" / "credentials.toml")
     os.link(project / ".home" / "permissions.toml", project / "hard.txt")
-    workspace = Workspace(project, own=own)
+    workspace = Workspace(project, own_directories=own)
     for path in ("link/credentials.toml", "link/new", "file", "hard.txt"):
         assert_closed(workspace, path)
 
 
 def test_a_hard_link_of_a_file_that_was_just_replaced_is_closed(project, tmp_path):
     home = tmp_path / "home"
-    workspace = Workspace(project, own=make_home(home))
+    workspace = Workspace(project, own_directories=make_home(home))
     (home / "new").write_text(KEYS)
     (home / "new").replace(home / "credentials.toml")
     os.link(home / "credentials.toml", project / "hard.txt")
@@ -90,17 +90,17 @@ def test_a_hard_link_is_closed_however_many_files_are_beside_the_original(projec
         (home / f"{number}.toml").write_text(KEYS)
     for number in range(0, 1_500, 50):
         os.link(home / f"{number}.toml", project / f"hard{number}.txt")
-    workspace = Workspace(project, own=own)
+    workspace = Workspace(project, own_directories=own)
     for number in range(0, 1_500, 50):
         with pytest.raises(ToolError, match="a directory of `yourtool` itself"):
             workspace.read(f"hard{number}.txt", limit=100)
 
 
 def test_an_own_directory_with_too_many_files_closes_everything(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(own_places, "_MOST_ENTRIES", 6)
+    monkeypatch.setattr(own_places, "_MAX_ENTRIES", 6)
     home = tmp_path / "home"
     own = make_home(home)
-    workspace = Workspace(project, own=own)
+    workspace = Workspace(project, own_directories=own)
     assert workspace.read("a.txt", limit=9) == b"a"
     for number in range(7):
         (home / str(number)).symlink_to("nowhere")
@@ -118,11 +118,11 @@ def test_settings_that_are_links_into_the_workspace_are_closed(project, tmp_path
     (project / "dotfiles.toml").write_text("schema_version = 1\n")
     (home / "permissions.toml").unlink()
     (home / "permissions.toml").symlink_to(project / "dotfiles.toml")
-    assert_closed(Workspace(project, own=own), "dotfiles.toml")
+    assert_closed(Workspace(project, own_directories=own), "dotfiles.toml")
 
 
 def test_a_directory_that_was_renamed_stays_closed(project):
-    workspace = Workspace(project, own=make_home(project / ".home"))
+    workspace = Workspace(project, own_directories=make_home(project / ".home"))
     (project / ".home").rename(project / "renamed")
     assert_closed(workspace, "renamed/credentials.toml")
     os.link(project / "renamed" / "credentials.toml", project / "hard.txt")
@@ -133,7 +133,7 @@ def test_a_directory_that_was_renamed_stays_closed(project):
 
 @pytest.mark.parametrize("path", ["deep/.home", "deep/.HOME/x", "deep/.home/data/sessions.db"])
 def test_a_directory_that_does_not_exist_yet_is_closed(project, path):
-    workspace = Workspace(project, own=(project / "deep" / ".home",))
+    workspace = Workspace(project, own_directories=(project / "deep" / ".home",))
     with pytest.raises(ToolError, match="`yourtool` itself"):
         workspace.write(path, b"x", expected=ABSENT)
     assert not (project / "deep").exists()
@@ -149,8 +149,8 @@ def test_a_further_directory_and_the_workspace_itself_can_be_own_places(project,
     assert_closed(workspace, str(home / "credentials.toml"))
     assert workspace.read("a.txt", limit=9) == b"a"
     for root in (home, home / "data", home / "data" / "blobs", home / "state" / "log"):
-        assert_closed(Workspace(root, own=own), "x")
-        assert_closed(Workspace(root, own=own), ".")
+        assert_closed(Workspace(root, own_directories=own), "x")
+        assert_closed(Workspace(root, own_directories=own), ".")
 
 
 def test_a_directory_opened_inside_an_own_place_can_be_used(project, tmp_path):
@@ -160,7 +160,7 @@ def test_a_directory_opened_inside_an_own_place_can_be_used(project, tmp_path):
     workspace = Workspace(project, (spill,), own)
     assert workspace.read(str(spill / "out.txt"), limit=9) == b"long"
     (home / "work").mkdir()
-    inside = Workspace(home / "work", own=own)
+    inside = Workspace(home / "work", own_directories=own)
     inside.write("b.txt", b"b", expected=ABSENT)
     os.link(home / "credentials.toml", home / "work" / "hard.txt")
     assert_closed(inside, "hard.txt")
@@ -176,7 +176,7 @@ def test_a_spill_directory_below_the_workspace_can_be_read(project):
 
 def test_a_search_leaves_own_places_out(project):
     own = make_home(project / ".home")
-    found = list(tree.files(Workspace(project, own=own), ".", threading.Event()))
+    found = list(tree.iter_files(Workspace(project, own_directories=own), ".", threading.Event()))
     assert found == ["a.txt"]
 
 
@@ -191,7 +191,7 @@ def test_a_bind_mount_is_closed(project, tmp_path):
     if mounted.returncode:
         pytest.skip("no right to mount")
     try:
-        assert_closed(Workspace(project, own=own), "mounted/sessions.db")
+        assert_closed(Workspace(project, own_directories=own), "mounted/sessions.db")
     finally:
         subprocess.run(["umount", "--lazy", str(target)], check=True)
 

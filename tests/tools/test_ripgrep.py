@@ -11,8 +11,8 @@ from tests.tools.contexts import Contexts, answer
 from yourtool.masking import Mask
 from yourtool.tools import matcher
 from yourtool.tools.killable import Processes
-from yourtool.tools.matching import Matching, Pattern
-from yourtool.tools.ripgrep import Ripgrep, Start, find_ripgrep
+from yourtool.tools.matching import MatcherPool, SearchPattern
+from yourtool.tools.ripgrep import Ripgrep, SearchRoot, find_ripgrep
 from yourtool.tools.search import grep
 from yourtool.tools.tree import Folder
 
@@ -56,12 +56,14 @@ LINES = st.lists(
 def searched(directory, names, pattern, *, ignore_case, ripgrep):
     start = Contexts(directory, directory).workspace
     with start.directory(".") as descriptor:
-        narrower = Ripgrep(Path(RIPGREP), directory, Start(descriptor), 1_000) if ripgrep else None
-        wanted = Pattern(pattern, ignore_case=ignore_case, limit=3, largest=1_000)
-        matching = Matching(wanted, Start(descriptor), Mask(), narrower)
+        narrower = (
+            Ripgrep(Path(RIPGREP), directory, SearchRoot(descriptor), 1_000) if ripgrep else None
+        )
+        wanted = SearchPattern(pattern, ignore_case=ignore_case, max_lines=3, max_file_bytes=1_000)
+        matching = MatcherPool(wanted, SearchRoot(descriptor), Mask(), narrower)
         try:
             matching.open()
-            matching.narrows = ripgrep
+            matching.uses_ripgrep = ripgrep
             answer = matching.search([Folder("", names)])
         finally:
             matching.processes.close()
@@ -181,7 +183,7 @@ def test_a_ripgrep_that_fails_or_lies_changes_no_answer(context, root, tmp_path)
         program = fake(tmp_path / "bin")
         program.write_text(f"#!/bin/sh\n{script}\n")
         with context.workspace.directory(".") as start:
-            narrowed = Ripgrep(program, root, Start(start), 100).narrowed(
+            narrowed = Ripgrep(program, root, SearchRoot(start), 100).find_candidates(
                 [Folder("", ["f0", "f1", "f2"])], "x", processes := Processes()
             )
             processes.close()

@@ -11,10 +11,10 @@ from tests.tools.contexts import Contexts, answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import search as searching
-from yourtool.tools.matching import Matching, Pattern
-from yourtool.tools.ripgrep import Start
+from yourtool.tools.matching import MatcherPool, SearchPattern
+from yourtool.tools.ripgrep import SearchRoot
 from yourtool.tools.search import glob, grep, search
-from yourtool.tools.tree import Folder, files
+from yourtool.tools.tree import Folder, iter_files
 
 CATASTROPHE = {"pattern": "(a+)+$"}
 
@@ -86,9 +86,11 @@ async def test_a_hostile_gitignore_costs_a_limited_amount_for_every_name(context
     started = time.process_time()
     found = await answer(glob, context, pattern="*.py")
     assert time.process_time() - started < 3
-    assert found == ("y.py\n[too many patterns: only the first ones of `.gitignore` were applied]")
+    assert found == (
+        "y.py\n[too many ignore patterns: only the first ones of `.gitignore` were applied]"
+    )
     assert "y.py:1: 1\n" in (found := await answer(grep, context, pattern="1"))
-    assert "[1 lines match in 1 files; too many patterns: only the first ones" in found
+    assert "[1 lines match in 1 files; too many ignore patterns: only the first ones" in found
 
 
 async def test_patterns_of_directories_within_each_other_cost_a_limited_amount(context, root):
@@ -98,9 +100,9 @@ async def test_patterns_of_directories_within_each_other_cost_a_limited_amount(c
         folder /= "d"
         folder.mkdir()
     assert await answer(glob, context, pattern="*.py") == (
-        "No file matches `*.py` in `.`. Files that `.gitignore` leaves out are not searched; list"
+        "No file matches `*.py` in `.`. Files ignored by `.gitignore` are skipped; list"
         " their directory with `list_dir`.\n"
-        "[too many patterns: only the first ones of `d/d/.gitignore` were applied]"
+        "[too many ignore patterns: only the first ones of `d/d/.gitignore` were applied]"
     )
 
 
@@ -122,7 +124,7 @@ def test_a_walk_stops_within_a_directory_when_it_is_cancelled(contexts, root):
             return self.looks >= 3
 
     cancelled = SetAtTheThirdLook()
-    assert list(files(contexts().workspace, ".", cancelled)) == [".gitignore", "a"]
+    assert list(iter_files(contexts().workspace, ".", cancelled)) == [".gitignore", "a"]
 
 
 async def test_links_are_not_followed_by_a_search(context, tree, tmp_path):
@@ -144,7 +146,7 @@ async def test_a_pattern_that_leads_out_is_refused(context, pattern):
 async def test_a_search_that_cannot_be_made_says_why(context, root):
     await refusal(glob, context, "alternatives", pattern="{a,b}" * 8)
     await refusal(glob, context, "does not exist", pattern="*", path="none")
-    await refusal(grep, context, "`(` is not a regular expression", "backslash", pattern="(")
+    await refusal(grep, context, "`(` is not a valid regular expression", "backslash", pattern="(")
     await refusal(grep, context, "does not exist", pattern="x", path="none")
 
 
@@ -167,7 +169,7 @@ async def test_grep_finds_lines_and_states_the_total(context, tree):
 async def test_grep_skips_what_is_not_text_and_says_so(context, root):
     (root / "binary").write_bytes(b"name\0")
     with (root / "large").open("wb") as file:
-        file.truncate(searching._LARGEST + 1)
+        file.truncate(searching._MAX_FILE_BYTES + 1)
     assert await answer(grep, context, pattern="name") == (
         "No line matches `name` in `.` (0 files searched;"
         " 2 binary or large files were skipped; `.gitignore` is respected)."
@@ -249,8 +251,10 @@ def test_the_process_that_matches_knows_no_key(monkeypatch, context, root):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     (root / "file").write_text("a\nx\n")
     with context.workspace.directory(".") as start:
-        matching = Matching(
-            Pattern("x", ignore_case=False, limit=5, largest=100), Start(start), Mask()
+        matching = MatcherPool(
+            SearchPattern("x", ignore_case=False, max_lines=5, max_file_bytes=100),
+            SearchRoot(start),
+            Mask(),
         )
         matching.open()
         try:
@@ -269,7 +273,7 @@ async def test_a_search_that_is_stopped_answers_with_what_it_found(context, root
     assert said.startswith("a:1: aaa\nf0000:1: aaa!")
     assert "the search was stopped after 3 s, in the" in said
     assert "to `z`, after" in said
-    assert "the rest was not searched: narrow `path`" in said
+    assert "the rest were not searched: narrow `path`" in said
 
 
 async def test_a_large_directory_is_searched_in_order(context, root):
@@ -307,13 +311,13 @@ async def test_a_hostile_glob_takes_no_time(context, root, pattern):
 
 async def test_a_glob_with_too_many_alternatives_is_refused_at_once(context):
     pattern = "{" + "," * 500_000 + "}" + "x" * 500_000
-    await refusal(glob, context, "1,000 is the most", pattern=pattern)
+    await refusal(glob, context, "use at most 1,000", pattern=pattern)
 
 
 async def test_a_directory_that_fits_a_glob_lists_what_is_in_it(context, tree):
     assert await answer(glob, context, pattern="deep") == "src/deep/c.py"
     assert await answer(glob, context, pattern="src/deep/") == "src/deep/c.py"
-    await refusal(glob, context, "is not a glob", pattern="[a")
+    await refusal(glob, context, "is not a valid glob", pattern="[a")
 
 
 @pytest.mark.parametrize(
@@ -328,6 +332,6 @@ async def test_the_directories_above_a_workspace_tell_what_may_hold_credentials(
     context = Contexts(root, tmp_path)()
     found = await answer(grep, context, pattern="secret")
     assert found.startswith("No line matches")
-    assert f"1 file that may hold credentials was left out (`{file}`)" in found
+    assert f"1 file that may contain credentials was skipped (`{file}`)" in found
     if workspace == ".kube":
         assert "config:1: secret" in await answer(grep, context, pattern="secret", path="config")

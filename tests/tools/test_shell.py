@@ -15,9 +15,9 @@ from yourtool.effects import Preview
 from yourtool.masking import Mask
 from yourtool.tools import output as outputs
 from yourtool.tools.files import read_file
-from yourtool.tools.output import KEPT, Output
-from yourtool.tools.process import Live, ShellCommand, run
-from yourtool.tools.shell import LONGEST_SECONDS, environment, shell
+from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
+from yourtool.tools.process import LiveText, ShellCommand, run_process
+from yourtool.tools.shell import MAX_TIMEOUT_SECONDS, command_environment, shell
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="daemons are found in /proc")
 
@@ -61,7 +61,7 @@ async def test_a_command_that_cannot_be_started_says_why(context, contexts):
     await refusal(shell, context, "NUL", command="a\0b")
     await refusal(shell, context, "could not be started", "`write_file`", command="x" * 3_000_000)
     agreed = Preview(kind="command", body="true")
-    await refusal(shell, contexts(approved=agreed), "agreed to", command="false")
+    await refusal(shell, contexts(approved=agreed), "that the user approved", command="false")
     assert "code 0" in await answer(shell, contexts(approved=agreed), command="true")
 
 
@@ -88,9 +88,9 @@ async def test_a_long_output_keeps_both_ends_and_is_whole_in_a_file(context):
     said = output.content[0].text
     assert said.startswith("1\n2\n")
     assert said.endswith("\n300000\n[exit code 0]")
-    assert len(said) < 2 * KEPT + 500
+    assert len(said) < 2 * HEAD_TAIL_BYTES + 500
     total = output.details["output_bytes"]
-    assert f"[{total - 2 * KEPT:,} of {total:,} bytes are omitted here" in said
+    assert f"[{total - 2 * HEAD_TAIL_BYTES:,} of {total:,} bytes are omitted here" in said
     path = Path(output.details["full_output"])
     data = await asyncio.to_thread(path.read_text)
     assert data == "".join(f"{n}\n" for n in range(1, 300001))
@@ -104,29 +104,29 @@ def test_output_is_whole_however_it_is_cut(tmp_path):
     data = "é€😀x".encode() * 10_000
     for size in (1, 7, 4096):
         shown = []
-        output = Output(tmp_path, shown.append, Mask())
+        output = CommandOutput(tmp_path, shown.append, Mask())
         for at in range(0, len(data), size):
             output.feed(data[at : at + size])
         output.close()
         assert "".join(shown) == data.decode()
-        assert output.spilled.read_bytes() == data
-        assert output.total == len(data)
+        assert output.spill_path.read_bytes() == data
+        assert output.total_bytes == len(data)
 
 
 @pytest.mark.req("R-TOOL-03")
 def test_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "LARGEST_SPILL", 100_000)
-    output = Output(tmp_path, lambda text: None, Mask())
+    monkeypatch.setattr(outputs, "MAX_SPILL_BYTES", 100_000)
+    output = CommandOutput(tmp_path, lambda text: None, Mask())
     for _ in range(40):
         output.feed(b"x" * 5_000)
     output.close()
-    assert output.spilled.stat().st_size == 100_000
+    assert output.spill_path.stat().st_size == 100_000
     assert "the first 100,000 bytes of it can be read" in output.text()
 
 
 @pytest.mark.req("R-TOOL-03")
 def test_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
-    output = Output(tmp_path / "nowhere", lambda text: None, Mask())
+    output = CommandOutput(tmp_path / "nowhere", lambda text: None, Mask())
     output.feed(b"x" * 100_000)
     output.feed(b"y" * 100_000)
     output.close()
@@ -141,12 +141,12 @@ async def test_a_command_is_stopped_when_its_time_is_up(context):
     assert time.monotonic() - began < 30
     assert not output.success
     assert output.details["timed_out"]
-    assert output.content[0].text.startswith("before\n[stopped after 1 s, before it was finished")
+    assert output.content[0].text.startswith("before\n[timed out and stopped after 1 s;")
 
 
 @pytest.mark.req("R-TOOL-04")
 async def test_the_time_limit_is_clamped(context, contexts):
-    assert shell.timeout_seconds > LONGEST_SECONDS
+    assert shell.timeout_seconds > MAX_TIMEOUT_SECONDS
     assert "code 0" in await answer(shell, context, command="true", timeout_seconds=10**6)
 
 
@@ -156,9 +156,9 @@ def command(root, line):
 
 @pytest.mark.req("R-TOOL-04")
 async def test_a_command_that_ignores_the_request_is_killed(root, tmp_path):
-    output = Output(tmp_path, lambda text: None, Mask())
+    output = CommandOutput(tmp_path, lambda text: None, Mask())
     line = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
-    exited = await run(command(root, line), output, seconds=0.3, grace=0.1)
+    exited = await run_process(command(root, line), output, seconds=0.3, grace=0.1)
     assert exited.code is None
     assert not alive(int((root / "pid").read_text()))
 
@@ -213,7 +213,7 @@ async def test_output_is_shown_while_the_command_runs(contexts, root):
 @pytest.mark.req("R-TOOL-16")
 async def test_a_flood_is_not_queued(tmp_path):
     shown = []
-    live = Live(shown.append)
+    live = LiveText(shown.append)
     await asyncio.to_thread(lambda: [live("x" * 1000) for _ in range(1000)])
     await asyncio.sleep(0)
     assert len("".join(shown)) < 1_000_000
@@ -247,7 +247,7 @@ def test_the_search_path_holds_nothing_of_the_workspace(tmp_path):
         "LC_ALL": "C",
         "HOME": "/root",
     }
-    passed = environment(outer, tmp_path / "ws")
+    passed = command_environment(outer, tmp_path / "ws")
     assert passed["PATH"] == f"/usr/bin:{tmp_path}/ws/.venv/bin"
     assert (passed["LC_ALL"], passed["HOME"]) == ("C", "/root")
 

@@ -13,10 +13,10 @@ from tests.tools.contexts import answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import web
-from yourtool.tools.charsets import codec_of, decoded
+from yourtool.tools.charsets import codec_for_label, decode_text
 from yourtool.tools.files import read_file
 from yourtool.tools.html import html_to_markdown
-from yourtool.tools.web import fetcher, is_public
+from yourtool.tools.web import build_fetch_url, is_public
 
 DENIED = ToolFailure.PERMISSION_DENIED
 PAGE = b"""<html><head><title>T</title><script>evil()</script></head><body>
@@ -58,7 +58,7 @@ async def site():
 
 @pytest.fixture
 def fetch():
-    return fetcher(lambda address: True)
+    return build_fetch_url(lambda address: True)
 
 
 async def test_a_page_comes_back_as_markdown_without_pictures(site, fetch, context):
@@ -79,15 +79,15 @@ async def test_a_page_that_exhausts_the_converter_comes_back_as_plain_text(site,
     site.page("/cells", page, kind="text/html")
     said = await answer(fetch, context, url=f"{site.url}/cells")
     header, _, text = said.partition("\n\n")
-    assert "this is its plain text" in header
+    assert "plain text, because" in header
     assert text.startswith("Fish & chips\nx\nx\n")
 
 
 async def test_the_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
-    monkeypatch.setattr(web, "MOST_TEXT", 1000)
+    monkeypatch.setattr(web, "MAX_TEXT_LENGTH", 1000)
     site.page("/wide", b"<table><tr>" + b"<td colspan=1000>x" * 100, kind="text/html")
     said = await answer(fetch, context, url=f"{site.url}/wide")
-    assert "only the first 1,000 characters of its text" in said
+    assert "truncated to the first 1,000 characters of text" in said
     assert len(said) < 1300
 
 
@@ -99,7 +99,7 @@ def test_a_conversion_that_takes_too_long_is_killed_and_gives_plain_text():
 def test_a_cancelled_conversion_is_an_error():
     cancelled = threading.Event()
     cancelled.set()
-    with pytest.raises(ToolError, match="could not be read"):
+    with pytest.raises(ToolError, match="could not be converted"):
         html_to_markdown("<p>one</p>", 100, cancelled)
 
 
@@ -135,15 +135,15 @@ async def test_text_comes_back_as_it_is(site, fetch, context):
     ],
 )
 def test_only_the_text_encodings_of_the_web_are_decoded(label, codec):
-    assert codec_of(label) == codec
+    assert codec_for_label(label) == codec
     assert codecs.lookup(codec)
 
 
 def test_text_is_decoded_in_pieces_as_if_it_were_whole():
     data = ("é漢字 <b>" * 60_000).encode() + b"\xff\xe6"
-    assert decoded(data, "utf-8") == data.decode("utf-8", "replace")
+    assert decode_text(data, "utf-8") == data.decode("utf-8", "replace")
     data = ("漢字かな" * 50_000).encode("cp932") + b"\x81"
-    assert decoded(data, "shift_jis") == data.decode("cp932", "replace")
+    assert decode_text(data, "shift_jis") == data.decode("cp932", "replace")
 
 
 SLOW_PAGES = {
@@ -162,14 +162,14 @@ async def test_a_page_in_any_encoding_does_not_block_the_loop(charset, site, fet
 async def test_a_long_page_is_whole_in_a_file(site, fetch, context):
     site.page("/long", b"word\n" * 20_000)
     said = await answer(fetch, context, url=f"{site.url}/long")
-    assert len(said) < web.MOST_CHARACTERS + 500
+    assert len(said) < web.MAX_RESULT_LENGTH + 500
     [path] = context.spill.iterdir()
     assert str(path) in said
     assert "20000\tword" in await answer(read_file, context, path=str(path), offset=20_000)
 
 
 async def test_a_page_is_read_up_to_a_limit_after_decompression(site, fetch, context, monkeypatch):
-    monkeypatch.setattr(web, "MOST_BYTES", 1000)
+    monkeypatch.setattr(web, "MAX_PAGE_BYTES", 1000)
     site.page("/bomb", gzip.compress(b"x" * 1_000_000), Content_Encoding="gzip")
     said = await answer(fetch, context, url=f"{site.url}/bomb")
     assert "only the first 1,000 bytes were read" in said
@@ -192,7 +192,7 @@ async def test_a_redirect_on_the_same_host_is_followed(site, fetch, context):
 
 async def test_a_redirect_to_another_host_goes_back_to_the_model(site, fetch, context):
     site.page("/from", status="302 Found", Location="http://169.254.169.254/latest")
-    await refusal(fetch, context, "`http://169.254.169.254/latest`, on another host",
+    await refusal(fetch, context, "`http://169.254.169.254/latest` on another host",
                   url=f"{site.url}/from")  # fmt: skip
     assert len(site.requests) == 1
 
@@ -210,7 +210,7 @@ async def test_a_redirect_to_another_host_goes_back_to_the_model(site, fetch, co
     ],
 )
 def test_only_a_redirect_to_the_same_host_and_port_is_followed(url, location, followed):
-    assert web.stays(httpx.URL(url), httpx.URL(location)) is followed
+    assert web.has_same_approval(httpx.URL(url), httpx.URL(location)) is followed
 
 
 async def test_redirects_end(site, fetch, context):
@@ -221,14 +221,14 @@ async def test_redirects_end(site, fetch, context):
 async def test_every_hop_is_judged_again(site, context):
     judged = []
     site.page("/from", status="302 Found", Location="/to")
-    fetch = fetcher(lambda address: not judged.append(address) and len(judged) == 1)
+    fetch = build_fetch_url(lambda address: not judged.append(address) and len(judged) == 1)
     await refusal(fetch, context, "private", url=f"{site.url}/from", failure=DENIED)
     assert len(judged) == 2
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]/"])
 async def test_private_addresses_are_not_fetched(context, url):
-    await refusal(fetcher(), context, "private address", url=url, failure=DENIED)
+    await refusal(build_fetch_url(), context, "private address", url=url, failure=DENIED)
 
 
 @pytest.mark.parametrize(
@@ -269,11 +269,11 @@ def test_a_public_address_is_known(address):
         ("example.org", "http or https"),
         ("https://", "http or https"),
         ("http://user:password@example.org/", "user name or password"),
-        ("http://[::1/", "is not an address"),
-        ("http://exa%20mple.org/", "cannot exist"),
+        ("http://[::1/", "is not a valid URL"),
+        ("http://exa%20mple.org/", "invalid host or port"),
         ("http://a.org\\@b.org/", "backslash"),
         ("http://a.org/ b", "a space"),
-        ("http://example.org:99999/", "cannot exist"),
+        ("http://example.org:99999/", "invalid host or port"),
     ],
 )
 @pytest.mark.req("R-TOOL-02")
@@ -284,13 +284,13 @@ async def test_what_cannot_be_fetched_says_why(fetch, context, url, said):
 @pytest.mark.req("R-TOOL-02")
 async def test_a_server_that_fails_is_reported(site, fetch, context):
     site.page("/gone", status="404 Not Found")
-    await refusal(fetch, context, "answered 404 Not Found", url=f"{site.url}/gone")
+    await refusal(fetch, context, "returned 404 Not Found", url=f"{site.url}/gone")
     site.page("/zip", b"PK", kind="application/zip")
     await refusal(fetch, context, "`application/zip`, not text", "`shell`", url=f"{site.url}/zip")
     site.pages["/broken"] = b"nonsense\r\n\r\n"
     await refusal(fetch, context, "could not be fetched", url=f"{site.url}/broken")
-    slow = fetcher(lambda address: True, seconds=0.05)
-    await refusal(slow, context, "longer than 0.05 s", url=f"{site.url}/slow",
+    slow = build_fetch_url(lambda address: True, seconds=0.05)
+    await refusal(slow, context, "timed out after 0.05 s", url=f"{site.url}/slow",
                   failure=ToolFailure.TIMEOUT)  # fmt: skip
 
 
@@ -305,7 +305,8 @@ SECRETIVE = [
 
 
 @pytest.mark.parametrize(
-    ("url", "said"), [(LONG, "longer than 512"), *((url, "one of your keys") for url in SECRETIVE)]
+    ("url", "said"),
+    [(LONG, "longer than 512"), *((url, "one of your API keys") for url in SECRETIVE)],
 )
 @pytest.mark.req("R-TOOL-07")
 async def test_an_address_that_might_carry_data_out_always_asks(fetch, contexts, url, said):
@@ -314,7 +315,7 @@ async def test_an_address_that_might_carry_data_out_always_asks(fetch, contexts,
     assert preview.protected
     assert preview.body.startswith(f"GET {url}\n")
     assert said in preview.body
-    await refusal(fetch, context, "agreement", said, url=url, failure=DENIED)
+    await refusal(fetch, context, "the user's approval", said, url=url, failure=DENIED)
 
 
 async def test_only_the_address_that_was_agreed_to_is_fetched(site, fetch, contexts):
@@ -322,7 +323,7 @@ async def test_only_the_address_that_was_agreed_to_is_fetched(site, fetch, conte
     url = f"{site.url}/a?{'x' * 600}"
     preview = await fetch.preview(fetch.parse({"url": url}), contexts())
     assert "fine" in await answer(fetch, contexts(approved=preview), url=url)
-    await refusal(fetch, contexts(approved=preview), "agreed to", url=f"{site.url}/a")
+    await refusal(fetch, contexts(approved=preview), "that the user approved", url=f"{site.url}/a")
 
 
 async def test_an_ordinary_address_does_not_ask(fetch, contexts, context):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from yourtool.errors import UsageError
 from yourtool.tools import tree
-from yourtool.tools.shell import environment
+from yourtool.tools.shell import command_environment
 from yourtool.tools.workspace import Workspace
 
 MAX_FILES = 2_000
@@ -64,7 +64,7 @@ def _copied(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
     _sweep(parent)
     scratch = Path(tempfile.mkdtemp(prefix=_prefix(workspace), dir=parent))
     room = MAX_BYTES
-    visible = tree.files(Workspace(workspace, own=own), ".", threading.Event())
+    visible = tree.iter_files(Workspace(workspace, own_directories=own), ".", threading.Event())
     for name in islice(visible, MAX_FILES):
         source, target = workspace / name, scratch / name
         if not os.access(source, os.R_OK) or (size := source.stat().st_size) > room:
@@ -88,7 +88,7 @@ def _make_repository(directory: Path) -> None:
         subprocess.run(
             ("git", "init", "--quiet"),
             cwd=directory,
-            env=environment(os.environ, directory),
+            env=command_environment(os.environ, directory),
             capture_output=True,
             timeout=10,
             check=False,

@@ -58,9 +58,9 @@ class Gate:
         if rules.RuleEffect.TOO_LONG in verdicts:
             return GateDecision(
                 "deny",
-                f"The command is longer than {rules.LONGEST_COMMAND:,} characters, so it cannot be"
-                f" checked against the deny rules for `{tool.name}`. Write what is long to a file"
-                " first, and run a shorter command that uses the file.",
+                f"The command is longer than {rules.MAX_COMMAND_LENGTH:,} characters, so it"
+                f" cannot be checked against the deny rules for `{tool.name}`. Write what is long"
+                " to a file first, and run a shorter command that uses the file.",
             )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
             return GateDecision(
@@ -74,7 +74,7 @@ class Gate:
             return ALLOW
         if not subjects.credential_files and (not effects.needs_approval or self._waved(effects)):
             return ALLOW
-        proposals = [rules.propose(tool.name, subject) for subject in subjects.compared]
+        proposals = [rules.propose_rule(tool.name, subject) for subject in subjects.compared]
         only = proposals[0] if len(proposals) == 1 else None
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
         reason = f"{named} may hold credentials; approval is required unless a rule allows it"
@@ -138,7 +138,7 @@ def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> Subjects:
     Raises:
         ToolError: a path leads outside, or none can look like that.
     """
-    tool.confine(args, workspace)
+    tool.check_paths(args, workspace)
     if (subject := tool.subject(args)) is not None:
         return Subjects((subject,))
     paths = tool.paths(args)

@@ -134,7 +134,7 @@ class Session:
 
         Blocks on the file system.
         """
-        found = tree.files(self._around.workspace, ".", threading.Event())
+        found = tree.iter_files(self._around.workspace, ".", threading.Event())
         with suppress(ToolError):  # a directory of the program itself
             return [
                 name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name

@@ -20,9 +20,9 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Audience, Message, MessageMetadata, Origin, Role, TextBlock, now
 from yourtool.text import storable
-from yourtool.tools.output import KEPT, Output
-from yourtool.tools.process import Live, ProcessExit
-from yourtool.tools.shell import ending, run_line
+from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
+from yourtool.tools.process import LiveText, ProcessExit
+from yourtool.tools.shell import format_exit_code, run_command_line
 
 NOT_STARTED = 126
 """What shells exit with when a command cannot be run.
@@ -52,8 +52,8 @@ class UserShell:
         command, message_id, began = storable(command), new_id(), time.monotonic()
         mask = await asyncio.to_thread(self.around.mask)
         printed: asyncio.Queue[str | None] = asyncio.Queue()
-        output = Output(self.around.spill, Live(printed.put_nowait), mask)
-        running = asyncio.create_task(run_line(command, self.around.workspace.root, output))
+        output = CommandOutput(self.around.spill, LiveText(printed.put_nowait), mask)
+        running = asyncio.create_task(run_command_line(command, self.around.workspace.root, output))
         running.add_done_callback(lambda _: printed.put_nowait(None))
         try:
             yield ShellStarted(message_id=message_id, command=mask.text(command), shared=shared)
@@ -67,7 +67,7 @@ class UserShell:
             if abandoned:
                 _log.warning("abandoned a command of the user, which did not stop")
         code, refusal = _ending(running)
-        how = "stopped by the user" if code is None else ending(code)
+        how = "stopped by the user" if code is None else format_exit_code(code)
         command = mask.text(command)
         texts = (
             f"$ {command}\n",
@@ -79,7 +79,7 @@ class UserShell:
                 command=command,
                 exit_code=code,
                 duration_seconds=round(time.monotonic() - began, 3),
-                truncated=output.total > 2 * KEPT,
+                truncated=output.total_bytes > 2 * HEAD_TAIL_BYTES,
                 message=self._message(message_id, texts, shared=shared),
             )
         )

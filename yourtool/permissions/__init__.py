@@ -1,1 +1,1 @@
-"""Decide what may happen unasked."""
+"""Permission rules: which tool calls can run without an approval."""

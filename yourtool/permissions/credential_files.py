@@ -1,8 +1,8 @@
-"""Files that usually hold credentials: they are asked about before a model reads them.
+"""Well-known credential files, which models can read only with an approval.
 
-Known by their names and those of the directories around them, compared as in `protected`. A name
-that fits a pattern and marks an example, such as `.env.example`, is an ordinary file. The table in
-`docs/security.md` is made from this module: run `make docs` after a change.
+They are recognised by their names and those of their directories, compared as in `protected`. Names
+that match a pattern but mark an example, such as `.env.example`, are ordinary files. The table in
+`docs/security.md` is generated from this module: run `make docs` after a change.
 """
 
 import fnmatch
@@ -47,7 +47,7 @@ EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
 
 
 def is_credential_file(path: str) -> bool:
-    """Tell whether `path` is, or lies in, a well-known place of credentials."""
+    """Whether `path` is a well-known credential file, or is inside such a directory."""
     names = tuple(folded_name(name) for name in path.split("/") if name not in ("", "."))
     if not DIRECTORIES.isdisjoint(names) or not PAIRS.isdisjoint(itertools.pairwise(names)):
         return True
@@ -55,7 +55,7 @@ def is_credential_file(path: str) -> bool:
 
 
 def credential_names(folder: str, names: Iterable[str]) -> set[str]:
-    """Return those of the names in a directory that `is_credential_file` is true of."""
+    """Return the names in a directory for which `is_credential_file` is true."""
     if is_credential_file(f"{folder}/-"):
         return set(names)
     last = folded_name(folder.rstrip("/").rpartition("/")[2])

@@ -1,7 +1,7 @@
-"""Path globs of permission rules: `*` and `?` stay within a directory, `**` does not.
+"""Path globs of permission rules: `*` and `?` match within a directory, `**` across directories.
 
-Matching simulates the NFA, without backtracking, so it costs at most the length of the path times
-that of the pattern (https://swtch.com/~rsc/regexp/regexp1.html).
+Matching simulates the NFA without backtracking, so its cost is at most the length of the path times
+the length of the pattern (https://swtch.com/~rsc/regexp/regexp1.html).
 """
 
 import re
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 
 _WILDCARDS = re.compile(r"(\*\*/|\*\*|\*|\?)")
 _DIRECTORIES = "**/"
-"""Any number of directories: an optional `**` and `/`, which follow as tokens."""
+"""Any number of directories: an optional `**/`, whose parts follow as separate tokens."""
 _END = ""
 
 
 def matches_glob(glob: str, path: str) -> bool:
-    """Whether the glob covers the whole path."""
+    """Whether the glob matches the complete path."""
     tokens = [*_tokens(glob.removeprefix("./")), _END]
     states = _closure(tokens, [0])
     for char in path:
-        states = _closure(tokens, _after(tokens, states, char))
+        states = _closure(tokens, _step(tokens, states, char))
     return len(tokens) - 1 in states
 
 
@@ -33,7 +33,7 @@ def _tokens(glob: str) -> Iterator[str]:
 
 
 def _closure(tokens: list[str], states: Iterable[int]) -> set[int]:
-    """Add the states that are reached without reading a character."""
+    """Return the states and all states reachable without reading a character."""
     reached = set[int]()
     pending = list(states)
     while pending:
@@ -47,7 +47,7 @@ def _closure(tokens: list[str], states: Iterable[int]) -> set[int]:
     return reached
 
 
-def _after(tokens: list[str], states: set[int], char: str) -> Iterator[int]:
+def _step(tokens: list[str], states: set[int], char: str) -> Iterator[int]:
     within = char != "/"
     for at in states:
         match tokens[at]:

@@ -1,12 +1,12 @@
-"""The permissions a person gave: `permissions.toml`, outside every workspace.
+"""Stored permissions: `permissions.toml`, outside every workspace.
 
     schema_version = 1
     deny = ["shell(git push*)"]           # in every workspace
     [[workspace]]
-    path = "/home/me/project"             # the real path; tables of the same path add up
+    path = "/home/me/project"             # the real path; tables with the same path are merged
     allow = ["shell(make test)", "edit_file(src/**)"]
 
-A file that cannot be read as this grants nothing.
+An invalid file grants nothing.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ from yourtool.tables import parse_toml
 SCHEMA_VERSION = 1
 
 
-class _Lists(Struct, frozen=True, forbid_unknown_fields=True):
+class _RuleLists(Struct, frozen=True, forbid_unknown_fields=True):
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
@@ -30,11 +30,11 @@ class _Lists(Struct, frozen=True, forbid_unknown_fields=True):
         return RuleSet(tuple(map(Rule.parse, self.allow)), tuple(map(Rule.parse, self.deny)))
 
 
-class _Workspace(_Lists, frozen=True, kw_only=True):
+class _Workspace(_RuleLists, frozen=True, kw_only=True):
     path: str
 
 
-class _File(_Lists, frozen=True):
+class _File(_RuleLists, frozen=True):
     schema_version: int = SCHEMA_VERSION
     workspace: tuple[_Workspace, ...] = ()
 
@@ -47,18 +47,18 @@ class Grants:
         self._workspace = str(workspace.resolve())
 
     def load(self) -> RuleSet:
-        """Return the rules in force here; none where there is no file.
+        """Return the active rules; none if the file does not exist.
 
         Raises:
-            ConfigError: the file cannot be used. Go on without grants, and show the text.
+            ConfigError: the file is invalid. Continue without grants, and show the message.
         """
         return self._parse(self._text())
 
     def add(self, rule: Rule) -> None:
-        """Allow something in this workspace from now on; what the file says already stays.
+        """Append an allow rule for this workspace; the existing text of the file is preserved.
 
         Raises:
-            ConfigError: the file cannot be used, or not be written.
+            ConfigError: the file is invalid or cannot be written.
         """
         text = self._text()
         if rule in self._parse(text).allow:
@@ -66,10 +66,10 @@ class Grants:
         if not text:
             text = f"schema_version = {SCHEMA_VERSION}\n"
         text += (
-            f"\n[[workspace]]\npath = {_quoted(self._workspace)}\nallow = [{_quoted(str(rule))}]\n"
+            f"\n[[workspace]]\npath = {_quote(self._workspace)}\nallow = [{_quote(str(rule))}]\n"
         )
         if rule not in self._parse(text).allow:
-            raise self._unusable(f"`{rule}` could not be stored in it")
+            raise self._invalid_file_error(f"`{rule}` could not be stored in it")
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(self.file, text.encode())
@@ -84,7 +84,7 @@ class Grants:
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as error:
-            raise self._unusable(str(error)) from error
+            raise self._invalid_file_error(str(error)) from error
 
     def _parse(self, text: str) -> RuleSet:
         try:
@@ -94,17 +94,16 @@ class Grants:
                 if part.path == self._workspace:
                     rules |= part.rules()
         except (ValueError, UsageError) as error:
-            raise self._unusable(str(error)) from error
+            raise self._invalid_file_error(str(error)) from error
         if file.schema_version != SCHEMA_VERSION:
-            raise self._unusable(f"its `schema_version` is {file.schema_version}, not 1")
+            raise self._invalid_file_error(f"its `schema_version` is {file.schema_version}, not 1")
         return rules
 
-    def _unusable(self, reason: str) -> ConfigError:
+    def _invalid_file_error(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"`{self.file}` grants nothing, because it cannot be used: {reason}."
-            " Correct it or delete it."
+            f"`{self.file}` is invalid and grants nothing: {reason}. Correct it or delete it."
         )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return msgspec.json.encode(text).decode()

@@ -1,51 +1,51 @@
 """Hosts in rules: `fetch_url(python.org)`, `fetch_url(*.example.org)`, `fetch_url(a.org:8443)`.
 
-A host covers itself on the usual ports, 80 and 443. Another port is part of the name, subdomains
-need a rule with `*.`, and letters beyond ASCII are written in their ASCII form (`xn--…`), as the
-question shows them. A prohibition covers every port and every subdomain of its host.
+An allow rule for a host covers the ports 80 and 443; other ports must be written out, and
+subdomains need `*.`. Non-ASCII hosts are written in ASCII form (`xn--…`), as the approval prompt
+shows them. A deny rule covers every port and every subdomain of its host.
 """
 
 import re
 
 _SPEC = re.compile(r"(?:\*\.)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::[0-9]{1,5})?")
-_USUAL_PORTS = (None, 80, 443)
+_DEFAULT_PORTS = (None, 80, 443)
 
 
 def host_subject(host: str, port: int | None) -> str:
-    """Return what rules compare of an address: the host, and its port where it is unusual."""
+    """Return the subject that rules match: the host, with its port unless it is 80 or 443."""
     name = host.lower().removesuffix(".")
     name = f"[{name}]" if ":" in name else name
-    return name if port in _USUAL_PORTS else f"{name}:{port}"
+    return name if port in _DEFAULT_PORTS else f"{name}:{port}"
 
 
 def is_host_spec(spec: str) -> bool:
-    """Tell whether a rule can be about `spec`."""
+    """Whether `spec` is valid in a rule."""
     return _SPEC.fullmatch(spec) is not None
 
 
-def covers_host(spec: str, subject: str) -> bool:
-    """Tell whether a permission for `spec` covers a host, as `host_subject` writes it."""
-    host, port = _split(spec)
-    name, given = _split(subject)
-    if port != given:
+def allows_host(spec: str, subject: str) -> bool:
+    """Whether an allow rule with `spec` covers `subject`, a result of `host_subject`."""
+    host, port = _split_port(spec)
+    name, subject_port = _split_port(subject)
+    if port != subject_port:
         return False
     if host.startswith("*."):
         return name.endswith(host[1:]) and name != host[1:]
     return name == host
 
 
-def forbids_host(spec: str, subject: str) -> bool:
-    """Tell whether a prohibition of `spec` covers a host: every port, and subdomains too."""
-    host, port = _split(spec)
-    name, given = _split(subject)
+def denies_host(spec: str, subject: str) -> bool:
+    """Whether a deny rule with `spec` covers `subject`: all ports and subdomains."""
+    host, port = _split_port(spec)
+    name, subject_port = _split_port(subject)
     base = host.removeprefix("*.")
-    return (name == base or name.endswith(f".{base}")) and port in (None, given)
+    return (name == base or name.endswith(f".{base}")) and port in (None, subject_port)
 
 
-def _split(spec: str) -> tuple[str, int | None]:
-    """Take a host and its port apart; a usual port counts as none."""
+def _split_port(spec: str) -> tuple[str, int | None]:
+    """Split a host from its port; the ports 80 and 443 become None."""
     host, colon, port = spec.rpartition(":")
     if not colon or spec.endswith("]"):
         host, port = spec, ""
     number = int(port) if port.isdigit() else None
-    return host.lower().removesuffix("."), None if number in _USUAL_PORTS else number
+    return host.lower().removesuffix("."), None if number in _DEFAULT_PORTS else number

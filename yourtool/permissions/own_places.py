@@ -1,9 +1,9 @@
-"""The program's own directories and files, which no tool may read or change.
+"""The program's own directories and files, which no tool can read or change.
 
-They hold keys, permissions, settings and sessions. Everything is compared by device and inode, so a
-link, a hard link, a bind mount, another spelling or a new name of a directory makes no difference.
-A directory that does not exist yet is known by the nearest one above it and the names that follow.
-An own directory with too many entries to compare closes everything.
+They contain API keys, permissions, settings and sessions. Files and directories are compared by
+device and inode, so symbolic links, hard links, bind mounts, other spellings and renames make no
+difference. A directory that does not exist yet is identified by its nearest existing parent and the
+remaining names. If an own directory has too many entries to compare, all access is refused.
 """
 
 import os
@@ -25,48 +25,48 @@ Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_MOST_ENTRIES = 20_000
-"""In one directory; reading their identities takes about a tenth of a second."""
+_MAX_ENTRIES = 20_000
+"""Maximum entries of one directory; reading their identities takes about 0.1 seconds."""
 _SETTLED_NS = 100_000_000
-"""A directory changed longer ago than this shows its next change in its time."""
-_INNER = frozenset({"blobs", "locks", "log", "themes"})
-"""Directories of the program inside its own; others there belong to the user."""
+"""If the last change is older than this, the next change will have another modification time."""
+_INNER_DIRECTORIES = frozenset({"blobs", "locks", "log", "themes"})
+"""Subdirectories that the program creates; other subdirectories belong to the user."""
 
 
 def identity(status: os.stat_result) -> Identity:
-    """Return what a file or directory is known by, whatever it is called."""
+    """Return the device and inode of a file or directory."""
     return status.st_dev, status.st_ino
 
 
-class Missing(Struct, frozen=True):
+class MissingDirectory(Struct, frozen=True):
     """An own directory that does not exist yet."""
 
-    above: Identity
-    """The nearest directory that exists."""
+    parent: Identity
+    """The nearest existing directory."""
     names: tuple[str, ...]
-    """What has to be created below it, folded."""
+    """The missing names below it, folded."""
 
 
 class Snapshot(Struct, frozen=True):
-    """The program's own places at one moment."""
+    """The program's own files and directories at one moment."""
 
     directories: frozenset[Identity] = frozenset()
     entries: frozenset[Identity] = frozenset()
-    """Files right in these directories, and directories that the program makes there."""
-    missing: tuple[Missing, ...] = ()
+    """Files directly in these directories, and subdirectories that the program creates."""
+    missing: tuple[MissingDirectory, ...] = ()
 
-    def holds(self, status: os.stat_result) -> bool:
-        """Tell whether a file or directory that was met on a walk is one of them."""
+    def contains(self, status: os.stat_result) -> bool:
+        """Whether a file or directory is one of them."""
         return identity(status) in self.directories or identity(status) in self.entries
 
     def covers(
         self, trail: Sequence[Identity], roots: Iterable[Identity], names: Sequence[str] = ()
     ) -> bool:
-        """Tell whether a path is off limits.
+        """Whether access to a path must be refused.
 
-        `trail`: everything that exists on the way from the top of the file system to the end of
-        the path; `names`: what follows and does not exist. `roots`: directories that were opened
-        for tools. One that lies in an own directory may be used, such as that of long outputs.
+        `trail`: the existing directories and files from the file system root to the end of the
+        path; `names`: the missing names after them. `roots`: directories opened for tools; a root
+        inside an own directory is accessible, such as the directory for long outputs.
         """
         if not self.entries.isdisjoint(trail):
             return True
@@ -77,87 +77,87 @@ class Snapshot(Struct, frozen=True):
             return True
         folded = tuple(map(folded_name, names))
         return any(
-            trail[-1] == each.above and folded[: len(each.names)] == each.names
+            trail[-1] == each.parent and folded[: len(each.names)] == each.names
             for each in self.missing
             if folded and trail
         )
 
 
 class _Entries(Struct, frozen=True):
-    """What own directories hold, as long as their times of change are these."""
+    """The cached entries of own directories, valid while the modification times match `key`."""
 
     key: tuple[object, ...] = ()
     found: frozenset[Identity] = frozenset()
 
 
 class OwnPlaces:
-    """Holds the directories open, so that they stay known under another name."""
+    """Keeps the directories open, so that they are recognised after a rename."""
 
     def __init__(self, directories: Iterable[Path] = ()) -> None:
         self._paths = tuple(directories)
-        self._held: dict[Identity, int] = {}
-        self._opened: dict[int, Path] = {}
+        self._descriptors: dict[Identity, int] = {}
+        self._paths_by_descriptor: dict[int, Path] = {}
         self._entries = _Entries()
         self._lock = threading.Lock()
-        weakref.finalize(self, _close, self._held)
+        weakref.finalize(self, _close_all, self._descriptors)
         for path in self._paths:
-            self._hold(path)
+            self._open_directory(path)
 
     def snapshot(self) -> Snapshot:
-        """Look at the directories as they are now; blocks on the file system.
+        """Return the current state of the directories; blocks on the file system.
 
         Raises:
-            ToolError: one of them has too many entries, so that its files cannot be recognised.
+            ToolError: a directory has too many entries, so its files cannot be recognised.
         """
         with self._lock:
-            missing = tuple(filter(None, map(self._hold, self._paths)))
-            return Snapshot(frozenset(self._held), self._look(), missing)
+            missing = tuple(filter(None, map(self._open_directory, self._paths)))
+            return Snapshot(frozenset(self._descriptors), self._scan_entries(), missing)
 
-    def _hold(self, path: Path) -> Missing | None:
-        """Open a directory that is not known yet; return where it would be if there is none."""
+    def _open_directory(self, path: Path) -> MissingDirectory | None:
+        """Open a directory unless already open; return its location if it does not exist."""
         try:
-            if identity(path.stat()) not in self._held:
+            if identity(path.stat()) not in self._descriptors:
                 descriptor = os.open(path, _OPEN)
-                self._held.setdefault(identity(os.fstat(descriptor)), descriptor)
-                self._opened[descriptor] = path
+                self._descriptors.setdefault(identity(os.fstat(descriptor)), descriptor)
+                self._paths_by_descriptor[descriptor] = path
         except OSError:
-            return _missing(path)
+            return _find_missing(path)
         return None
 
-    def _look(self) -> frozenset[Identity]:
-        """List the directories again if one has changed."""
-        changes = [(each, os.fstat(each).st_mtime_ns) for each in self._held.values()]
+    def _scan_entries(self) -> frozenset[Identity]:
+        """Return the entries of all directories, cached until one of them changes."""
+        changes = [(each, os.fstat(each).st_mtime_ns) for each in self._descriptors.values()]
         if self._entries.key == tuple(changes):
             return self._entries.found
         now = time.time_ns()
         found, links = set[Identity](), False
-        for descriptor in self._held.values():
-            for entry, status in _listed(descriptor, self._opened[descriptor]):
+        for descriptor in self._descriptors.values():
+            for entry, status in _scan(descriptor, self._paths_by_descriptor[descriptor]):
                 links = links or entry.is_symlink()
                 if stat.S_ISREG(status.st_mode) or _is_inner(entry):
                     found.add(identity(status))
-        # A link may come to lead elsewhere without a change here, and a clock is not exact.
+        # Targets of links can change without a change here, and timestamps are not exact.
         settled = not links and all(now - changed > _SETTLED_NS for _, changed in changes)
         self._entries = _Entries(tuple(changes) if settled else (), frozenset(found))
         return self._entries.found
 
 
-def _close(held: dict[Identity, int]) -> None:
+def _close_all(held: dict[Identity, int]) -> None:
     for descriptor in held.values():
         os.close(descriptor)
 
 
-def _crowded(path: Path) -> ToolError:
+def _too_many_entries_error(path: Path) -> ToolError:
     return ToolError(
-        f"`{path}`, a directory of `yourtool` itself, has more than {_MOST_ENTRIES:,} entries, so"
-        " links to them cannot be recognised and no tool may use any file. Only the user can help:"
-        " by moving what does not belong there, or with another `--session-dir`.",
+        f"`{path}`, a directory of `yourtool` itself, has more than {_MAX_ENTRIES:,} entries, so"
+        " links to them cannot be recognised and no tool can access files. Ask the user to move"
+        " other files out of it, or to set another `--session-dir`.",
         ToolFailure.PERMISSION_DENIED,
     )
 
 
-def _listed(directory: int, path: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-    """Yield what a directory holds, and what links in it lead to; `path` names it in an error."""
+def _scan(directory: int, path: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    """Yield the entries of a directory with the status of their targets; `path` is for errors."""
     try:
         descriptor = os.open(".", _OPEN, dir_fd=directory)
     except OSError:
@@ -165,8 +165,8 @@ def _listed(directory: int, path: Path) -> Iterator[tuple[os.DirEntry[str], os.s
     try:
         with os.scandir(descriptor) as found:
             for at, entry in enumerate(found):
-                if at == _MOST_ENTRIES:
-                    raise _crowded(path)
+                if at == _MAX_ENTRIES:
+                    raise _too_many_entries_error(path)
                 with suppress(OSError):
                     yield entry, entry.stat()
     finally:
@@ -174,11 +174,11 @@ def _listed(directory: int, path: Path) -> Iterator[tuple[os.DirEntry[str], os.s
 
 
 def _is_inner(entry: os.DirEntry[str]) -> bool:
-    return entry.name in _INNER and entry.is_dir(follow_symlinks=False)
+    return entry.name in _INNER_DIRECTORIES and entry.is_dir(follow_symlinks=False)
 
 
-def _missing(path: Path) -> Missing | None:
-    """Describe a directory that does not exist; None: it does, or cannot be reached."""
+def _find_missing(path: Path) -> MissingDirectory | None:
+    """Return the location of a missing directory; None if it exists or is inaccessible."""
     for above in (path, *path.parents):
         try:
             status = above.stat()
@@ -187,5 +187,5 @@ def _missing(path: Path) -> Missing | None:
         except OSError:
             return None
         names = path.relative_to(above).parts
-        return Missing(identity(status), tuple(map(folded_name, names))) if names else None
+        return MissingDirectory(identity(status), tuple(map(folded_name, names))) if names else None
     return None

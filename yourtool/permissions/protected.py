@@ -1,13 +1,13 @@
-"""Places that always ask: files that programs obey without anybody opening them.
+"""Protected places, where every write needs an approval: files that programs run or load by name.
 
-Names are compared after NFKC, casefolding and removal of what cannot be seen, and as file systems
-that ignore case, trailing dots or streams would compare them, on every platform.
+Names are compared after NFKC normalisation, case folding and removal of invisible characters. On
+every platform they are compared like on file systems that ignore case, trailing dots and streams.
 """
 
 import itertools
 import unicodedata
 
-_ANYWHERE = frozenset(
+_PROTECTED_NAMES = frozenset(
     {
         # version control
         ".git", ".gitmodules", ".gitattributes", ".gitconfig", "git~1", ".hg", ".svn", ".jj",
@@ -19,12 +19,12 @@ _ANYWHERE = frozenset(
         ".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".devcontainer.json", ".exrc",
         ".vimrc", ".nvimrc", ".nvim.lua", ".vim", ".nvim", ".emacs", ".emacs.d", ".dir-locals.el",
         ".sublime-project",
-        # agents and what they read as orders
+        # coding agents and their instructions
         ".yourtool", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".opencode", ".continue",
         ".aider.conf.yml", ".windsurf", ".roo", ".cline", ".crush", ".goose", ".vibe", ".kiro",
         ".mcp.json", "mcp.json", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints",
         "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md",
-        # shells and whatever runs on entering a directory or logging in
+        # shells, and programs that run on login or on entering a directory
         ".envrc", ".direnv", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout",
         ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
         ".inputrc", ".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".mise.toml",
@@ -36,7 +36,7 @@ _ANYWHERE = frozenset(
         ".ripgreprc", ".curlrc", ".wgetrc", ".gdbinit", ".lldbinit", ".pythonrc",
     }
 )  # fmt: skip
-_PAIRS = frozenset(
+_PROTECTED_PAIRS = frozenset(
     {
         (".github", "workflows"), (".github", "actions"), (".github", "hooks"),
         (".github", "copilot-instructions.md"), (".github", "instructions"), (".cargo", "config"),
@@ -44,28 +44,28 @@ _PAIRS = frozenset(
         (".config", "systemd"), (".config", "git"),
     }
 )  # fmt: skip
-_BARE_FILES = frozenset({"head", "config", "packed-refs", "config.worktree"})
+_GIT_FILES = frozenset({"head", "config", "packed-refs", "config.worktree"})
 
 
 def is_protected(path: str) -> bool:
-    """Tell whether changing `path` needs an answer of its own, also where it does not exist yet.
+    """Whether a write to `path`, which need not exist, always needs an approval.
 
-    `path` is relative to the workspace, after links were resolved; an absolute one is judged by
-    the same names.
+    `path` is relative to the workspace, with links resolved; absolute paths are compared by the
+    same names.
     """
     names = tuple(folded_name(name) for name in path.split("/") if name not in ("", "."))
-    if any(name in _ANYWHERE for name in names):
+    if any(name in _PROTECTED_NAMES for name in names):
         return True
-    if any(pair in _PAIRS for pair in itertools.pairwise(names)):
+    if any(pair in _PROTECTED_PAIRS for pair in itertools.pairwise(names)):
         return True
-    # In these places git would take the workspace itself for a repository.
+    # With these files, git would treat the workspace itself as a bare repository.
     if len(names) == 1:
-        return names[0] in _BARE_FILES
+        return names[0] in _GIT_FILES
     return len(names) == 2 and names[0] == "hooks" and "." not in names[1]
 
 
 def folded_name(name: str) -> str:
-    """Return a name as it is compared with others, whatever its case and disguise."""
+    """Return a name in the form used for comparisons."""
     if name.isascii() and name.isprintable():
         return name.lower().partition(":")[0].rstrip(". ")
     visible = "".join(

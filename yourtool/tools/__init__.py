@@ -1,1 +1,1 @@
-"""Touch the world, and say how."""
+"""The tools that models can call."""

@@ -1,7 +1,8 @@
-"""What a tool is: a typed async function that declares the most it can do.
+"""Tools: typed async functions that declare their side effects.
 
-The argument Struct is schema and validator, the docstring is what the model reads, and the value
-is text or a `ToolOutput`. A tool knows nothing of consent, sessions, events or widgets.
+The argument Struct provides the JSON Schema and validation, the docstring is the description for
+the model, and the return value is text or a `ToolOutput`. Tools are independent of approvals,
+sessions, events and widgets.
 """
 
 import asyncio
@@ -28,12 +29,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SLOW = (SideEffects.EXECUTE, SideEffects.NETWORK)
-MOST_PROBLEMS = 50
-"""Of the arguments of one call, that are listed."""
+MAX_PROBLEMS = 50
+"""Problems listed for the arguments of one call."""
 DETAILS_LIMIT = 256_000
-"""Bytes of JSON that a result may bring along for the screen."""
-_LONGEST_DETAIL = 40_000
-"""Characters of one text in details that are too long."""
+"""Maximum JSON size of a result's details, in bytes."""
+_MAX_DETAIL_LENGTH = 40_000
+"""Characters to which a string is truncated when the details are too large."""
 _KINDS: Mapping[SideEffects, ToolKind] = {
     SideEffects.NONE: "",
     SideEffects.READ: "read",
@@ -45,72 +46,72 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Args(Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of a tool; fields named `path`, at any depth, are paths of the workspace."""
+    """Base class of arguments; fields named `path`, at any depth, are workspace paths."""
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool answers when plain text does not say it all."""
+    """The result of a tool that needs more than plain text."""
 
     content: tuple[TextBlock | ImageBlock, ...]
     success: bool = True
     details: dict[str, Any] | None = None
-    """For the screen only, at most `DETAILS_LIMIT`; never sent to a model."""
+    """For the interface only, at most `DETAILS_LIMIT`; never sent to a model."""
     files_modified: tuple[str, ...] = ()
     command_executed: str | None = None
     terminate: bool = False
-    """A hint that nothing need be said after this; holds if all calls of the reply agree."""
+    """A hint to end the turn without another request; effective if all calls of a reply set it."""
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """What a call may use."""
+    """The resources available to a tool call."""
 
     workspace: Workspace
-    """Its readable directories include `spill`, so that the model can read what was spilled."""
+    """Its readable directories include `spill`, so that the model can read spilled output."""
     tool_use_id: str
     spill: Path
-    """An existing directory of mode 0700 for outputs too long to send."""
+    """An existing directory with mode 0700 for outputs that are too long to send."""
     mask: Mask
-    """Replaces keys in what is written to `spill`; finds them in what might leave the machine."""
+    """Masks API keys in spilled output, and detects them in data that might leave the machine."""
     emit: Callable[[str], None]
-    """Shows live output; called on the event loop, never from a thread."""
+    """Displays live output; must be called on the event loop."""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    """Set when the call is to stop; polled by work that runs in a thread."""
+    """Set when the call is cancelled; polled by functions that run in a thread."""
     reads: FileReads = field(default_factory=FileReads)
     """Shared by all calls of a session."""
     approved: Preview | None = None
-    """What the user agreed to; the tool does that or nothing."""
+    """The preview that the user approved; the tool does exactly that or fails."""
     image_limit: int = 0
-    """Bytes of the largest image that the model takes; 0: it takes none."""
+    """Maximum image size in bytes for the current model; 0: the model accepts no images."""
 
-    async def blocking(
+    async def run_in_thread(
         self,
-        work: Callable[P, T],
+        function: Callable[P, T],
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run blocking work in a thread.
+        """Run a blocking function in a thread.
 
-        When the call is cancelled, `cancelled` is set, the work is waited for, and only then is
-        the cancellation raised: a file is written or it is not.
+        On cancellation, sets `cancelled` and waits for the function before raising, so that a file
+        is written completely or not at all.
         """
-        task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+        task = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             self.cancelled.set()
             await asyncio.wait([task])
             if not task.cancelled():
-                task.exception()  # the cancellation is what the caller hears of
+                task.exception()  # mark as retrieved; the caller gets the cancellation
             raise
 
 
 Run: TypeAlias = Callable[[A, ToolContext], Awaitable[str | ToolOutput]]
 Previewer: TypeAlias = Callable[[A, ToolContext], Awaitable[Preview | None]]
-Subject: TypeAlias = Callable[[A], str]
+SubjectGetter: TypeAlias = Callable[[A], str]
 
 
 class Tool:
-    """A registered function; holds no state, so calls may run side by side."""
+    """A tool function with its definition; stateless, so calls can run in parallel."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class Tool:
         arguments: type[Args],
         run: Run[Any],
         previewer: Previewer[Any] | None = None,
-        subject: Subject[Any] | None = None,
+        subject: SubjectGetter[Any] | None = None,
     ) -> None:
         self.definition = definition
         self.timeout_seconds = 600.0 if definition.side_effects in _SLOW else 60.0
@@ -129,64 +130,64 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """The name a model calls it by."""
+        """The name by which models call the tool."""
         return self.definition.name
 
     def parse(self, arguments: dict[str, Any]) -> Args:
-        """Turn the model's arguments into the tool's own.
+        """Validate the model's arguments and convert them to the tool's Struct.
 
         Raises:
-            ToolError: they do not fit the schema; the text lists `path: problem`, the first ones of
-            very many.
+            ToolError: they do not match the schema; the message lists up to `MAX_PROBLEMS` lines
+                of `path: problem`.
         """
         if not (problems := schema.validate_arguments(self.definition.input_schema, arguments)):
             try:
                 return msgspec.convert(arguments, self._arguments)
             except msgspec.ValidationError as error:
                 problems = [str(error)]
-        listed = "\n".join(f"- {problem}" for problem in problems[:MOST_PROBLEMS])
-        if (more := len(problems) - MOST_PROBLEMS) > 0:
-            listed += f"\n- and {more:,} more"
+        lines = "\n".join(f"- {problem}" for problem in problems[:MAX_PROBLEMS])
+        if (more := len(problems) - MAX_PROBLEMS) > 0:
+            lines += f"\n- and {more:,} more"
         raise ToolError(
-            f"`{self.name}` was not run, because its arguments are not valid:\n{listed}\n"
+            f"`{self.name}` was not run, because its arguments are invalid:\n{lines}\n"
             "Correct them and call it again.",
             ToolFailure.VALIDATION_ERROR,
         )
 
     def paths(self, args: Args) -> tuple[str, ...]:
-        """Return every path among the arguments, as the model wrote it."""
-        return tuple(_paths(args))
+        """Return all paths in the arguments, as the model wrote them."""
+        return tuple(_iter_paths(args))
 
     def subject(self, args: Args) -> str | None:
-        """Return what rules compare where it is no path, such as a command or a host; else None.
+        """Return the command or host that permission rules match; None if they match paths.
 
         Raises:
-            ToolError: the arguments name none.
+            ToolError: the arguments contain no valid command or host.
         """
         return self._subject(args) if self._subject else None
 
-    def confine(self, args: Args, workspace: Workspace) -> None:
-        """Refuse arguments whose paths leave the workspace; blocking, so run it in a thread.
+    def check_paths(self, args: Args, workspace: Workspace) -> None:
+        """Check that all paths are inside the workspace; blocking, so run it in a thread.
 
         Raises:
-            ToolError: `permission_denied`, or a path that cannot be one.
+            ToolError: a path is outside (`permission_denied`) or invalid.
         """
         for path in self.paths(args):
             workspace.check(path, writing=self.definition.side_effects is SideEffects.WRITE)
 
     async def preview(self, args: Args, context: ToolContext) -> Preview | None:
-        """Say what `run` would do, without doing it; None when there is nothing to show.
+        """Return a preview of what `run` would do; None if the tool has none.
 
         Raises:
-            ToolError: the call cannot succeed, so nobody need be asked about it.
+            ToolError: the call cannot succeed, so no approval is needed.
         """
         return await self._previewer(args, context) if self._previewer else None
 
     async def run(self, args: Args, context: ToolContext) -> ToolOutput:
-        """Do the work.
+        """Run the tool.
 
         Raises:
-            ToolError: it could not be done; the text tells the model what to do next.
+            ToolError: the call failed; the message includes the next step for the model.
         """
         output = await self._run(args, context)
         if not isinstance(output, ToolOutput):
@@ -198,7 +199,7 @@ class Tool:
                 TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
                 for block in output.content
             ),
-            details=_capped(output.details, context.mask),
+            details=_limit_details(output.details, context.mask),
             files_modified=tuple(map(storable, output.files_modified)),
             command_executed=None if command is None else storable(command),
         )
@@ -208,14 +209,13 @@ def tool(
     effects: SideEffects,
     *,
     preview: Previewer[A] | None = None,
-    subject: Subject[A] | None = None,
+    subject: SubjectGetter[A] | None = None,
     hints: ToolHints | None = None,
 ) -> Callable[[Run[A]], Tool]:
-    """Make a tool of `async def name(args: SomeArgs, context: ToolContext)`.
+    """Build a tool from `async def name(args: SomeArgs, context: ToolContext)`.
 
-    `effects` is the most that a call could do, and not what it usually does. `subject` gives what
-    permission rules compare, where that is not a path. `hints` are for front ends; without any, the
-    effects tell the kind.
+    `effects` is the strongest effect that a call can have. `subject` returns what permission rules
+    match if that is not a path. `hints` are for front ends; the default kind depends on `effects`.
     """
 
     def decorate(function: Run[A]) -> Tool:
@@ -223,7 +223,7 @@ def tool(
         definition = ToolDefinition(
             name=function.__name__,
             description=inspect.getdoc(function) or "",
-            input_schema=schema.derive(arguments),
+            input_schema=schema.derive_schema(arguments),
             side_effects=effects,
             hints=hints or ToolHints(kind=_KINDS[effects]),
         )
@@ -236,8 +236,8 @@ class Toolbox:
     """The tools of a session, by name.
 
     Raises:
-        ToolRegistrationError: a name is taken or malformed, a description is missing, or a schema
-            uses what some provider refuses.
+        ToolRegistrationError: a name is duplicate or malformed, a description is missing, or a
+            schema uses a keyword that some provider rejects.
     """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
@@ -247,56 +247,56 @@ class Toolbox:
         self.definitions = tuple(item.definition for item in self._tools.values())
 
     def get(self, name: str) -> Tool | None:
-        """Return the tool a model named, if there is one."""
+        """Return the tool with this name, or None."""
         return self._tools.get(name)
 
     def _register(self, item: Tool) -> None:
         name = item.name
         if not _NAME.fullmatch(name):
-            raise ToolRegistrationError(f"`{name}` cannot name a tool: use snake_case")
+            raise ToolRegistrationError(f"`{name}` is not a valid tool name: use snake_case")
         if name in self._tools:
             raise ToolRegistrationError(f"two tools are named `{name}`: rename one of them")
         if not item.definition.description:
-            raise ToolRegistrationError(f"`{name}` needs a description: a model reads it")
-        if problems := schema.check(item.definition.input_schema):
+            raise ToolRegistrationError(f"`{name}` has no description: add a docstring")
+        if problems := schema.subset_problems(item.definition.input_schema):
             raise ToolRegistrationError(
-                f"the schema of `{name}` cannot be given to every provider: {'; '.join(problems)}"
+                f"the schema of `{name}` is not accepted by every provider: {'; '.join(problems)}"
             )
         self._tools[name] = item
 
 
-def _capped(details: dict[str, Any] | None, mask: Mask) -> dict[str, Any] | None:
-    """Return details as they can be stored; what is too long is cut, and says so."""
+def _limit_details(details: dict[str, Any] | None, mask: Mask) -> dict[str, Any] | None:
+    """Return the details in storable form, truncated with a note if they are too large."""
     if details is None:
         return None
     try:
-        kept = storable_json(details)
-        if len(msgspec.json.encode(kept)) <= DETAILS_LIMIT:
-            return kept
+        stored = storable_json(details)
+        if len(msgspec.json.encode(stored)) <= DETAILS_LIMIT:
+            return stored
     except (ValueError, TypeError) as error:  # nested too deeply, or not JSON
         return {"omitted": str(error)}
-    kept = {name: _shortened(value, mask) for name, value in kept.items()}
-    if (size := len(msgspec.json.encode(kept))) <= DETAILS_LIMIT:
-        return kept
+    stored = {name: _truncate(value, mask) for name, value in stored.items()}
+    if (size := len(msgspec.json.encode(stored))) <= DETAILS_LIMIT:
+        return stored
     return {"omitted": f"{size:,} bytes"}
 
 
-def _shortened(value: Any, mask: Mask) -> Any:
-    if not isinstance(value, str) or len(value) <= _LONGEST_DETAIL:
+def _truncate(value: Any, mask: Mask) -> Any:
+    if not isinstance(value, str) or len(value) <= _MAX_DETAIL_LENGTH:
         return value
-    end = value.rfind("\n", 1, _LONGEST_DETAIL)
-    size = end if end > 0 else _LONGEST_DETAIL
+    end = value.rfind("\n", 1, _MAX_DETAIL_LENGTH)
+    size = end if end > 0 else _MAX_DETAIL_LENGTH
     return f"{mask.slice(value, 0, size)}\n… {len(value) - size:,} more characters"
 
 
-def _paths(value: object) -> Iterator[str]:
+def _iter_paths(value: object) -> Iterator[str]:
     if isinstance(value, Struct):
         for name in value.__struct_fields__:
             part: object = getattr(value, name)
             if name == "path" and isinstance(part, str):
                 yield part
             else:
-                yield from _paths(part)
+                yield from _iter_paths(part)
     elif isinstance(value, tuple | list):
         for item in cast("tuple[object, ...]", value):
-            yield from _paths(item)
+            yield from _iter_paths(item)

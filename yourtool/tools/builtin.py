@@ -9,11 +9,11 @@ from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan
 from yourtool.tools.search import glob, grep
 from yourtool.tools.shell import shell
-from yourtool.tools.web import fetcher
+from yourtool.tools.web import build_fetch_url
 
 
 def default_toolbox() -> Toolbox:
-    """Return the built-in tools, in the order that models are told of them."""
+    """Return the built-in tools in the order in which they are sent to models."""
     return Toolbox(
         (
             read_file,
@@ -23,7 +23,7 @@ def default_toolbox() -> Toolbox:
             glob,
             grep,
             shell,
-            fetcher(),
+            build_fetch_url(),
             update_plan,
         )
     )

@@ -1,8 +1,8 @@
-"""Decoding text whose encoding a server names: only the encodings of the web are accepted.
+"""Decoding with the encoding named by a server, limited to the encodings of the web.
 
-Python has further codecs that take quadratic time or are no encodings of text, such as `punycode`.
-The encodings, and that some labels stand for a larger one, are those of
-https://encoding.spec.whatwg.org/#names-and-labels; Python's own aliases lead to them.
+Python's other codecs can take quadratic time or are not text encodings, such as `punycode`. The
+encodings and the supersets used for some labels follow
+https://encoding.spec.whatwg.org/#names-and-labels, looked up through Python's aliases.
 """
 
 import codecs
@@ -21,8 +21,8 @@ _ACCEPTED = {
         "gb18030", "big5hkscs", "euc_jp", "iso2022_jp", "cp932", "cp949",
     )
 }  # fmt: skip
-"""By the names of Python's codecs: what decodes them."""
-_LARGER = {
+"""Decoders by codec name."""
+_SUPERSETS = {
     "ascii": "cp1252",
     "latin_1": "cp1252",
     "iso8859_1": "cp1252",
@@ -36,20 +36,22 @@ _LARGER = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
-_CODECS = _ACCEPTED | _LARGER
-_PIECE = 2**16
-"""Bytes that are decoded at a time: no other thread runs meanwhile."""
+_CODECS = _ACCEPTED | _SUPERSETS
+_CHUNK_BYTES = 2**16
+"""Bytes decoded at a time, since decoding blocks all other threads."""
 
 
-def codec_of(label: str | None) -> str:
-    """Return Python's codec for the label of an encoding; UTF-8 for what the web does not use."""
+def codec_for_label(label: str | None) -> str:
+    """Return Python's codec for an encoding label; UTF-8 if the label is unknown."""
     name = normalize_encoding((label or "").strip().lower()).removeprefix("x_")
     return _CODECS.get(aliases.get(name, name), _DEFAULT)
 
 
-def decoded(data: bytes | bytearray, label: str | None) -> str:
-    """Return the text of `data`, with U+FFFD for what is none in the encoding `label`."""
-    decoder = codecs.getincrementaldecoder(codec_of(label))("replace")
+def decode_text(data: bytes | bytearray, label: str | None) -> str:
+    """Decode `data`; bytes that are invalid in the encoding `label` become U+FFFD."""
+    decoder = codecs.getincrementaldecoder(codec_for_label(label))("replace")
     view = memoryview(data)
-    pieces = [decoder.decode(view[at : at + _PIECE]) for at in range(0, len(data), _PIECE)]
+    pieces = [
+        decoder.decode(view[at : at + _CHUNK_BYTES]) for at in range(0, len(data), _CHUNK_BYTES)
+    ]
     return "".join((*pieces, decoder.decode(b"", final=True)))

@@ -1,4 +1,4 @@
-"""Converts HTML in processes of their own, so that no page can stop the program."""
+"""Converts HTML in separate processes, so that no page can block or crash the program."""
 
 import os
 import subprocess
@@ -12,8 +12,8 @@ from typing import Literal
 from yourtool.errors import ToolError
 from yourtool.tools.killable import Processes
 
-SECONDS = 10.0
-"""How long each of the two conversions may take."""
+TIMEOUT_SECONDS = 10.0
+"""Timeout of each of the two conversions."""
 
 _POLL = 0.05
 _READER = Path(__file__).with_name("html_reader.py")
@@ -21,39 +21,39 @@ _INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
 def html_to_markdown(
-    page: str, most: int, cancelled: threading.Event, seconds: float = SECONDS
+    page: str, max_length: int, cancelled: threading.Event, seconds: float = TIMEOUT_SECONDS
 ) -> tuple[str, bool]:
-    """Return `most` characters of Markdown, or of plain text where that fails; blocking.
+    """Return Markdown, or plain text if that fails, and whether it is Markdown; blocking.
 
-    Also whether it is Markdown.
+    The text is truncated to `max_length` characters.
 
     Raises:
-        ToolError: not even the plain text could be had.
+        ToolError: both conversions failed.
     """
     content = page.encode("utf-8", "replace")
-    if (text := _read(content, "markdown", most, cancelled, seconds)) is not None:
+    if (text := _convert(content, "markdown", max_length, cancelled, seconds)) is not None:
         return text, True
-    if (text := _read(content, "text", most, cancelled, SECONDS)) is not None:
+    if (text := _convert(content, "text", max_length, cancelled, TIMEOUT_SECONDS)) is not None:
         return text, False
-    raise ToolError("the page's HTML could not be read; continue without it")
+    raise ToolError("the HTML of the page could not be converted; continue without it")
 
 
-def _read(
+def _convert(
     content: bytes,
-    form: Literal["markdown", "text"],
-    most: int,
+    output_format: Literal["markdown", "text"],
+    max_length: int,
     cancelled: threading.Event,
     seconds: float,
 ) -> str | None:
     processes = Processes()
     deadline = time.monotonic() + seconds
     try:
-        # A file, since `communicate` forgets the rest of its input when it times out.
+        # A file, since `communicate` loses the rest of its input on a timeout.
         with TemporaryFile() as source:
             source.write(content)
             source.seek(0)
             process = processes.start(
-                [sys.executable, "-I", str(_READER), form, str(most)],
+                [sys.executable, "-I", str(_READER), output_format, str(max_length)],
                 stdin=source,
                 env={key: os.environ[key] for key in _INHERITED if key in os.environ},
             )

@@ -1,8 +1,8 @@
-"""A program of its own, `html_reader.py FORM MOST`: HTML comes in, Markdown or plain text goes out.
+"""A script, `html_reader.py FORMAT LIMIT`, that converts HTML to Markdown or plain text.
 
-Converting a hostile page can take any time and memory, cannot be interrupted, and can abort the
-process. `tools.html` therefore runs this file by path. It imports nothing of ours. At most MOST
-characters go out.
+Converting a hostile page can take unbounded time and memory, cannot be interrupted, and can abort
+the process. `tools.html` therefore runs this file as a script. It does not import `yourtool`. It
+writes at most LIMIT characters.
 """
 
 import html
@@ -14,18 +14,18 @@ from html_to_markdown import ConversionOptions, convert
 
 _MEMORY = 2**30
 _CPU_SECONDS = 30
-"""A last resort, for a converter that has lost its parent."""
+"""A last resort if the parent process is gone."""
 _HIDDEN = ("script", "style")
 
 
 def markdown(page: str) -> str:
-    """Return the page as Markdown, without pictures."""
+    """Return the page as Markdown, without images."""
     options = ConversionOptions(extract_metadata=False, skip_images=True)
     return convert(page, options).content or ""
 
 
 def plain_text(page: str) -> str:
-    """Return what is between the tags, a line for each piece; linear in time and memory."""
+    """Return the text between the tags, one line per piece; linear in time and memory."""
     first, *pieces = page.split("<")
     lines, hidden = [first], ""
     for piece in pieces:
@@ -47,7 +47,7 @@ def main() -> None:
         resource.RLIMIT_CORE: 0,
     }
     for kind, most in limits.items():
-        with suppress(ValueError, OSError):  # a lower limit holds already
+        with suppress(ValueError, OSError):  # a lower limit is already set
             resource.setrlimit(kind, (most, most))
     convert_page = markdown if sys.argv[1] == "markdown" else plain_text
     text = convert_page(sys.stdin.buffer.read().decode())

@@ -1,4 +1,4 @@
-"""The processes of one call, which can all be killed from any thread."""
+"""Groups of processes that can be killed from any thread."""
 
 import subprocess
 import threading
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Processes:
-    """Starts processes in sessions of their own, until `kill` ends them all."""
+    """Starts each process in a new session; `kill` ends all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -19,7 +19,7 @@ class Processes:
         """Start a process whose output is read through a pipe.
 
         Raises:
-            BrokenPipeError: `kill` was called before.
+            BrokenPipeError: `kill` was already called.
         """
         with self._lock:
             if self._killed:
@@ -35,14 +35,14 @@ class Processes:
         return process
 
     def kill(self) -> None:
-        """End all processes, whatever they are doing, and start no more."""
+        """Kill all processes and prevent further starts."""
         with self._lock:
             self._killed = True
             for process in self._running:
                 process.kill()
 
     def close(self) -> None:
-        """End and collect all processes; blocking."""
+        """Kill and reap all processes; blocking."""
         self.kill()
         for process in self._running:
             process.wait()

@@ -1,19 +1,19 @@
-"""A process of its own that searches files for a regular expression, so that it can be killed.
+"""A script that searches files for a regular expression in a process that can be killed.
 
-No pattern can be trusted to finish, and nothing can interrupt one. This file is run by path, with
-an isolated interpreter, and needs nothing but the standard library. Its arguments are an inherited
-descriptor of the directory where the search begins, the largest size of a file in bytes, the most
-lines that an answer quotes and how many characters around each quote are sent as well.
+A regular expression can run forever and cannot be interrupted. This file is run as a script with an
+isolated interpreter and imports only the standard library. Its arguments are an inherited
+descriptor of the start directory, the maximum file size in bytes, the maximum number of quoted
+lines per answer, and the number of characters sent around each quote.
 
-It reads frames, each a decimal length, a newline and that many bytes. The first is a list of
-`[device, inode]` that may not be read. The second is the pattern with its flags in front (`i` or
-`-`), answered by `{"error": …}` or `{"has_literals": …, "wider": …}`. Each of the others lists
-paths, separated by NUL: a directory, which ends in a slash, and then names in it. The answer is
-`{"found": [[index, count, [quote, …]], …], "read": …, "skipped": …, "unread": …}`, where a quote is
-`[line, text, start, stop, is cut before, is cut after]`: what is to be shown is `text[start:stop]`,
-and the rest of the text is for finding keys that reach over its edges. An index
-counts the names, `read` those whose lines were tried, and `skipped` those that are binary or
-too large. Every answer is a line.
+It reads frames: a decimal length, a newline and that many bytes. The first frame is a list of
+`[device, inode]` pairs to exclude. The second is a flag (`i` or `-`) and the pattern, answered with
+`{"error": …}` or `{"has_literals": …, "wider": …}`. Every other frame is a list of NUL-separated
+paths: a directory with a trailing slash, followed by names in it. The answer is
+`{"found": [[index, count, [quote, …]], …], "read": …, "skipped": …, "unread": …}`. A quote is
+`[line, text, start, stop, is cut before, is cut after]`: `text[start:stop]` is displayed, and the
+rest is used to detect API keys that extend over the edges. `index` counts the names, `read` is the
+number of files whose lines were matched one by one, `skipped` that of binary and large files. Every
+answer is one line.
 """
 
 import json
@@ -27,22 +27,22 @@ from typing import Any, BinaryIO
 internals: Any = re
 ops: Any = getattr(internals, "_constants", None)
 parse: Any = getattr(getattr(internals, "_parser", None), "parse", None)
-"""The one parser that reads a pattern as `re` does; nothing public tells what a pattern holds.
+"""The parser of `re`, which has no public interface.
 
-A Python without it, or with another one, searches every line, and without ripgrep.
+If it is missing or different, every line is searched, without ripgrep.
 """
 SNIPPET = 300
-"""Most characters of a line that are sent back."""
-_SNIFFED = 8_192
-_CHUNK = 65_536
-_MOST_LITERALS = 16
-_RARE = 3
-"""Characters of a text that few files hold."""
-_MOST_REPEATS = 50
-_ANY, _NOT_ASCII, _NOTHING_ELSE = r"[^\n]", r"[\x80-\xff]{1,4}", r"[^\n]*"
-"""In an expression of bytes: a character is up to four, or what stands for broken ones."""
-_FOLDED_OTHERWISE = frozenset("iksIKS")
-"""ASCII letters that match other characters than the two cases, where case is ignored."""
+"""Maximum characters of a quoted line."""
+_SNIFF_BYTES = 8_192
+_CHUNK_BYTES = 65_536
+_MAX_LITERALS = 16
+_MIN_LITERAL_LENGTH = 3
+"""Minimum length of a literal that is rare enough to preselect files."""
+_MAX_REPEATS = 50
+_ANY, _NOT_ASCII, _ANYTHING = r"[^\n]", r"[\x80-\xff]{1,4}", r"[^\n]*"
+"""Parts of a byte expression, where a character is one to four bytes."""
+_IRREGULAR_CASE = frozenset("iksIKS")
+"""ASCII letters that also match non-ASCII characters when case is ignored."""
 _CATEGORIES = {
     getattr(ops, f"CATEGORY_{name}", name): expression
     for name, expression in (
@@ -55,7 +55,7 @@ _CATEGORIES = {
     )
 }
 _FOLDS = re.compile(r"\(\?[A-Za-z]*i")
-"""Flags within a pattern that may ignore case."""
+"""Inline flags that can ignore case."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -63,25 +63,27 @@ _Quote = tuple[int, str, int, int, bool, bool]
 
 
 def serve(
-    source: BinaryIO, sink: BinaryIO, start: int, largest: int, limit: int, around: int
+    source: BinaryIO, sink: BinaryIO, start: int, max_file_bytes: int, limit: int, margin: int
 ) -> None:
-    """Answer frames until there are no more."""
+    """Answer frames until the end of input."""
     warnings.simplefilter("ignore")
-    closed = {tuple(each) for each in json.loads(_frame(source) or b"[]")}
-    head = _frame(source) or b"-"
+    excluded = {tuple(each) for each in json.loads(_read_frame(source) or b"[]")}
+    head = _read_frame(source) or b"-"
     flags = re.IGNORECASE if head[:1] == b"i" else re.NOFLAG
     text = head[1:].decode("utf-8", "surrogatepass")
     try:
         pattern = re.compile(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
-        _answer(sink, {"error": str(error).encode("utf-8", "replace").decode()})
+        _write_answer(sink, {"error": str(error).encode("utf-8", "replace").decode()})
         return
-    literals, folds, wider = shortcuts(text, flags)
-    has_literals = min(map(len, literals), default=0) >= _RARE
-    _answer(sink, {"has_literals": has_literals, "wider": wider})
-    search = _Search(pattern, literals, folds, _Files(start, closed, largest), (limit, around))
-    while (frame := _frame(source)) is not None:
-        _answer(sink, search.answer(frame))
+    literals, folds, wider = analyse_pattern(text, flags)
+    has_literals = min(map(len, literals), default=0) >= _MIN_LITERAL_LENGTH
+    _write_answer(sink, {"has_literals": has_literals, "wider": wider})
+    search = _Search(
+        pattern, literals, folds, _Files(start, excluded, max_file_bytes), (limit, margin)
+    )
+    while (frame := _read_frame(source)) is not None:
+        _write_answer(sink, search.answer(frame))
 
 
 class _Search:
@@ -97,7 +99,7 @@ class _Search:
         self._literals = [literal.encode() for literal in literals]
         self._folds = folds
         self._files = files
-        self._limit, self._around = quoted
+        self._limit, self._margin = quoted
         self._tried = 0
 
     def answer(self, frame: bytes) -> dict[str, Any]:
@@ -131,25 +133,25 @@ class _Search:
         search = self._pattern.search
         lines = data.decode("utf-8", "replace").split("\n")
         if not lines[-1]:
-            lines.pop()  # what follows the last line feed is no line
+            lines.pop()  # no line follows the final line feed
         return [
-            _quote(number, line, match.start(), self._around)
+            _build_quote(number, line, match.start(), self._margin)
             for number, line in enumerate(lines, 1)
             if (match := search(line.removesuffix("\r")))
         ]
 
 
 class _Files:
-    """The files of one directory at a time, opened so that no link is followed."""
+    """Reads the files of one directory at a time, without following links."""
 
-    def __init__(self, start: int, closed: set[tuple[int, ...]], largest: int) -> None:
+    def __init__(self, start: int, excluded: set[tuple[int, ...]], max_file_bytes: int) -> None:
         self._start = start
-        self._closed = closed
-        self._largest = largest
+        self._excluded = excluded
+        self._max_file_bytes = max_file_bytes
         self._folder = os.dup(start)
 
     def enter(self, path: bytes) -> None:
-        """Go to a directory, name by name from the start."""
+        """Enter a directory, component by component from the start."""
         os.close(self._folder)
         self._folder = os.dup(self._start)
         for name in filter(None, path.split(b"/")):
@@ -158,61 +160,65 @@ class _Files:
             self._folder = below
 
     def read(self, name: bytes) -> bytes | None:
-        """Return a file's bytes; None: it is binary or too large.
+        """Return a file's bytes; None if it is binary or too large.
 
         Raises:
-            OSError: it cannot be read, or is no regular file.
+            OSError: it cannot be read or is not a regular file.
         """
         descriptor = os.open(name, _FILE, dir_fd=self._folder)
         try:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or self._is_closed(status):
+            if not stat.S_ISREG(status.st_mode) or self._is_excluded(status):
                 raise OSError
-            return None if status.st_size > self._largest else _content(descriptor, self._largest)
+            return (
+                None
+                if status.st_size > self._max_file_bytes
+                else _read_text(descriptor, self._max_file_bytes)
+            )
         finally:
             os.close(descriptor)
 
     def _open(self, name: bytes) -> int:
-        """Open a directory, or an empty stand-in for one that cannot be entered."""
+        """Open a directory, or `os.devnull` if it cannot be entered."""
         try:
             below = os.open(name, _FOLDER, dir_fd=self._folder)
         except OSError:
             return os.open(os.devnull, _FILE)
-        if self._is_closed(os.fstat(below)):
+        if self._is_excluded(os.fstat(below)):
             os.close(below)
             return os.open(os.devnull, _FILE)
         return below
 
-    def _is_closed(self, status: os.stat_result) -> bool:
-        return (status.st_dev, status.st_ino) in self._closed
+    def _is_excluded(self, status: os.stat_result) -> bool:
+        return (status.st_dev, status.st_ino) in self._excluded
 
 
-def _content(descriptor: int, largest: int) -> bytes | None:
-    data = os.read(descriptor, _CHUNK)
-    if b"\0" in data[:_SNIFFED]:
+def _read_text(descriptor: int, max_file_bytes: int) -> bytes | None:
+    data = os.read(descriptor, _CHUNK_BYTES)
+    if b"\0" in data[:_SNIFF_BYTES]:
         return None
-    if len(data) < _CHUNK:
+    if len(data) < _CHUNK_BYTES:
         return data
     parts, size = [data], len(data)
-    while data and size <= largest:
+    while data and size <= max_file_bytes:
         data = os.read(descriptor, 2**20)
         parts.append(data)
         size += len(data)
-    return b"".join(parts) if size <= largest else None
+    return b"".join(parts) if size <= max_file_bytes else None
 
 
-def _quote(number: int, line: str, found: int, around: int) -> _Quote:
+def _build_quote(number: int, line: str, found: int, margin: int) -> _Quote:
     first = max(0, found - SNIPPET // 3) if len(line) > SNIPPET else 0
-    above = max(0, first - around)
+    above = max(0, first - margin)
     last = min(len(line), first + SNIPPET)
-    text = line[above : last + around]
+    text = line[above : last + margin]
     return number, text, first - above, last - above, first > 0, last < len(line)
 
 
-def shortcuts(pattern: str, flags: int) -> tuple[list[str], bool, str]:
-    """Return `required_literals` and `wider_expression`; nothing where the parser is not as known.
+def analyse_pattern(pattern: str, flags: int) -> tuple[list[str], bool, str]:
+    """Return `required_literals` and `wider_expression`; empty if the parser is unknown.
 
-    Every line is tried then: it takes longer, and finds the same.
+    In that case every line is searched, which is slower and finds the same matches.
     """
     try:
         literals, folds = required_literals(pattern, flags)
@@ -222,16 +228,16 @@ def shortcuts(pattern: str, flags: int) -> tuple[list[str], bool, str]:
 
 
 def required_literals(pattern: str, flags: int) -> tuple[list[str], bool]:
-    """Return texts of which every line that matches holds at least one; empty: none are known.
+    """Return literals of which every matching line contains at least one, and whether case folds.
 
-    Also whether case is ignored: then they are in lower case, and hold ASCII only.
+    The list is empty if there are no such literals. If case is ignored, they are lower-case ASCII.
     """
     folds = bool(flags & re.IGNORECASE) or _FOLDS.search(pattern) is not None
     return sorted(_literals(list(parse(pattern, flags)), folds) or ()), folds
 
 
 def _literals(tree: list[Any], folds: bool) -> set[str] | None:
-    """Return the alternatives whose shortest is the longest that can be found in a sequence."""
+    """Return the most selective set of alternative literals required by a sequence."""
     best: set[str] | None = None
     run = ""
     end: tuple[Any, Any] = (None, None)
@@ -240,37 +246,37 @@ def _literals(tree: list[Any], folds: bool) -> set[str] | None:
             run += char.lower() if folds else char
             continue
         found: set[str] | None = {run} if run else None
-        best, run = _better(best, found), ""
+        best, run = _more_selective(best, found), ""
         if op is ops.SUBPATTERN:
-            best = _better(best, _literals(list(argument[3]), folds))
+            best = _more_selective(best, _literals(list(argument[3]), folds))
         elif op is ops.ATOMIC_GROUP:
-            best = _better(best, _literals(list(argument), folds))
+            best = _more_selective(best, _literals(list(argument), folds))
         elif op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT) and argument[0]:
-            best = _better(best, _literals(list(argument[2]), folds))
+            best = _more_selective(best, _literals(list(argument[2]), folds))
         elif op is ops.BRANCH:
             branches = [_literals(list(branch), folds) for branch in argument[1]]
             known = [each for each in branches if each]
             if len(known) == len(branches):
-                best = _better(best, {literal for each in known for literal in each})
+                best = _more_selective(best, {literal for each in known for literal in each})
     return best
 
 
-def _better(one: set[str] | None, other: set[str] | None) -> set[str] | None:
-    known = [each for each in (one, other) if each and len(each) <= _MOST_LITERALS]
+def _more_selective(one: set[str] | None, other: set[str] | None) -> set[str] | None:
+    known = [each for each in (one, other) if each and len(each) <= _MAX_LITERALS]
     return max(known, key=lambda each: min(map(len, each)), default=None)
 
 
 def _is_plain(char: str, folds: bool) -> bool:
-    """Whether the character stands for itself alone, or for the two cases of an ASCII letter."""
+    """Whether a character matches only itself, or only the two cases of an ASCII letter."""
     if folds:
-        return char.isascii() and char not in _FOLDED_OTHERWISE and char not in "\n\r\0"
+        return char.isascii() and char not in _IRREGULAR_CASE and char not in "\n\r\0"
     return char not in "\n\r\0\ufffd" and not "\ud800" <= char <= "\udfff"
 
 
 def wider_expression(pattern: str, flags: int) -> str:
-    """Return an expression for ripgrep that matches every line that the pattern matches, and more.
+    """Return a ripgrep expression that matches at least every line that the pattern matches.
 
-    It is about bytes, in which all text other than ASCII is alike.
+    It matches bytes and treats all non-ASCII characters alike.
     """
     folds = bool(flags & re.IGNORECASE) or _FOLDS.search(pattern) is not None
     return "(?-u)" + _wider(list(parse(pattern, flags)), folds)
@@ -292,9 +298,9 @@ def _wider_part(op: Any, argument: Any, folds: bool) -> str:
         ends = {ops.AT_END: r"(?:\r?$)", ops.AT_END_STRING: r"(?:\r?$)"}
         return (edges | ends).get(argument, "")
     if op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT):
-        low, high = min(int(argument[0]), _MOST_REPEATS), int(argument[1])
+        low, high = min(int(argument[0]), _MAX_REPEATS), int(argument[1])
         body = _wider(list(argument[2]), folds)
-        unlimited = high > _MOST_REPEATS
+        unlimited = high > _MAX_REPEATS
         if body == _ANY + "{1,4}":
             return f"{_ANY}{{{low},{'' if unlimited else 4 * high}}}"
         return f"(?:{body}){{{low},{'' if unlimited else high}}}"
@@ -302,19 +308,19 @@ def _wider_part(op: Any, argument: Any, folds: bool) -> str:
         return f"(?:{'|'.join(_wider(list(branch), folds) for branch in argument[1])})"
     if op in (ops.SUBPATTERN, ops.ATOMIC_GROUP):
         return f"(?:{_wider(list(argument[3] if op is ops.SUBPATTERN else argument), folds)})"
-    return "" if op in (ops.ASSERT, ops.ASSERT_NOT, ops.FAILURE) else _NOTHING_ELSE
+    return "" if op in (ops.ASSERT, ops.ASSERT_NOT, ops.FAILURE) else _ANYTHING
 
 
 def _wider_set(items: list[Any], folds: bool, exact: str = "") -> str:
-    """Return an expression for one character of a set, or for the one that `exact` is."""
+    """Return an expression for one character of a set, or for the character `exact`."""
     if exact > "\x7f" and not folds and _is_plain(exact, folds):
         return "".join(rf"\x{byte:02x}" for byte in exact.encode())
     if items[0][0] is ops.NEGATE:
         return _ANY + "{1,4}"
-    members = {code for code in range(128) if any(_holds(item, code) for item in items)}
-    beyond = any(_holds_more(item) for item in items)
+    members = {code for code in range(128) if any(_matches_ascii(item, code) for item in items)}
+    beyond = any(_matches_non_ascii(item) for item in items)
     if folds:
-        odd = set(map(ord, _FOLDED_OTHERWISE))
+        odd = set(map(ord, _IRREGULAR_CASE))
         members |= {ord(chr(code).swapcase()) for code in members} | (odd if beyond else set())
         beyond = beyond or bool(members & odd)
     members.discard(ord("\n"))
@@ -323,7 +329,7 @@ def _wider_set(items: list[Any], folds: bool, exact: str = "") -> str:
     return f"(?:{'|'.join(either or [_ANY])})"
 
 
-def _holds(item: Any, code: int) -> bool:
+def _matches_ascii(item: Any, code: int) -> bool:
     op, argument = item
     if op is ops.LITERAL:
         return argument == code
@@ -332,20 +338,20 @@ def _holds(item: Any, code: int) -> bool:
     return re.fullmatch(_CATEGORIES.get(argument, "."), chr(code), re.DOTALL) is not None
 
 
-def _holds_more(item: Any) -> bool:
-    """Whether a member of a set may be beyond ASCII."""
+def _matches_non_ascii(item: Any) -> bool:
+    """Whether a set item can match a non-ASCII character."""
     op, argument = item
     if op is ops.LITERAL:
         return argument > 127
     return argument[1] > 127 if op is ops.RANGE else True
 
 
-def _answer(sink: BinaryIO, answer: dict[str, Any]) -> None:
+def _write_answer(sink: BinaryIO, answer: dict[str, Any]) -> None:
     sink.write(json.dumps(answer).encode() + b"\n")
     sink.flush()
 
 
-def _frame(source: BinaryIO) -> bytes | None:
+def _read_frame(source: BinaryIO) -> bytes | None:
     length = source.readline()
     return source.read(int(length)) if length else None
 

@@ -1,9 +1,9 @@
-"""Searching files in processes that can be killed: ours, and ripgrep where it is faster.
+"""File search in processes that can be killed: `tools.matcher`, and ripgrep where it is faster.
 
-Most patterns hold a fixed text. Ours looks for that first (`docs/performance.md` compares it with
-ripgrep). For the others ripgrep, which opens files by their paths, finds those that are worth
-reading; what is shown was always read and matched by `tools.matcher`, so the answer is the same
-with it and without it.
+Most patterns contain a literal, which `tools.matcher` searches for first (`docs/performance.md`
+compares it with ripgrep). For other patterns, ripgrep opens files by path and preselects
+candidates. The lines in the result are always read and matched by `tools.matcher`, so the result is
+the same with and without ripgrep.
 """
 
 import os
@@ -19,42 +19,41 @@ from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.tools import matcher
 from yourtool.tools.killable import Processes
-from yourtool.tools.ripgrep import Ripgrep, Start
+from yourtool.tools.ripgrep import Ripgrep, SearchRoot
 from yourtool.tools.tree import Folder
 
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What the interpreter may need of our environment, which holds keys."""
+"""Variables that the interpreter may need; the rest of the environment can contain API keys."""
+
+_MIN_FILES_READ = 100
+"""Files that must be read without enough matches before ripgrep is used."""
 
 
-_ENOUGH = 100
-"""Files that must have been read in vain before ripgrep is asked."""
-
-
-class Pattern(Struct, frozen=True):
-    """What is searched for."""
+class SearchPattern(Struct, frozen=True):
+    """The pattern of a search and its limits."""
 
     text: str
     ignore_case: bool
-    limit: int
-    """Most lines that an answer quotes."""
-    largest: int
-    """Bytes of the largest file that is searched."""
+    max_lines: int
+    """Maximum number of quoted lines per block."""
+    max_file_bytes: int
+    """Larger files are skipped."""
 
 
 class SearchAnswer(Struct, frozen=True):
-    """What a block of files holds."""
+    """The matches in a block of files."""
 
     found: list[tuple[int, int, list[tuple[int, str]]]] = []
-    """Index of a file in the block, its number of matches, and the first of these: line, text."""
+    """Index of a file in the block, its number of matches, and the first (line, text) pairs."""
     read: int = 0
-    """Files whose lines were tried."""
+    """Files whose lines were matched one by one."""
     skipped: int = 0
     """Binary or large files."""
     unread: int = 0
 
 
 class _Quote(Struct, frozen=True, array_like=True):
-    """A line, as `tools.matcher` sends it."""
+    """A matching line as sent by `tools.matcher`."""
 
     line: int
     text: str
@@ -63,13 +62,13 @@ class _Quote(Struct, frozen=True, array_like=True):
     is_cut_before: bool
     is_cut_after: bool
 
-    def shown(self, mask: Mask) -> tuple[int, str]:
+    def to_masked_line(self, mask: Mask) -> tuple[int, str]:
         text = mask.slice(self.text, self.start, self.stop).strip("\r")
         return self.line, "…" * self.is_cut_before + text + "…" * self.is_cut_after
 
 
 class _Quotes(Struct, frozen=True):
-    """An `Answer` with what is around the lines."""
+    """A `SearchAnswer` whose lines still have their surrounding text, for masking."""
 
     found: list[tuple[int, int, list[_Quote]]]
     read: int
@@ -77,45 +76,45 @@ class _Quotes(Struct, frozen=True):
     unread: int
 
 
-class _Opened(Struct, frozen=True):
+class _PatternInfo(Struct, frozen=True):
     error: str = ""
     has_literals: bool = True
     wider: str = ""
-    """An expression that matches all lines that the pattern matches, for ripgrep."""
+    """A ripgrep expression that matches at least every line that the pattern matches."""
 
 
-class Matching:
-    """Searches blocks of files, as many at once as there are threads that ask."""
+class MatcherPool:
+    """Searches blocks of files, with one process per calling thread."""
 
     def __init__(
-        self, pattern: Pattern, start: Start, mask: Mask, ripgrep: Ripgrep | None = None
+        self, pattern: SearchPattern, start: SearchRoot, mask: Mask, ripgrep: Ripgrep | None = None
     ) -> None:
         self._pattern = pattern
         self._mask = mask
         self._start = start
         self._ripgrep = ripgrep
         self._idle: list[subprocess.Popen[bytes]] = []
-        self._wider = ""
-        self.narrows = False
-        """Whether ripgrep is asked first, if it is there."""
+        self._wide_expression = ""
+        self.uses_ripgrep = False
+        """Whether ripgrep preselects files, if it is installed."""
         self.processes = Processes()
 
     def open(self) -> None:
         """Compile the pattern; blocking.
 
         Raises:
-            ToolError: it is no regular expression.
+            ToolError: it is not a valid regular expression.
         """
-        process, opened = self._started()
+        process, opened = self._start_process()
         self._idle.append(process)
         if opened.error:
             raise ToolError(
-                f"`{self._pattern.text}` is not a regular expression: {opened.error};"
-                " put a backslash before a character that is meant literally"
+                f"`{self._pattern.text}` is not a valid regular expression: {opened.error};"
+                " put a backslash before special characters that are meant literally"
             )
-        self._wider, self.narrows = opened.wider, not opened.has_literals
-        if not self._wider:
-            self._ripgrep = None  # nothing is known of the pattern that it could be asked
+        self._wide_expression, self.uses_ripgrep = opened.wider, not opened.has_literals
+        if not self._wide_expression:
+            self._ripgrep = None  # the pattern has no expression for ripgrep
 
     def search(self, block: Sequence[Folder]) -> SearchAnswer:
         """Search files; blocking.
@@ -124,46 +123,46 @@ class Matching:
             OSError: the processes were killed.
         """
         ripgrep = self._ripgrep
-        if ripgrep is None or not self.narrows:
-            answer = self._matched(block)
-            # The fixed text may be a frequent one, which does not tell which files match.
-            self.narrows = answer.read > max(_ENOUGH, 4 * len(answer.found))
+        if ripgrep is None or not self.uses_ripgrep:
+            answer = self._match_block(block)
+            # A frequent literal does not narrow down the files, so ripgrep takes over.
+            self.uses_ripgrep = answer.read > max(_MIN_FILES_READ, 4 * len(answer.found))
             return answer
-        chosen = ripgrep.narrowed(block, self._wider, self.processes)
+        chosen = ripgrep.find_candidates(block, self._wide_expression, self.processes)
         if chosen is None or 2 * len(chosen.indexes) > chosen.count:
-            self._ripgrep = None  # nearly every file is to be read anyway
+            self._ripgrep = None  # nearly every file has to be read anyway
         if chosen is None:
-            return self._matched(block)
-        answer = self._matched(chosen.folders)
+            return self._match_block(block)
+        answer = self._match_block(chosen.folders)
         found = [(chosen.indexes[index], count, lines) for index, count, lines in answer.found]
         return msgspec.structs.replace(answer, found=found)
 
-    def _matched(self, block: Sequence[Folder]) -> SearchAnswer:
+    def _match_block(self, block: Sequence[Folder]) -> SearchAnswer:
         if not block:
             return SearchAnswer()
         frame = b"\0".join(
             part
             for each in block
-            for part in (_encoded(each.path or "/"), *map(_encoded, each.names))
+            for part in (_encode(each.path or "/"), *map(_encode, each.names))
         )
         try:
             process = self._idle.pop()
         except IndexError:
-            process, _ = self._started()
-        answer = msgspec.json.decode(_asked(process, frame), type=_Quotes)
+            process, _ = self._start_process()
+        answer = msgspec.json.decode(_request(process, frame), type=_Quotes)
         self._idle.append(process)
         found = [
-            (index, count, [quote.shown(self._mask) for quote in quotes])
+            (index, count, [quote.to_masked_line(self._mask) for quote in quotes])
             for index, count, quotes in answer.found
         ]
         return SearchAnswer(found, answer.read, answer.skipped, answer.unread)
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], _Opened]:
+    def _start_process(self) -> tuple[subprocess.Popen[bytes], _PatternInfo]:
         pattern = self._pattern
         process = self.processes.start(
             [
                 *(sys.executable, "-I", "-S", str(Path(matcher.__file__))),
-                *map(str, (self._start.descriptor, pattern.largest, pattern.limit)),
+                *map(str, (self._start.descriptor, pattern.max_file_bytes, pattern.max_lines)),
                 str(self._mask.reach),
             ],
             stdin=subprocess.PIPE,
@@ -171,12 +170,12 @@ class Matching:
             env={name: os.environ[name] for name in _LIBRARIES if name in os.environ},
         )
         head = ("i" if pattern.ignore_case else "-") + pattern.text
-        _send(process, msgspec.json.encode(sorted(self._start.closed)))
-        opened = _asked(process, head.encode("utf-8", "surrogatepass"))
-        return process, msgspec.json.decode(opened, type=_Opened)
+        _send(process, msgspec.json.encode(sorted(self._start.excluded)))
+        opened = _request(process, head.encode("utf-8", "surrogatepass"))
+        return process, msgspec.json.decode(opened, type=_PatternInfo)
 
 
-def _encoded(name: str) -> bytes:
+def _encode(name: str) -> bytes:
     return os.fsencode(name)
 
 
@@ -186,7 +185,7 @@ def _send(process: subprocess.Popen[bytes], frame: bytes) -> None:
     process.stdin.flush()
 
 
-def _asked(process: subprocess.Popen[bytes], frame: bytes) -> bytes:
+def _request(process: subprocess.Popen[bytes], frame: bytes) -> bytes:
     assert process.stdout is not None
     _send(process, frame)
     if not (answer := process.stdout.readline()):

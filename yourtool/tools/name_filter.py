@@ -1,4 +1,4 @@
-"""Globs of a model for the names of files, such as `*.py` or `src/**/*.{ts,tsx}`."""
+"""File name globs, such as `*.py` or `src/**/*.{ts,tsx}`."""
 
 import re
 from collections.abc import Iterator
@@ -7,39 +7,41 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.tools.tree import Folder, Tree
 from yourtool.tools.wildcards import Wildcards, parse_wildcard
 
-_LONGEST_GLOB = 1_000
-_MOST_ALTERNATIVES = 100
+_MAX_GLOB_LENGTH = 1_000
+_MAX_ALTERNATIVES = 100
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 class NameFilter:
-    """A glob for files, read as `.gitignore` would: without a slash it fits in any directory.
+    """A glob with `.gitignore` semantics: without a slash it matches in any directory.
 
     Raises:
-        ToolError: it leaves the directory, or is no pattern.
+        ToolError: the glob leaves the directory or is invalid.
     """
 
     def __init__(self, pattern: str) -> None:
         if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
             raise ToolError(
-                f"the pattern `{pattern}` leads out of the directory that is searched; give the"
-                " directory as `path`, and a pattern relative to it",
+                f"the pattern `{pattern}` leaves the search directory; pass the directory as"
+                " `path`, and a pattern relative to it",
                 ToolFailure.PERMISSION_DENIED,
             )
-        if len(pattern) > _LONGEST_GLOB:
+        if len(pattern) > _MAX_GLOB_LENGTH:
             raise ToolError(
-                f"the pattern has {len(pattern):,} characters; {_LONGEST_GLOB:,} is the most"
+                f"the pattern has {len(pattern):,} characters; use at most {_MAX_GLOB_LENGTH:,}"
             )
         parsed = [
             parse_wildcard(re.sub(r"^!", r"\!", line))
-            for line in _alternatives(pattern.removeprefix("./"))
+            for line in _expand_braces(pattern.removeprefix("./"))
         ]
         if None in parsed:
-            raise ToolError(f"`{pattern}` is not a glob: a `[` is not closed, or it ends with `\\`")
+            raise ToolError(
+                f"`{pattern}` is not a valid glob: close every `[`, and do not end with `\\`"
+            )
         self._wildcards = Wildcards(each for each in parsed if each is not None)
 
-    def applied(self, tree: Tree) -> Iterator[Folder]:
-        """Yield folders with only the files that fit, or are in a directory that does."""
+    def filter_tree(self, tree: Tree) -> Iterator[Folder]:
+        """Yield folders with only the files that match, or that are in a matching directory."""
         inside = dict[str, bool]()
         for folder in tree.folders:
             path = tree.base + folder.path
@@ -61,10 +63,10 @@ class NameFilter:
         return known[folder]
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
-    """Write out `{a,b}`, which git does not know."""
+def _expand_braces(pattern: str) -> Iterator[str]:
+    """Expand `{a,b}`, which `.gitignore` patterns do not support."""
     pending = [pattern]
-    for _ in range(_MOST_ALTERNATIVES):
+    for _ in range(_MAX_ALTERNATIVES):
         if not pending:
             return
         if (braces := _BRACES.search(line := pending.pop())) is None:
@@ -74,4 +76,4 @@ def _alternatives(pattern: str) -> Iterator[str]:
                 line[: braces.start()] + part + line[braces.end() :]
                 for part in braces[1].split(",")
             ]
-    raise ToolError(f"`{pattern}` has more than {_MOST_ALTERNATIVES} alternatives; use fewer")
+    raise ToolError(f"`{pattern}` has more than {_MAX_ALTERNATIVES} alternatives; use fewer")

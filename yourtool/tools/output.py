@@ -1,7 +1,7 @@
-"""What a program prints: shown live, kept whole in a file, and told to the model honestly.
+"""Command output: displayed live, truncated for the model, and saved in full.
 
-The model gets the beginning and the end; what lies between is counted, and the whole is in a file
-that `read_file` can read by range.
+The model gets the start and the end with the number of omitted bytes. The full output is saved to a
+file that `read_file` can read in ranges.
 """
 
 import codecs
@@ -14,17 +14,17 @@ from typing import BinaryIO
 
 from yourtool.masking import Mask
 
-KEPT = 24_000
-"""Bytes of the beginning, and again of the end, that go to the model."""
-LARGEST_SPILL = 100 * 2**20
-"""Bytes of output that are kept on disk."""
+HEAD_TAIL_BYTES = 24_000
+"""Bytes of the start, and bytes of the end, that are sent to the model."""
+MAX_SPILL_BYTES = 100 * 2**20
+"""Maximum size of the saved output."""
 
 
-class Output:
-    """Collects bytes; fed from one thread."""
+class CommandOutput:
+    """Collects the output of a command; fed from one thread."""
 
     def __init__(self, directory: Path, emit: Callable[[str], None], mask: Mask) -> None:
-        """`mask` replaces keys before anything is kept or shown."""
+        """`mask` replaces API keys before output is stored or displayed."""
         self._masking = mask.stream()
         self._directory = directory
         self._emit = emit
@@ -33,30 +33,30 @@ class Output:
         self._tail = bytearray()
         self._file: BinaryIO | None = None
         self._failure = ""
-        self.total = 0
-        """Bytes printed so far."""
-        self.spilled: Path | None = None
-        """The file with the whole output; None while that fits into an answer."""
+        self.total_bytes = 0
+        """Bytes received so far."""
+        self.spill_path: Path | None = None
+        """The file with the full output; None while the output is short enough to send."""
 
     def feed(self, data: bytes) -> None:
-        """Take what was printed next."""
-        self._take(self._masking.feed(data))
+        """Add the next bytes of output."""
+        self._process(self._masking.feed(data))
 
-    def _take(self, data: bytes) -> None:
-        self._keep(data)
-        self.total += len(data)
-        room = KEPT - len(self._head)
+    def _process(self, data: bytes) -> None:
+        self._spill(data)
+        self.total_bytes += len(data)
+        room = HEAD_TAIL_BYTES - len(self._head)
         self._head += data[:room]
         self._tail += data[room:] if room > 0 else data
-        # Trimmed now and then, so that many small pieces cost no more than one large one.
-        if len(self._tail) > 4 * KEPT:
-            del self._tail[:-KEPT]
+        # Trimmed only occasionally, so that many small pieces cost no more than one large piece.
+        if len(self._tail) > 4 * HEAD_TAIL_BYTES:
+            del self._tail[:-HEAD_TAIL_BYTES]
         if text := self._decoder.decode(data):
             self._emit(text)
 
     def close(self) -> None:
-        """Finish: a character cut short is shown, the file is complete."""
-        self._take(self._masking.close())
+        """Flush incomplete characters and close the file."""
+        self._process(self._masking.close())
         if text := self._decoder.decode(b"", final=True):
             self._emit(text)
         if self._file is not None:
@@ -64,39 +64,40 @@ class Output:
                 self._file.close()
 
     def text(self) -> str:
-        """Return what the model is told."""
-        if self.total <= 2 * KEPT:
+        """Return the text for the model."""
+        if self.total_bytes <= 2 * HEAD_TAIL_BYTES:
             return (self._head + self._tail).decode("utf-8", "replace")
-        tail = self._tail[-KEPT:]
+        tail = self._tail[-HEAD_TAIL_BYTES:]
+        omitted = self.total_bytes - len(self._head) - len(tail)
         return (
             f"{self._head.decode('utf-8', 'replace')}\n"
-            f"[{self.total - len(self._head) - len(tail):,} of {self.total:,} bytes are omitted"
-            f" here; {self._whereabouts()}]\n"
+            f"[{omitted:,} of {self.total_bytes:,} bytes are omitted here; {self._spill_note()}]\n"
             f"{tail.decode('utf-8', 'replace')}"
         )
 
-    def _whereabouts(self) -> str:
-        if self.spilled is None:
-            return f"the whole could not be kept: {self._failure}"
-        part = "whole" if self.total <= LARGEST_SPILL else f"first {LARGEST_SPILL:,} bytes"
-        return f"the {part} of it can be read by range with `read_file` from `{self.spilled}`"
+    def _spill_note(self) -> str:
+        if self.spill_path is None:
+            return f"the full output could not be saved: {self._failure}"
+        is_complete = self.total_bytes <= MAX_SPILL_BYTES
+        part = "full output" if is_complete else f"first {MAX_SPILL_BYTES:,} bytes"
+        return f"read the {part} in ranges with `read_file` from `{self.spill_path}`"
 
-    def _keep(self, data: bytes) -> None:
-        """Store what does not fit into an answer; a full disk loses the file, not the command."""
-        if self._failure or self.total + len(data) <= 2 * KEPT:
+    def _spill(self, data: bytes) -> None:
+        """Save output that is too long to send; on a full disk only the file is lost."""
+        if self._failure or self.total_bytes + len(data) <= 2 * HEAD_TAIL_BYTES:
             return
         try:
             if self._file is None:
-                self._file = self._open()
+                self._file = self._create_spill()
                 self._file.write(self._head + self._tail)
-            self._file.write(data[: max(0, LARGEST_SPILL - self.total)])
+            self._file.write(data[: max(0, MAX_SPILL_BYTES - self.total_bytes)])
         except OSError as error:
             self._failure = (error.strerror or str(error)).lower()
-            self.spilled = None
+            self.spill_path = None
 
-    def _open(self) -> BinaryIO:
+    def _create_spill(self) -> BinaryIO:
         path = self._directory / f"output-{secrets.token_hex(8)}.txt"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.fdopen(os.open(path, flags, 0o600), "wb")
-        self.spilled = path
+        self.spill_path = path
         return file

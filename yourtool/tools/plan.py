@@ -1,4 +1,4 @@
-"""A plan that the user can watch: `update_plan`."""
+"""The `update_plan` tool, which displays a task list."""
 
 from typing import Annotated, Literal
 
@@ -11,14 +11,14 @@ from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing to do."""
+    """One step of a plan."""
 
     text: Annotated[str, Meta(min_length=1, description="What to do, in a few words.")]
     status: Literal["pending", "in_progress", "completed"] = "pending"
 
 
 class UpdatePlan(Args, frozen=True):
-    """The whole plan."""
+    """Arguments of `update_plan`."""
 
     steps: Annotated[
         tuple[Step, ...], Meta(max_length=50, description="All steps, in order; replaces the plan.")
@@ -27,10 +27,10 @@ class UpdatePlan(Args, frozen=True):
 
 @tool(SideEffects.NONE)
 async def update_plan(args: UpdatePlan, context: ToolContext) -> ToolOutput:
-    """Show the user the steps of a longer task and how far each is; send all of them every time."""
+    """Show the user the steps of a longer task with their status; send all steps every time."""
     done = sum(step.status == "completed" for step in args.steps)
     current = next((step.text for step in args.steps if step.status == "in_progress"), None)
-    text = f"The plan is shown: {done} of {len(args.steps)} steps are completed"
+    text = f"Plan updated: {done} of {len(args.steps)} steps completed"
     text += f"; now: {current}." if current else "."
     return ToolOutput(
         (TextBlock(text),), details={"plan": [msgspec.to_builtins(step) for step in args.steps]}

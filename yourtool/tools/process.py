@@ -1,8 +1,8 @@
-"""Programs that leave nothing behind: each has a session of its own and is ended with all it began.
+"""Runs commands and ends all of their processes with them.
 
-On Linux whatever a program started is found by its session and by a mark in its environment, so
-daemons are ended too; one that also cleared its environment is ended with the program, by its
-guardian. Elsewhere the process group is ended.
+Each command runs in a separate session. On Linux, its processes are found by session and by a
+marker in their environment, so daemons are ended too. A daemon that clears its environment is ended
+by the guardian when this program ends. On other systems the process group is ended.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from msgspec import Struct
 
 from yourtool.environment import CALL
 from yourtool.guardian import GRACE_SECONDS
-from yourtool.tools.output import Output
+from yourtool.tools.output import CommandOutput
 
-_LIVE = 64_000
-_LATE = 2**20
+_MAX_LIVE_CHARACTERS = 64_000
+_MAX_LATE_BYTES = 2**20
 _POLL_SECONDS = 0.02
 
 
 class ShellCommand(Struct, frozen=True):
-    """What to start."""
+    """A command with its working directory and environment."""
 
     arguments: tuple[str, ...]
     directory: Path
@@ -38,15 +38,15 @@ class ShellCommand(Struct, frozen=True):
 
 
 class ProcessExit(Struct, frozen=True):
-    """How a program ended."""
+    """The result of running a command."""
 
     code: int | None
-    """The exit status; negative for a signal; None: its time was up."""
+    """The exit code; negative for a signal; None after a timeout."""
     seconds: float
 
 
-class Live:
-    """Passes text from a thread to the event loop, never queueing more than a screen shows."""
+class LiveText:
+    """Passes text from a thread to the event loop with a bounded buffer."""
 
     def __init__(self, emit: Callable[[str], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -55,10 +55,10 @@ class Live:
         self._pending = ""
 
     def __call__(self, text: str) -> None:
-        """Show `text` soon; under a flood only the latest is shown."""
+        """Schedule `text` for display; only the latest part of a flood is displayed."""
         with self._lock:
             idle = not self._pending
-            self._pending = (self._pending + text)[-_LIVE:]
+            self._pending = (self._pending + text)[-_MAX_LIVE_CHARACTERS:]
         if idle:
             self._loop.call_soon_threadsafe(self._flush)
 
@@ -68,19 +68,23 @@ class Live:
         self._emit(text)
 
 
-async def run(
-    command: ShellCommand, output: Output, *, seconds: float | None, grace: float = GRACE_SECONDS
+async def run_process(
+    command: ShellCommand,
+    output: CommandOutput,
+    *,
+    seconds: float | None,
+    grace: float = GRACE_SECONDS,
 ) -> ProcessExit:
-    """Run a program to its end, or until its time is up (None: never) or the call is cancelled.
+    """Run a command until it exits, times out (`seconds`, None: no timeout) or is cancelled.
 
-    It has no terminal and an empty standard input. Whatever it leaves running is ended with it:
-    asked first, killed `grace` seconds later.
+    It has no terminal and an empty standard input. Processes that it leaves running get SIGTERM,
+    and SIGKILL `grace` seconds later.
 
     Raises:
         OSError: it could not be started.
     """
     started = time.monotonic()
-    mark = secrets.token_hex(16)
+    marker = secrets.token_hex(16)
     reading, writing = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -89,7 +93,7 @@ async def run(
             stdout=writing,
             stderr=writing,
             cwd=command.directory,
-            env={**command.environment, CALL: mark},
+            env={**command.environment, CALL: marker},
             start_new_session=True,
         )
     except BaseException:
@@ -98,7 +102,7 @@ async def run(
     finally:
         os.close(writing)
     ended = threading.Event()
-    pump = asyncio.ensure_future(asyncio.to_thread(_pump, reading, output, ended))
+    pump = asyncio.ensure_future(asyncio.to_thread(_pump_output, reading, output, ended))
     in_time = True
     try:
         async with asyncio.timeout(seconds):
@@ -106,79 +110,80 @@ async def run(
     except TimeoutError:
         in_time = False
     finally:
-        await asyncio.shield(asyncio.ensure_future(_finish(process, mark, grace, pump, ended)))
+        await asyncio.shield(asyncio.ensure_future(_finish(process, marker, grace, pump, ended)))
     return ProcessExit(process.returncode if in_time else None, time.monotonic() - started)
 
 
 async def _finish(
     process: Process,
-    mark: str,
+    marker: str,
     grace: float,
     pump: asyncio.Future[None],
     ended: threading.Event,
 ) -> None:
-    patience = time.monotonic() + grace
-    asked = set[int]()
+    deadline = time.monotonic() + grace
+    terminated = set[int]()
     try:
-        while pids := await asyncio.to_thread(_survivors, process.pid, mark):
-            if time.monotonic() > patience:
-                _send(pids, signal.SIGKILL)
+        while pids := await asyncio.to_thread(_find_processes, process.pid, marker):
+            if time.monotonic() > deadline:
+                _send_signal(pids, signal.SIGKILL)
             else:
-                _send(set(pids) - asked, signal.SIGTERM)
-                asked.update(pids)
+                _send_signal(set(pids) - terminated, signal.SIGTERM)
+                terminated.update(pids)
             await asyncio.sleep(_POLL_SECONDS)
-            if time.monotonic() > patience + grace:
-                break  # not ours to kill, or in an uninterruptible wait
+            if time.monotonic() > deadline + grace:
+                break  # no permission to kill it, or it is in an uninterruptible wait
         else:
             await process.wait()
-    except asyncio.CancelledError:  # the program ends
-        _send(_survivors(process.pid, mark), signal.SIGKILL)
+    except asyncio.CancelledError:  # this program exits
+        _send_signal(_find_processes(process.pid, marker), signal.SIGKILL)
         raise
     finally:
         ended.set()
     await pump
 
 
-def _send(pids: set[int], number: signal.Signals) -> None:
+def _send_signal(pids: set[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
-def _survivors(leader: int, mark: str) -> set[int]:
-    """Return the processes of a call; a negative number stands for a group."""
+def _find_processes(leader: int, marker: str) -> set[int]:
+    """Return the process ids of a call; a negative number is a process group."""
     if sys.platform != "linux":
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, 0)
             return {-leader}
         return set()
-    wanted = f"{CALL}={mark}".encode()
+    entry_marker = f"{CALL}={marker}".encode()
     return {
         int(entry.name)
         for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and _belongs(entry, leader, wanted)
+        if entry.name.isdigit() and _belongs_to_call(entry, leader, entry_marker)
     }
 
 
-def _belongs(process: Path, leader: int, mark: bytes) -> bool:
+def _belongs_to_call(process: Path, leader: int, marker: bytes) -> bool:
     try:
-        # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: the name may hold anything.
+        # The name can contain spaces and parentheses:
+        # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
         fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
         state, session = fields[0], int(fields[3])
         if state in (b"Z", b"X"):
             return False
-        return session == leader or mark in (process / "environ").read_bytes().split(b"\0")
+        return session == leader or marker in (process / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
 
 
-def _pump(reading: int, output: Output, ended: threading.Event) -> None:
-    """Collect what is printed until nobody can print any more, or nobody who counts."""
+def _pump_output(reading: int, output: CommandOutput, ended: threading.Event) -> None:
+    """Collect output until the pipe is closed, or idle after the call's processes have ended."""
     poller = select.poll()
     poller.register(reading, select.POLLIN)
     late = 0
     try:
-        while late < _LATE:
+        while late < _MAX_LATE_BYTES:
             if not poller.poll(100):
                 if ended.is_set():
                     break

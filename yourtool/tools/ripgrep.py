@@ -1,8 +1,8 @@
-"""Ripgrep, where it is installed: which of many files are worth reading.
+"""Preselection of files with ripgrep, if it is installed.
 
-It gets no pattern of a model but an expression that `tools.matcher` made of it. Names begin with
-`./` and follow a `--`, so that none is an option. It reads no configuration and no ignore file, and
-its answer decides nothing but which files are read: see `tools.matching`.
+Ripgrep does not get the pattern of the model, but an expression derived from it by `tools.matcher`.
+File names start with `./` and follow `--`, so that none is parsed as an option. Configuration and
+ignore files are disabled. The result only determines which files are read: see `tools.matching`.
 """
 
 import os
@@ -24,49 +24,51 @@ _OPTIONS = (
 _WRITABLE_BY_ALL = stat.S_IWOTH
 
 
-class Start(Struct, frozen=True):
-    """Where a search begins, and what it may not read."""
+class SearchRoot(Struct, frozen=True):
+    """The start directory of a search and the files to exclude."""
 
     descriptor: int
-    closed: frozenset[tuple[int, int]] = frozenset()
+    excluded: frozenset[tuple[int, int]] = frozenset()
     """Files and directories of the program itself, by device and inode."""
 
 
-class Narrowed(Struct, frozen=True):
-    """The files of a block that are worth reading."""
+class CandidateFiles(Struct, frozen=True):
+    """The files of a block that may match."""
 
     folders: list[Folder]
     indexes: list[int]
-    """Of each file, its index in the whole block."""
+    """Index of each file in the complete block."""
     count: int
-    """Files in the whole block."""
+    """Number of files in the complete block."""
 
 
 class Ripgrep:
-    """Narrows blocks of files, all below one directory."""
+    """Preselects files below one directory."""
 
-    def __init__(self, program: Path, directory: Path, start: Start, largest: int) -> None:
+    def __init__(
+        self, program: Path, directory: Path, start: SearchRoot, max_file_bytes: int
+    ) -> None:
         self._program = program
         self._directory = directory
         self._start = start
-        self._largest = largest
+        self._max_file_bytes = max_file_bytes
 
-    def narrowed(
+    def find_candidates(
         self, block: Sequence[Folder], expression: str, processes: Processes
-    ) -> Narrowed | None:
-        """Return the files in which it matches, those with a NUL and those that are too large.
+    ) -> CandidateFiles | None:
+        """Return the files that match `expression`, contain NUL or are too large; blocking.
 
-        None: that could not be found out, so all are to be read. Blocking.
+        Returns None if ripgrep failed, so that all files must be read.
 
         Raises:
             BrokenPipeError: the processes were killed.
         """
         paths = [folder.path + name for folder in block for name in folder.names]
-        odd = set(filter(self._is_odd, paths))
-        found = self._searched([path for path in paths if path not in odd], expression, processes)
+        unfiltered = set(filter(self._needs_reading, paths))
+        found = self._run([path for path in paths if path not in unfiltered], expression, processes)
         if found is None:
             return None
-        found |= odd
+        found |= unfiltered
         folders, indexes, index = list[Folder](), list[int](), -1
         for folder in block:
             names = list[str]()
@@ -78,9 +80,9 @@ class Ripgrep:
                     indexes.append(index)
             if names:
                 folders.append(Folder(folder.path, names))
-        return Narrowed(folders, indexes, len(paths))
+        return CandidateFiles(folders, indexes, len(paths))
 
-    def _searched(self, paths: list[str], expression: str, processes: Processes) -> set[str] | None:
+    def _run(self, paths: list[str], expression: str, processes: Processes) -> set[str] | None:
         command = [
             str(self._program),
             *_OPTIONS,
@@ -95,31 +97,31 @@ class Ripgrep:
             raise
         except OSError:  # the list is too long, or the program is gone
             return None
-        most = sum(len(os.fsencode(path)) + len("./\0") for path in paths)
+        max_bytes = sum(len(os.fsencode(path)) + len("./\0") for path in paths)
         assert process.stdout is not None
-        output = process.stdout.read(most + 1)
+        output = process.stdout.read(max_bytes + 1)
         process.stdout.close()
-        if process.wait() not in (0, 1) or len(output) > most:
+        if process.wait() not in (0, 1) or len(output) > max_bytes:
             return None
         return {os.fsdecode(path.removeprefix(b"./")) for path in output.split(b"\0")}
 
-    def _is_odd(self, path: str) -> bool:
+    def _needs_reading(self, path: str) -> bool:
         """Whether ripgrep must not see a file: what is said of it is for the matcher to decide."""
         try:
             status = os.stat(path, dir_fd=self._start.descriptor, follow_symlinks=False)
         except OSError:
             return True
-        closed = (status.st_dev, status.st_ino) in self._start.closed
-        return closed or status.st_size > self._largest
+        closed = (status.st_dev, status.st_ino) in self._start.excluded
+        return closed or status.st_size > self._max_file_bytes
 
 
 def find_ripgrep(workspace: Path) -> Path | None:
-    """Return where ripgrep is; looked for once, and never where others could have put it."""
-    return _found(workspace, os.environ.get("PATH", os.defpath))
+    """Return the path of ripgrep, cached; directories that others can write to are skipped."""
+    return _find_in(workspace, os.environ.get("PATH", os.defpath))
 
 
 @cache
-def _found(workspace: Path, search_path: str) -> Path | None:
+def _find_in(workspace: Path, search_path: str) -> Path | None:
     for entry in search_path.split(os.pathsep):
         program = Path(entry, "rg")
         if entry.startswith("/") and os.access(program, os.X_OK):

@@ -1,9 +1,10 @@
-"""The subset of JSON Schema that every provider accepts: derived, checked, and validated against.
+"""The subset of JSON Schema that every provider accepts: deriving, checking and validating.
 
-The subset is the intersection of what the major providers take: the seven basic types, objects
-with `properties`, arrays with one kind of `items`, and plain bounds. References and combinations of
-schemas are refused by `check`, so `validate` never meets them. The words mean what Draft 7 says
-(https://json-schema.org/draft-07/json-schema-validation); `format` is an annotation only.
+The subset is the intersection of what the major providers accept: the seven basic types, objects
+with `properties`, arrays with a single `items` schema, and simple bounds. `subset_problems` rejects
+references and combinations of schemas, so `validate_arguments` does not handle them. Keywords have
+their meaning in Draft 7 (https://json-schema.org/draft-07/json-schema-validation); `format` is an
+annotation only.
 """
 
 import re
@@ -38,7 +39,7 @@ def _is_pattern(value: object) -> bool:
     return True
 
 
-def _is_names(value: object) -> bool:
+def _is_name_list(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(name, str) for name in cast("list[object]", value)
     )
@@ -60,7 +61,7 @@ _KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
         lambda value: isinstance(value, str) and value in _TYPES,
     ),
     "enum": ("must be a list of values", lambda value: isinstance(value, list) and value != []),
-    "required": ("must be a list of names", _is_names),
+    "required": ("must be a list of names", _is_name_list),
     "properties": ("must be an object of schemas", lambda value: isinstance(value, dict)),
     "items": ("must be one schema", lambda value: isinstance(value, dict)),
     "additionalProperties": (
@@ -83,10 +84,12 @@ _KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def check(schema: object, path: str = "$", *, without: frozenset[str] = frozenset()) -> list[str]:
-    """Return what in `schema` lies outside the subset, each as `JSON path: problem`.
+def subset_problems(
+    schema: object, path: str = "$", *, without: frozenset[str] = frozenset()
+) -> list[str]:
+    """Return the parts of `schema` outside the subset, each as `JSON path: problem`.
 
-    `without`: keywords of the subset that are refused as well.
+    `without`: keywords of the subset that are rejected as well.
     """
     if not isinstance(schema, dict):
         return [f"{path}: must be an object"]
@@ -95,32 +98,32 @@ def check(schema: object, path: str = "$", *, without: frozenset[str] = frozense
         if (rule := _KEYWORDS.get(keyword)) is None or keyword in without:
             problems.append(f"{path}.{keyword}: `{keyword}` is not supported")
             continue
-        demand, fits = rule
-        if not fits(value):
-            problems.append(f"{path}.{keyword}: {demand}")
+        requirement, is_valid = rule
+        if not is_valid(value):
+            problems.append(f"{path}.{keyword}: {requirement}")
         elif keyword == "properties":
             for name, part in value.items():
-                problems += check(part, f"{path}.properties.{name}", without=without)
+                problems += subset_problems(part, f"{path}.properties.{name}", without=without)
         elif keyword == "items":
-            problems += check(value, f"{path}.items", without=without)
+            problems += subset_problems(value, f"{path}.items", without=without)
     if path == "$" and cast("dict[str, Any]", schema).get("type") != "object":
-        problems.append("$.type: the whole must be an `object`")
+        problems.append("$.type: the root must be an `object`")
     return problems
 
 
 def validate_arguments(schema: Schema, instance: object) -> list[str]:
-    """Return what is wrong with `instance`, each as `path: problem`; the root's path is `$`."""
+    """Return the problems of `instance`, each as `path: problem`; the root's path is `$`."""
     return list(_problems(schema, instance, "$"))
 
 
 def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
     kind = schema.get("type")
     if kind is not None and not _TYPES[kind](value):
-        yield f"{path}: expected {kind}, got {_kind_of(value)}"
+        yield f"{path}: expected {kind}, got {_json_type(value)}"
         return
     allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-    if allowed is not None and not any(_same(value, option) for option in allowed):
-        yield f"{path}: must be one of {_shown(allowed)}, not {_given(value)}"
+    if allowed is not None and not any(_json_equal(value, option) for option in allowed):
+        yield f"{path}: must be one of {_format_value(allowed)}, not {_format_input(value)}"
     if isinstance(value, dict):
         yield from _object_problems(schema, cast("dict[str, Any]", value), path)
     elif isinstance(value, list | tuple):
@@ -134,9 +137,9 @@ def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
             yield f"{path}: must match `{pattern}`"
     elif _is_number(value):
         if (low := schema.get("minimum")) is not None and value < low:
-            yield f"{path}: must be at least {low}, not {_given(value)}"
+            yield f"{path}: must be at least {low}, not {_format_input(value)}"
         if (high := schema.get("maximum")) is not None and value > high:
-            yield f"{path}: must be at most {high}, not {_given(value)}"
+            yield f"{path}: must be at most {high}, not {_format_input(value)}"
 
 
 def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
@@ -148,7 +151,7 @@ def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterat
         if name in known:
             yield from _problems(known[name], item, f"{path}.{name}")
         elif schema.get("additionalProperties") is False:
-            yield f"{path}.{name}: is not known here; known are {_shown(sorted(known))}"
+            yield f"{path}.{name}: unknown field; use one of {_format_value(sorted(known))}"
 
 
 def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator[str]:
@@ -159,59 +162,63 @@ def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator
         yield f"{path}: may have at most {high} {noun}, has {size}"
 
 
-def _kind_of(value: object) -> str:
+def _json_type(value: object) -> str:
     order = ("null", "boolean", "string", "integer", "number", "array", "object")
     return next((name for name in order if _TYPES[name](value)), type(value).__name__)
 
 
-def _same(left: Any, right: Any) -> bool:
-    """Compare as JSON does: 1 is 1.0, but neither is true."""
+def _json_equal(left: Any, right: Any) -> bool:
+    """Compare JSON values: 1 equals 1.0, but not true."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
         ours, theirs = cast("list[Any]", left), cast("list[Any]", right)
-        return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+        return len(ours) == len(theirs) and all(map(_json_equal, ours, theirs))
     if isinstance(left, dict) and isinstance(right, dict):
         mine, yours = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
-        return mine.keys() == yours.keys() and all(_same(mine[key], yours[key]) for key in mine)
+        return mine.keys() == yours.keys() and all(
+            _json_equal(mine[key], yours[key]) for key in mine
+        )
     return left == right
 
 
-def _given(value: object) -> str:
-    """Return a value from outside, whole or not at all: half a key would not be recognised."""
+def _format_input(value: object) -> str:
+    """Return a value completely or not at all: part of an API key could not be masked."""
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 100 else f"this {_kind_of(value)} of {len(text):,} characters"
+    return text if len(text) <= 100 else f"this {_json_type(value)} of {len(text):,} characters"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
-def derive(arguments: type[Struct]) -> dict[str, Any]:
+def derive_schema(arguments: type[Struct]) -> dict[str, Any]:
     """Return the schema of a Struct, with references inlined and optional fields not required.
 
-    A recursive Struct has no such schema.
+    Recursive Structs are not supported.
     """
     [root], definitions = msgspec.json.schema_components((arguments,), ref_template="{name}")
-    flat = _flat(root, definitions)
+    flat = _inline_references(root, definitions)
     flat.pop("description", None)
     return flat
 
 
-def _flat(node: Any, definitions: Mapping[str, Any]) -> Any:
+def _inline_references(node: Any, definitions: Mapping[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_flat(item, definitions) for item in cast("list[Any]", node)]
+        return [_inline_references(item, definitions) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
     schema = cast("dict[str, Any]", node)
     if (name := schema.get("$ref")) is not None:
         inner = {key: part for key, part in definitions[name].items() if key != "description"}
-        return _flat({**inner, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
+        return _inline_references(
+            {**inner, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions
+        )
     flat = {
-        key: {name: _flat(part, definitions) for name, part in value.items()}
+        key: {name: _inline_references(part, definitions) for name, part in value.items()}
         if key == "properties"
-        else _flat(value, definitions)
+        else _inline_references(value, definitions)
         for key, value in schema.items()
         if key != "title"
     }

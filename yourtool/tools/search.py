@@ -1,7 +1,7 @@
-"""Finding files and text: `glob` and `grep`.
+"""The search tools `glob` and `grep`.
 
-What is read is confined like everything else, and regular expressions run in processes of their own
-(`tools.matching`), which are killed when the call is stopped or takes too long.
+They read only files of the workspace. Regular expressions run in separate processes
+(`tools.matching`), which are killed on cancellation and timeout.
 """
 
 import asyncio
@@ -20,102 +20,105 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import credential_names
 from yourtool.tools.base import Args, ToolContext, tool
-from yourtool.tools.matching import Matching, Pattern, SearchAnswer
+from yourtool.tools.matching import MatcherPool, SearchAnswer, SearchPattern
 from yourtool.tools.name_filter import NameFilter
-from yourtool.tools.ripgrep import Ripgrep, Start, find_ripgrep
+from yourtool.tools.ripgrep import Ripgrep, SearchRoot, find_ripgrep
 from yourtool.tools.tree import Folder, Tree, open_tree
-from yourtool.tools.walk import one_line
+from yourtool.tools.walk import printable_name
 
-SECONDS = 30.0
-"""How long a search may take."""
+TIMEOUT_SECONDS = 30.0
+"""Timeout of a search."""
 
-_LARGEST = 5 * 2**20
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 128, 2_048
-"""Files that are searched in one go: few at first, so that a small search uses every processor."""
-_MOST_NAMED = 5
+_MAX_FILE_BYTES = 5 * 2**20
+_MIN_BLOCK_FILES, _MAX_BLOCK_FILES = 128, 2_048
+"""Number of files per block: few at first, so that a small search uses all processors."""
+_MAX_NAMES = 5
 _WORKERS = min(4, max(2, os.cpu_count() or 1))
-"""Blocks that are searched at once: more than one, so that one stuck in a file stops no other."""
+"""Blocks searched in parallel: more than one, so that a slow file does not stop the others."""
 
 
 class Glob(Args, frozen=True):
-    """A search by name."""
+    """Arguments of `glob`."""
 
     pattern: Annotated[
         str,
         Meta(
             min_length=1,
-            description="Such as `*.py` (in any directory), `src/**/test_*.py` or `*.{ts,tsx}`.",
+            description=(
+                "For example `*.py` (in any directory), `src/**/test_*.py` or `*.{ts,tsx}`."
+            ),
         ),
     ]
     path: Annotated[str, Meta(description="Directory to search; `.` is the workspace.")] = "."
-    limit: Annotated[int, Meta(ge=1, le=2_000, description="Most files to list.")] = 500
+    limit: Annotated[int, Meta(ge=1, le=2_000, description="Maximum number of files to list.")] = (
+        500
+    )
 
 
 class Grep(Args, frozen=True):
-    """A search by content."""
+    """Arguments of `grep`."""
 
     pattern: Annotated[
         str,
-        Meta(min_length=1, description="Regular expression (Python's), tried on every line."),
+        Meta(min_length=1, description="Python regular expression, matched against each line."),
     ]
     path: Annotated[str, Meta(description="File or directory to search.")] = "."
     files: Annotated[
-        str, Meta(description="Only files whose names match this glob, such as `*.py`.")
+        str, Meta(description="Search only files that match this glob, such as `*.py`.")
     ] = ""
     ignore_case: bool = False
-    limit: Annotated[int, Meta(ge=1, le=500, description="Most lines to show.")] = 100
+    limit: Annotated[int, Meta(ge=1, le=500, description="Maximum number of lines to show.")] = 100
 
 
 @tool(SideEffects.READ)
 async def glob(args: Glob, context: ToolContext) -> str:
-    """Find files by name, in order of path; what `.gitignore` leaves out is not searched."""
-    return await context.blocking(_globbed, args, context)
+    """Find files by name, sorted by path; files ignored by `.gitignore` are skipped."""
+    return await context.run_in_thread(_glob, args, context)
 
 
 @tool(SideEffects.READ)
 async def grep(args: Grep, context: ToolContext) -> str:
-    """Search files line by line; the answer has `path:line: text` and says how much there is.
+    """Search files line by line; returns `path:line: text` and the number of matches.
 
-    What `.gitignore` leaves out is not searched, nor are binary files and those above 5 MiB. Files
-    that may hold credentials, such as `.env`, are searched only where `path` names one.
+    Skips files ignored by `.gitignore`, binary files and files above 5 MiB. Files that may contain
+    credentials, such as `.env`, are searched only if `path` names one.
     """
-    return await search(args, context, seconds=SECONDS)
+    return await search(args, context, seconds=TIMEOUT_SECONDS)
 
 
 async def search(args: Grep, context: ToolContext, *, seconds: float) -> str:
-    """Run `grep` with a limit of time; what was found by then is the answer.
+    """Run `grep` with a timeout; matches found by then are returned.
 
     Raises:
-        ToolError: the pattern or the path cannot be used, or the time is up and nothing was
-            searched.
+        ToolError: the pattern or the path is invalid, or no file was searched before the timeout.
     """
-    grepping = _Grepping(args)
-    # An event of its own: when the time is up, the call failed and was not cancelled.
+    grep_run = _GrepRun(args)
+    # A separate event: a timeout is a failure of the call, not a cancellation.
     inner = msgspec.structs.replace(context, cancelled=threading.Event())
-    work = asyncio.ensure_future(inner.blocking(grepping.run, inner))
+    work = asyncio.ensure_future(inner.run_in_thread(grep_run.run, inner))
     try:
         async with asyncio.timeout(seconds):
             await asyncio.shield(work)
         stopped = ""
     except TimeoutError:
-        stopped = f"stopped after {seconds:g} s, in {grepping.current}"
+        stopped = f"stopped after {seconds:g} s, in {grep_run.current}"
     finally:
-        grepping.stop()
+        grep_run.stop()
         work.cancel()
         await asyncio.wait([work])
-    if stopped and not grepping.found.searched:
-        raise ToolError(f"the search was {stopped}; {_FASTER}", ToolFailure.TIMEOUT)
-    return _summary(args, grepping.found, stopped)
+    if stopped and not grep_run.result.searched:
+        raise ToolError(f"the search was {stopped}; {_NARROWING_HINT}", ToolFailure.TIMEOUT)
+    return _format_result(args, grep_run.result, stopped)
 
 
-_FASTER = (
-    "narrow `path` or `files`, or simplify the pattern: nested repetition such as `(a+)+` can take"
-    " forever"
+_NARROWING_HINT = (
+    "narrow `path` or `files`, or simplify the pattern: nested repetition such as `(a+)+` can be"
+    " extremely slow"
 )
 
 
-class _Found(Struct):
-    """What a search came to."""
+class _GrepResult(Struct):
+    """The accumulated result of a search."""
 
     lines: list[str] = field(default_factory=list[str])
     matches: int = 0
@@ -123,12 +126,12 @@ class _Found(Struct):
     searched: int = 0
     skipped: int = 0
     unread: int = 0
-    withheld: list[str] = field(default_factory=list[str])
-    """Files that may hold credentials."""
-    cut_ignore_files: list[str] = field(default_factory=list[str])
+    withheld_files: list[str] = field(default_factory=list[str])
+    """Files skipped because they may contain credentials."""
+    truncated_ignore_files: list[str] = field(default_factory=list[str])
 
-    def add(self, block: "_Block", answer: SearchAnswer, limit: int) -> None:
-        """Count what a block holds, in the order of its files."""
+    def add(self, block: "_FileBlock", answer: SearchAnswer, limit: int) -> None:
+        """Add the result of a block, in the order of its files."""
         paths = block.paths
         self.skipped += answer.skipped
         self.unread += answer.unread
@@ -136,13 +139,13 @@ class _Found(Struct):
         for index, count, lines in answer.found:
             self.files += 1
             self.matches += count
-            path = one_line(paths[index])
+            path = printable_name(paths[index])
             room = limit - len(self.lines)
             self.lines += [f"{path}:{line}: {text}" for line, text in lines[:room]]
 
 
-class _Block(Struct, frozen=True):
-    """Files that are searched in one go."""
+class _FileBlock(Struct, frozen=True):
+    """Files that are searched in one request."""
 
     base: str
     folders: list[Folder]
@@ -152,45 +155,45 @@ class _Block(Struct, frozen=True):
         return [self.base + each.path + name for each in self.folders for name in each.names]
 
 
-class _Grepping:
-    """One search; `found` grows while it runs."""
+class _GrepRun:
+    """One search; `result` is complete when `run` returns."""
 
     def __init__(self, args: Grep) -> None:
         self._args = args
-        self._wanted = NameFilter(args.files) if args.files else None
-        self._matching: Matching | None = None
-        self._blocks: list[tuple[_Block, Future[SearchAnswer]]] = []
+        self._name_filter = NameFilter(args.files) if args.files else None
+        self._matching: MatcherPool | None = None
+        self._blocks: list[tuple[_FileBlock, Future[SearchAnswer]]] = []
         self._stopped = False
-        self._agreed = False
-        """Whether the path was asked about, because it may hold credentials."""
-        self.found = _Found()
+        self._is_path_approved = False
+        """Whether `path` names a credential file, so that the approval covers it."""
+        self.result = _GrepResult()
 
     @property
     def current(self) -> str:
-        """The files that are being searched, for a message."""
+        """The files that are being searched, formatted for a message."""
         for block, answer in self._blocks[:]:
             if not answer.done():
                 paths = block.paths
-                first, last = one_line(paths[0]), one_line(paths[-1])
+                first, last = printable_name(paths[0]), printable_name(paths[-1])
                 more = f"the {len(paths)} files from `{first}` to `{last}`"
                 return f"`{first}`" if len(paths) == 1 else more
         return "the list of files"
 
     def run(self, context: ToolContext) -> None:
-        """Search; blocking.
+        """Run the search; blocking.
 
         Raises:
-            ToolError: the pattern or the path cannot be used, or the search was stopped.
+            ToolError: the pattern or the path is invalid, or the search was stopped.
         """
-        self._agreed = context.workspace.is_credential_file(self._args.path)
+        self._is_path_approved = context.workspace.is_credential_file(self._args.path)
         own = context.workspace.own_places()
-        with _opened(context, self._args.path) as tree:
-            pattern = Pattern(
-                self._args.pattern, self._args.ignore_case, self._args.limit, _LARGEST
+        with _open_target(context, self._args.path) as tree:
+            pattern = SearchPattern(
+                self._args.pattern, self._args.ignore_case, self._args.limit, _MAX_FILE_BYTES
             )
-            start = Start(tree.descriptor, own.directories | own.entries)
+            start = SearchRoot(tree.descriptor, own.directories | own.entries)
             ripgrep = _ripgrep(context, tree, start)
-            self._matching = matching = Matching(pattern, start, context.mask, ripgrep)
+            self._matching = matching = MatcherPool(pattern, start, context.mask, ripgrep)
             if self._stopped:
                 matching.processes.kill()
             try:
@@ -203,24 +206,24 @@ class _Grepping:
                 raise ToolError("the search was stopped", ToolFailure.CANCELLED) from None
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
-                raise ToolError(f"the search could not go on: {reason}; try it again") from error
+                raise ToolError(f"the search failed: {reason}; try again") from error
             finally:
                 matching.processes.close()
-                self.found.cut_ignore_files = tree.cut_ignore_files
+                self.result.truncated_ignore_files = tree.truncated_ignore_files
                 self._collect()
 
     def stop(self) -> None:
-        """End the processes; from any thread."""
+        """Kill the processes; thread-safe."""
         self._stopped = True
         if self._matching is not None:
             self._matching.processes.kill()
 
     def _search(
-        self, workers: ThreadPoolExecutor, matching: Matching, tree: Tree, root: Path
+        self, workers: ThreadPoolExecutor, matching: MatcherPool, tree: Tree, root: Path
     ) -> None:
         running = set[Future[SearchAnswer]]()
-        folders = tree.folders if self._wanted is None else self._wanted.applied(tree)
-        if not self._agreed:
+        folders = tree.folders if self._name_filter is None else self._name_filter.filter_tree(tree)
+        if not self._is_path_approved:
             folders = self._without_credentials(tree.base, folders, root)
         for block in _blocks(tree.base, folders):
             running.add(answer := workers.submit(matching.search, block.folders))
@@ -235,23 +238,25 @@ class _Grepping:
     ) -> Iterator[Folder]:
         for folder in folders:
             path = base + folder.path
-            # The directories above the workspace count as well: it may be `~/.kube`.
+            # The full path is checked, because the workspace itself can be `~/.kube`.
             if withheld := credential_names(str(root / path), folder.names):
-                self.found.withheld += [path + name for name in folder.names if name in withheld]
+                self.result.withheld_files += [
+                    path + name for name in folder.names if name in withheld
+                ]
                 names = [name for name in folder.names if name not in withheld]
                 folder = Folder(folder.path, names)
             yield folder
 
     def _collect(self) -> None:
-        """Add up the answers, in the order of the files; those that there are, when stopped."""
+        """Add the results of all finished blocks, in the order of the files."""
         for block, answer in self._blocks:
             if answer.done() and not answer.cancelled() and answer.exception() is None:
-                self.found.add(block, answer.result(), self._args.limit)
+                self.result.add(block, answer.result(), self._args.limit)
 
 
 @contextmanager
-def _opened(context: ToolContext, path: str) -> Generator[Tree, None, None]:
-    """Open the tree below a directory, or one that holds a single file."""
+def _open_target(context: ToolContext, path: str) -> Generator[Tree, None, None]:
+    """Open the tree below a directory, or a tree with a single file."""
     if context.workspace.kind(path) != "file":
         with open_tree(context.workspace, path, context.cancelled) as tree:
             yield tree
@@ -261,15 +266,15 @@ def _opened(context: ToolContext, path: str) -> Generator[Tree, None, None]:
         yield Tree(descriptor, f"{folder}/" if folder else "", iter([Folder("", [name])]))
 
 
-def _ripgrep(context: ToolContext, tree: Tree, start: Start) -> Ripgrep | None:
+def _ripgrep(context: ToolContext, tree: Tree, start: SearchRoot) -> Ripgrep | None:
     root = context.workspace.root
     program = find_ripgrep(root)
-    return program and Ripgrep(program, root / tree.base, start, _LARGEST)
+    return program and Ripgrep(program, root / tree.base, start, _MAX_FILE_BYTES)
 
 
-def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_Block]:
-    """Put files together that are searched in one go."""
-    size, room = _SMALLEST_BLOCK, _SMALLEST_BLOCK
+def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_FileBlock]:
+    """Group files into blocks of increasing size."""
+    size, room = _MIN_BLOCK_FILES, _MIN_BLOCK_FILES
     block = list[Folder]()
     for folder in folders:
         names = folder.names
@@ -277,73 +282,78 @@ def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_Block]:
             block.append(Folder(folder.path, names[:room]))
             names, room = names[room:], room - len(names[:room])
             if not room:
-                yield _Block(base, block)
-                size = min(2 * size, _LARGEST_BLOCK)
+                yield _FileBlock(base, block)
+                size = min(2 * size, _MAX_BLOCK_FILES)
                 block, room = [], size
     if block:
-        yield _Block(base, block)
+        yield _FileBlock(base, block)
 
 
-def _globbed(args: Glob, context: ToolContext) -> str:
-    wanted = NameFilter(args.pattern)
+def _glob(args: Glob, context: ToolContext) -> str:
+    name_filter = NameFilter(args.pattern)
     found = list[str]()
     with open_tree(context.workspace, args.path, context.cancelled) as tree:
-        for folder in wanted.applied(msgspec.structs.replace(tree, base="")):
+        for folder in name_filter.filter_tree(msgspec.structs.replace(tree, base="")):
             found += [tree.base + folder.path + name for name in folder.names]
-    notes = [f"[{_cut_words(tree.cut_ignore_files)}]"] if tree.cut_ignore_files else []
+    notes = (
+        [f"[{_ignore_limit_note(tree.truncated_ignore_files)}]"]
+        if tree.truncated_ignore_files
+        else []
+    )
     if not found:
         none = (
-            f"No file matches `{args.pattern}` in `{args.path}`. Files that `.gitignore` leaves out"
-            " are not searched; list their directory with `list_dir`."
+            f"No file matches `{args.pattern}` in `{args.path}`. Files ignored by `.gitignore` are"
+            " skipped; list their directory with `list_dir`."
         )
         return "\n".join((none, *notes))
-    lines = [one_line(path) for path in found[: args.limit]]
+    lines = [printable_name(path) for path in found[: args.limit]]
     if len(found) > args.limit:
         lines.append(f"[{len(found):,} files match; the first {args.limit:,} are shown]")
     return "\n".join(lines + notes)
 
 
-def _summary(args: Grep, found: _Found, stopped: str) -> str:
+def _format_result(args: Grep, result: _GrepResult, stopped: str) -> str:
     notes = list[str]()
-    if found.skipped:
-        notes.append(f"{found.skipped:,} binary or large files were skipped")
-    if found.unread:
-        notes.append(f"{found.unread:,} files could not be read")
-    if found.withheld:
-        notes.append(withheld_words(found.withheld))
-    if found.cut_ignore_files:
-        notes.append(_cut_words(found.cut_ignore_files))
+    if result.skipped:
+        notes.append(f"{result.skipped:,} binary or large files were skipped")
+    if result.unread:
+        notes.append(f"{result.unread:,} files could not be read")
+    if result.withheld_files:
+        notes.append(withheld_note(result.withheld_files))
+    if result.truncated_ignore_files:
+        notes.append(_ignore_limit_note(result.truncated_ignore_files))
     if stopped:
         notes.append(
-            f"the search was {stopped}, after {found.searched:,} files, and the rest was not"
-            f" searched: {_FASTER}"
+            f"the search was {stopped}, after {result.searched:,} files, and the rest were not"
+            f" searched: {_NARROWING_HINT}"
         )
     more = "".join(f"; {note}" for note in notes)
-    if not found.matches:
+    if not result.matches:
         return (
             f"No line matches `{args.pattern}` in `{args.path}`"
-            f" ({found.searched:,} files searched{more}; `.gitignore` is respected)."
+            f" ({result.searched:,} files searched{more}; `.gitignore` is respected)."
         )
-    total = f"[{found.matches:,} lines match in {found.files:,} files"
-    if found.matches > len(found.lines):
-        total += f"; the first {len(found.lines):,} are shown"
-    return "\n".join((*found.lines, f"{total}{more}]"))
+    total = f"[{result.matches:,} lines match in {result.files:,} files"
+    if result.matches > len(result.lines):
+        total += f"; the first {len(result.lines):,} are shown"
+    return "\n".join((*result.lines, f"{total}{more}]"))
 
 
-def _cut_words(paths: Sequence[str]) -> str:
-    return f"too many patterns: only the first ones of {_named(paths)} were applied"
+def _ignore_limit_note(paths: Sequence[str]) -> str:
+    return f"too many ignore patterns: only the first ones of {_format_names(paths)} were applied"
 
 
-def _named(paths: Sequence[str]) -> str:
-    named = ", ".join(f"`{one_line(path)}`" for path in paths[:_MOST_NAMED])
-    return named + (", …" if len(paths) > _MOST_NAMED else "")
+def _format_names(paths: Sequence[str]) -> str:
+    named = ", ".join(f"`{printable_name(path)}`" for path in paths[:_MAX_NAMES])
+    return named + (", …" if len(paths) > _MAX_NAMES else "")
 
 
-def withheld_words(paths: Sequence[str]) -> str:
-    """Return what to add about files that were left out for the credentials in them."""
+def withheld_note(paths: Sequence[str]) -> str:
+    """Return a note about files that were skipped because they may contain credentials."""
     count = (
-        "1 file that may hold credentials was"
+        "1 file that may contain credentials was"
         if len(paths) == 1
-        else f"{len(paths):,} files that may hold credentials were"
+        else f"{len(paths):,} files that may contain credentials were"
     )
-    return f"{count} left out ({_named(paths)}): use `read_file` to read one; the user is asked"
+    names = _format_names(paths)
+    return f"{count} skipped ({names}): read one with `read_file`, which needs the user's approval"

@@ -1,4 +1,4 @@
-"""Running commands: `shell`."""
+"""The `shell` tool, which runs commands."""
 
 import os
 import shutil
@@ -13,13 +13,13 @@ from yourtool.environment import PUBLIC
 from yourtool.errors import ToolError
 from yourtool.messages import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.output import Output
-from yourtool.tools.process import Live, ProcessExit, ShellCommand, run
+from yourtool.tools.output import CommandOutput
+from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
 
-LONGEST_SECONDS = 590
-"""Less than what the caller allows, so that a command which takes too long still reports."""
+MAX_TIMEOUT_SECONDS = 590
+"""Less than the timeout of the tool call, so that a timed-out command still returns its output."""
 
-_FIXED = {
+_FIXED_VARIABLES = {
     "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -29,11 +29,11 @@ _FIXED = {
 
 
 class Shell(Args, frozen=True):
-    """A command line."""
+    """Arguments of `shell`."""
 
-    command: Annotated[str, Meta(min_length=1, description="A command line for bash.")]
+    command: Annotated[str, Meta(min_length=1, description="A bash command line.")]
     timeout_seconds: Annotated[
-        int, Meta(ge=1, description=f"When to stop it; at most {LONGEST_SECONDS}.")
+        int, Meta(ge=1, description=f"Timeout in seconds; at most {MAX_TIMEOUT_SECONDS}.")
     ] = 120
 
 
@@ -43,50 +43,52 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
 
 @tool(SideEffects.EXECUTE, preview=_preview, subject=lambda args: args.command)
 async def shell(args: Shell, context: ToolContext) -> ToolOutput:
-    """Run a command in the workspace and wait for it; output and errors come back together.
+    """Run a command in the workspace and wait for it; returns stdout and stderr combined.
 
-    Every call is a new shell without a terminal or input, so pass options such as `--yes` to
-    programs that would ask. Of a long output the beginning and the end come back, and the path of a
-    file with the whole. Processes left running are ended with the command.
+    Every call starts a new shell without a terminal or input, so pass options such as `--yes` to
+    programs that would prompt. Long output is truncated to its start and end, with the path of a
+    file that contains all of it. Background processes are ended with the command.
     """
     if context.approved is not None and context.approved.body != args.command:
-        raise ToolError("this is not the command that the user agreed to; it was not run")
-    seconds = min(args.timeout_seconds, LONGEST_SECONDS)
-    output = Output(context.spill, Live(context.emit), context.mask)
-    exited = await run_line(args.command, context.workspace.root, output, seconds=seconds)
-    return _report(args, exited, output, seconds)
+        raise ToolError("this is not the command that the user approved, so it was not run")
+    seconds = min(args.timeout_seconds, MAX_TIMEOUT_SECONDS)
+    output = CommandOutput(context.spill, LiveText(context.emit), context.mask)
+    exited = await run_command_line(args.command, context.workspace.root, output, seconds=seconds)
+    return _build_output(args, exited, output, seconds)
 
 
-async def run_line(
-    line: str, workspace: Path, output: Output, *, seconds: float | None = None
+async def run_command_line(
+    line: str, workspace: Path, output: CommandOutput, *, seconds: float | None = None
 ) -> ProcessExit:
-    """Run a command line in a workspace, without our keys, until it ends or its time is up.
+    """Run a command line in a workspace without API keys until it exits or times out.
 
     Raises:
         ToolError: it could not be started.
     """
     if "\0" in line:
-        raise ToolError("the command holds a NUL character, which no shell accepts; remove it")
-    command = ShellCommand((*_interpreter(), line), workspace, environment(os.environ, workspace))
+        raise ToolError("the command contains a NUL character; remove it")
+    command = ShellCommand(
+        (*_interpreter(), line), workspace, command_environment(os.environ, workspace)
+    )
     try:
-        return await run(command, output, seconds=seconds)
+        return await run_process(command, output, seconds=seconds)
     except OSError as error:
         raise ToolError(
             f"the command could not be started: {(error.strerror or str(error)).lower()};"
-            " if it is very long, write it to a script with `write_file` and run that"
+            " if it is very long, write it to a script with `write_file` and run the script"
         ) from error
 
 
-def ending(code: int) -> str:
-    """Say how a program ended, by its exit status."""
+def format_exit_code(code: int) -> str:
+    """Return a description of an exit code."""
     return f"ended by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
-    """Return what a command may know of our own environment: names on a list, so no keys.
+def command_environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
+    """Return the environment for a command: an allow-list of variables, without API keys.
 
-    The search path loses what is relative or inside the workspace, except for the virtual
-    environment that the user activated: a file of the workspace must not pose as a program.
+    Relative and workspace directories are removed from `PATH`, except for the active virtual
+    environment, so that a workspace file cannot shadow a program.
     """
     passed = {
         name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
@@ -101,11 +103,11 @@ def environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
             or (trusted and Path(entry) == Path(trusted, "bin"))
         )
     ]
-    return {**passed, **_FIXED, "PATH": os.pathsep.join(entries) or os.defpath}
+    return {**passed, **_FIXED_VARIABLES, "PATH": os.pathsep.join(entries) or os.defpath}
 
 
 def _interpreter() -> tuple[str, ...]:
-    """Return a shell that reads no start-up file; never the one that `$SHELL` names."""
+    """Return the command of a shell without start-up files; `$SHELL` is ignored."""
     if Path("/bin/bash").exists():
         return ("/bin/bash", "--noprofile", "--norc", "-c")
     if (found := shutil.which("bash", path="/usr/local/bin:/usr/bin")) is not None:
@@ -113,24 +115,26 @@ def _interpreter() -> tuple[str, ...]:
     return ("/bin/sh", "-c")
 
 
-def _report(args: Shell, exited: ProcessExit, output: Output, seconds: int) -> ToolOutput:
+def _build_output(
+    args: Shell, exited: ProcessExit, output: CommandOutput, seconds: int
+) -> ToolOutput:
     if exited.code is None:
-        words = (
-            f"stopped after {seconds} s, before it was finished; give `timeout_seconds`"
-            f" (at most {LONGEST_SECONDS}) if it needs longer"
+        status = (
+            f"timed out and stopped after {seconds} s; set a larger `timeout_seconds`"
+            f" (at most {MAX_TIMEOUT_SECONDS}) if it needs longer"
         )
     else:
-        words = ending(exited.code)
+        status = format_exit_code(exited.code)
     printed = output.text().rstrip("\n") or "(no output)"
     return ToolOutput(
-        (TextBlock(f"{printed}\n[{words}]"),),
+        (TextBlock(f"{printed}\n[{status}]"),),
         success=exited.code == 0,
         details={
             "exit_code": exited.code,
             "seconds": round(exited.seconds, 3),
             "timed_out": exited.code is None,
-            "output_bytes": output.total,
-            "full_output": None if output.spilled is None else str(output.spilled),
+            "output_bytes": output.total_bytes,
+            "full_output": None if output.spill_path is None else str(output.spill_path),
         },
         command_executed=args.command,
     )

@@ -1,9 +1,9 @@
-"""The files below a directory, without what `.gitignore` files leave out.
+"""Walks the files below a directory, without those that `.gitignore` files ignore.
 
-The patterns are git's (https://git-scm.com/docs/gitignore), applied here and not by running git,
-because a repository's own configuration can make git run programs. Links are not followed, and
-repositories' own directories are never entered, nor are those of the program. Every directory is
-opened from the one above it.
+The patterns follow https://git-scm.com/docs/gitignore but git itself is not run, because the
+configuration of a repository can make it run programs. Symbolic links are not followed. Directories
+such as `.git` and the program's own directories are skipped. Every directory is opened relative to
+its parent.
 """
 
 import os
@@ -18,20 +18,20 @@ from yourtool.permissions.own_places import Snapshot
 from yourtool.tools.wildcards import Wildcard, Wildcards, parse_ignore_file
 from yourtool.tools.workspace import Workspace
 
-_SKIPPED = frozenset(
+_SKIPPED_DIRECTORIES = frozenset(
     {
         ".git", ".hg", ".svn", ".jj",
         "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
     }
 )  # fmt: skip
 _IGNORE_FILE = ".gitignore"
-_LARGEST_IGNORE_FILE = 2**20
-_MOST_PATTERNS = 5_000
-"""Patterns that are read from one file."""
-_MOST_WORK = 20_000
-"""`Wildcard.work` of all patterns that apply in a directory: it costs time for every name."""
-_MOST_LEVELS = 200
-"""Directories within directories; each that is being read is held open."""
+_MAX_IGNORE_FILE_BYTES = 2**20
+_MAX_PATTERNS = 5_000
+"""Maximum number of patterns read from one file."""
+_MAX_WORK = 20_000
+"""Limit of the total `Wildcard.work` in a directory, which is spent for every name."""
+_MAX_LEVELS = 200
+"""Maximum nesting of directories, each of which stays open during the walk."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -39,7 +39,7 @@ class Folder(Struct, frozen=True):
     """The files of one directory."""
 
     path: str
-    """From where the walk began, with a slash at the end; empty for the start itself."""
+    """Relative to the start of the walk, with a trailing slash; empty for the start itself."""
     names: list[str]
 
 
@@ -47,39 +47,39 @@ class Tree(Struct, frozen=True):
     """A walk; valid while `open_tree` is open."""
 
     descriptor: int
-    """The directory where it begins."""
+    """The start directory."""
     base: str
-    """Its path from the workspace, with a slash at the end; empty for the workspace itself."""
+    """Its path in the workspace, with a trailing slash; empty for the workspace itself."""
     folders: Iterator[Folder]
-    cut_ignore_files: list[str] = field(default_factory=list[str])
-    """Those of which only the beginning is applied, found so far; paths from the workspace."""
+    truncated_ignore_files: list[str] = field(default_factory=list[str])
+    """Ignore files found so far of which only the first patterns apply; workspace paths."""
 
 
 @contextmanager
 def open_tree(
     workspace: Workspace, path: str, cancelled: threading.Event
 ) -> Generator[Tree, None, None]:
-    """Walk from `path`, in order; ends early once `cancelled` is set.
+    """Walk from `path` in sorted order; stops when `cancelled` is set.
 
-    A start that is itself ignored is walked all the same.
+    `path` itself can be an ignored directory.
 
     Raises:
-        ToolError: `path` is no directory that may be read.
+        ToolError: `path` is not a readable directory.
     """
     start = workspace.locate(path)
     base = "" if start == "." else f"{start}/"
     with workspace.directory(path) as descriptor:
-        cut = list[str]()
-        rules = _above(workspace, start, cut)
-        folders = _folders(descriptor, base, rules, cancelled)
+        truncated = list[str]()
+        rules = _rules_above(workspace, start, truncated)
+        folders = _walk_folders(descriptor, base, rules, cancelled)
         try:
-            yield Tree(descriptor, base, folders, cut)
+            yield Tree(descriptor, base, folders, truncated)
         finally:
             folders.close()
 
 
-def files(workspace: Workspace, path: str, cancelled: threading.Event) -> Iterator[str]:
-    """Yield every regular file below `path`, each relative to the workspace; see `open_tree`."""
+def iter_files(workspace: Workspace, path: str, cancelled: threading.Event) -> Iterator[str]:
+    """Yield the workspace path of every regular file below `path`; see `open_tree`."""
     with open_tree(workspace, path, cancelled) as tree:
         for folder in tree.folders:
             prefix = tree.base + folder.path
@@ -87,46 +87,46 @@ def files(workspace: Workspace, path: str, cancelled: threading.Event) -> Iterat
                 yield prefix + name
 
 
-class _Rules:
-    """What a walk leaves out; the nearest `.gitignore` with a fitting pattern decides.
+class _IgnoreRules:
+    """Decides which files a walk skips; the nearest `.gitignore` with a matching pattern decides.
 
-    Paths are those from the workspace.
+    Paths are relative to the workspace.
     """
 
     def __init__(
         self,
         own: Snapshot,
-        cut: list[str],
+        truncated: list[str],
         levels: tuple[tuple[int, Wildcards], ...] = (),
-        room: int = _MOST_WORK,
+        room: int = _MAX_WORK,
     ) -> None:
         self._own = own
-        self._cut = cut
+        self._truncated = truncated
         self._levels = levels
         self._room = room
 
-    def within(self, prefix: str, descriptor: int) -> "_Rules":
-        if (text := _ignore_file(descriptor)) is None:
+    def enter(self, prefix: str, descriptor: int) -> "_IgnoreRules":
+        if (text := _read_ignore_file(descriptor)) is None:
             return self
-        patterns, is_whole = _patterns(text, self._room)
+        patterns, is_whole = _parse_patterns(text, self._room)
         if not is_whole:
-            self._cut.append(prefix + _IGNORE_FILE)
+            self._truncated.append(prefix + _IGNORE_FILE)
         room = self._room - sum(pattern.work for pattern in patterns)
-        level = len(_bytes(prefix)), Wildcards(patterns)
-        return _Rules(self._own, self._cut, (level, *self._levels), room)
+        level = len(_to_latin1(prefix)), Wildcards(patterns)
+        return _IgnoreRules(self._own, self._truncated, (level, *self._levels), room)
 
-    def closes(self, descriptor: int) -> bool:
-        """Judge a directory that was opened."""
-        return self._own.holds(os.fstat(descriptor))
+    def is_own_place(self, descriptor: int) -> bool:
+        """Whether an opened directory belongs to the program itself."""
+        return self._own.contains(os.fstat(descriptor))
 
-    def leave_out(self, prefix: str, name: str, *, is_directory: bool) -> bool:
-        """Judge one name of the directory `prefix`, before it is opened."""
-        if is_directory and name in _SKIPPED:
+    def is_ignored(self, prefix: str, name: str, *, is_directory: bool) -> bool:
+        """Whether to skip a name in the directory `prefix`, before it is opened."""
+        if is_directory and name in _SKIPPED_DIRECTORIES:
             return True
         if not self._levels:
             return False
-        name = _bytes(name)
-        path = _bytes(prefix) + name
+        name = _to_latin1(name)
+        path = _to_latin1(prefix) + name
         for start, wildcards in self._levels:
             verdict = wildcards.verdict(path[start:], name, is_directory=is_directory)
             if verdict is not None:
@@ -134,43 +134,45 @@ class _Rules:
         return False
 
 
-class _Level:
-    """A directory in which a walk is."""
+class _OpenFolder:
+    """A directory on the current path of a walk."""
 
     def __init__(
         self,
         descriptor: int,
         path: str,
         prefix: str,
-        rules: _Rules,
+        rules: _IgnoreRules,
         cancelled: threading.Event,
     ) -> None:
         self.descriptor = descriptor
         self._path = path
         self._cancelled = cancelled
-        names, directories = _listed(descriptor)
-        self.rules = rules.within(prefix, descriptor) if _IGNORE_FILE in names else rules
-        self.folder = Folder(path, self._chosen(prefix, names, is_directory=False))
-        self._directories = iter(self._chosen(prefix, directories, is_directory=True))
+        names, directories = _scan(descriptor)
+        self.rules = rules.enter(prefix, descriptor) if _IGNORE_FILE in names else rules
+        self.folder = Folder(path, self._without_ignored(prefix, names, is_directory=False))
+        self._directories = iter(self._without_ignored(prefix, directories, is_directory=True))
 
-    def _chosen(self, prefix: str, names: list[str], *, is_directory: bool) -> list[str]:
-        leave_out, is_cancelled = self.rules.leave_out, self._cancelled.is_set
+    def _without_ignored(self, prefix: str, names: list[str], *, is_directory: bool) -> list[str]:
+        leave_out, is_cancelled = self.rules.is_ignored, self._cancelled.is_set
         return [
             name
             for name in names
             if not is_cancelled() and not leave_out(prefix, name, is_directory=is_directory)
         ]
 
-    def next(self, base: str) -> "_Level | None":
-        """Open the next directory in this one; what cannot be opened is passed over."""
+    def open_next(self, base: str) -> "_OpenFolder | None":
+        """Open the next subdirectory; unreadable ones are skipped."""
         for name in self._directories:
             path = f"{self._path}{name}/"
             with suppress(OSError):
                 descriptor = os.open(name, _OPEN | os.O_DIRECTORY, dir_fd=self.descriptor)
                 level = None
                 try:
-                    if not self.rules.closes(descriptor):
-                        level = _Level(descriptor, path, base + path, self.rules, self._cancelled)
+                    if not self.rules.is_own_place(descriptor):
+                        level = _OpenFolder(
+                            descriptor, path, base + path, self.rules, self._cancelled
+                        )
                         return level
                 finally:
                     if level is None:
@@ -178,14 +180,14 @@ class _Level:
         return None
 
 
-def _folders(
-    descriptor: int, base: str, rules: _Rules, cancelled: threading.Event
+def _walk_folders(
+    descriptor: int, base: str, rules: _IgnoreRules, cancelled: threading.Event
 ) -> Generator[Folder, None, None]:
-    levels = [_Level(os.dup(descriptor), "", base, rules, cancelled)]
+    levels = [_OpenFolder(os.dup(descriptor), "", base, rules, cancelled)]
     try:
         yield levels[0].folder
         while levels and not cancelled.is_set():
-            below = levels[-1].next(base) if len(levels) < _MOST_LEVELS else None
+            below = levels[-1].open_next(base) if len(levels) < _MAX_LEVELS else None
             if below is None:
                 os.close(levels.pop().descriptor)
             else:
@@ -196,8 +198,8 @@ def _folders(
             os.close(level.descriptor)
 
 
-def _listed(descriptor: int) -> tuple[list[str], list[str]]:
-    """Return the names of regular files and of directories, in order."""
+def _scan(descriptor: int) -> tuple[list[str], list[str]]:
+    """Return the sorted names of regular files and of directories."""
     names, directories = list[str](), list[str]()
     with os.scandir(descriptor) as entries:
         for entry in entries:
@@ -208,43 +210,43 @@ def _listed(descriptor: int) -> tuple[list[str], list[str]]:
     return sorted(names), sorted(directories)
 
 
-def _above(workspace: Workspace, start: str, cut: list[str]) -> _Rules:
-    """Collect the patterns of the directories above `start`, unless they leave it out itself."""
-    rules, prefix = _Rules(workspace.own_places(), cut), ""
+def _rules_above(workspace: Workspace, start: str, truncated: list[str]) -> _IgnoreRules:
+    """Return the patterns of the directories above `start`; no patterns if they ignore `start`."""
+    rules, prefix = _IgnoreRules(workspace.own_places(), truncated), ""
     if start == "." or start.startswith("/"):
         return rules
     for name in start.split("/"):
         with workspace.directory(prefix or ".") as descriptor:
-            rules = rules.within(prefix, descriptor)
-        if rules.leave_out(prefix, name, is_directory=True):
-            return _Rules(workspace.own_places(), cut)
+            rules = rules.enter(prefix, descriptor)
+        if rules.is_ignored(prefix, name, is_directory=True):
+            return _IgnoreRules(workspace.own_places(), truncated)
         prefix += f"{name}/"
     return rules
 
 
-def _ignore_file(directory: int) -> bytes | None:
-    """Return the beginning of an ignore file, with a byte too many where there is more."""
+def _read_ignore_file(directory: int) -> bytes | None:
+    """Return the start of an ignore file; longer than the maximum if the file is."""
     try:
         descriptor = os.open(_IGNORE_FILE, _OPEN, dir_fd=directory)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
         is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return file.read(_LARGEST_IGNORE_FILE + 1) if is_regular else None
+        return file.read(_MAX_IGNORE_FILE_BYTES + 1) if is_regular else None
 
 
-def _patterns(data: bytes, room: int) -> tuple[list[Wildcard], bool]:
-    """Return the patterns for which there is room, and whether those are all."""
-    text = data[:_LARGEST_IGNORE_FILE].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+def _parse_patterns(data: bytes, room: int) -> tuple[list[Wildcard], bool]:
+    """Return the patterns that fit the limits, and whether these are all patterns."""
+    text = data[:_MAX_IGNORE_FILE_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     patterns = list[Wildcard]()
     for pattern in parse_ignore_file(text):
         room -= pattern.work
-        if room < 0 or len(patterns) == _MOST_PATTERNS:
+        if room < 0 or len(patterns) == _MAX_PATTERNS:
             return patterns, False
         patterns.append(pattern)
-    return patterns, len(data) <= _LARGEST_IGNORE_FILE
+    return patterns, len(data) <= _MAX_IGNORE_FILE_BYTES
 
 
-def _bytes(name: str) -> str:
-    """Return a name with a character for each byte: git's patterns are about bytes."""
+def _to_latin1(name: str) -> str:
+    """Return a name with one character per byte, because git matches bytes."""
     return name if name.isascii() else os.fsencode(name).decode("latin-1")

@@ -1,8 +1,8 @@
-"""Where a path really leads, found without ever letting the kernel follow a link.
+"""Path resolution that never lets the kernel follow a symbolic link.
 
-Components are opened one at a time from a descriptor of the root. Links are read and walked here,
-so nothing can lead outside, also while somebody swaps directories for links; going up means going
-back to the directory that was passed on the way down.
+Components are opened one at a time from a descriptor of the root. Links are read and resolved here,
+so a path cannot lead outside, even if directories are replaced with links at the same time. `..`
+returns to the directory that was opened on the way down.
 """
 
 import errno
@@ -19,10 +19,10 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.own_places import Identity, identity
 
 DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open a directory as a step of a walk."""
+"""Flags that open a directory during a walk."""
 
-_MOST_LINKS = 40
-_LONGEST_PATH = 4096
+_MAX_LINKS = 40
+_MAX_PATH_BYTES = 4096
 _KINDS = (
     (stat.S_ISREG, "file"),
     (stat.S_ISDIR, "directory"),
@@ -33,19 +33,19 @@ _KINDS = (
 
 
 class Root(Struct, frozen=True):
-    """A directory that walks may not leave."""
+    """A directory that walks cannot leave."""
 
     path: Path
     """The real path."""
     alias: Path
-    """The path as it was given, which may lead through links."""
+    """The original path, which can contain symbolic links."""
     descriptor: int
     trail: tuple[Identity, ...]
-    """The directories from the top of the file system to this one."""
+    """The directories from the file system root to this one."""
 
     @classmethod
     def open(cls, path: Path) -> "Root":
-        """Resolve the directory once and hold it open; the caller closes `descriptor`."""
+        """Resolve and open a directory; the caller closes `descriptor`."""
         real = path.resolve(strict=True)
         descriptor = os.open(real, DIRECTORY)
         above = (identity(each.stat()) for each in reversed(real.parents))
@@ -54,19 +54,19 @@ class Root(Struct, frozen=True):
 
 
 class ResolvedPath(Struct, frozen=True):
-    """Where a path leads; valid while the walk that found it is open."""
+    """The target of a path; valid until the walk is closed."""
 
     root: Root
     parent: int
-    """The last existing directory before the end of the path."""
+    """Descriptor of the last existing directory before the end of the path."""
     parts: tuple[str, ...]
     """Real names from the root to the end."""
     missing: tuple[str, ...] = ()
-    """The names at the end of `parts` that do not exist; the first would be in `parent`."""
+    """The names at the end of `parts` that do not exist; the first one belongs in `parent`."""
     mode: int | None = None
-    """Type and permissions; None: it does not exist."""
+    """File type and permissions; None if it does not exist."""
     trail: tuple[Identity, ...] = ()
-    """Everything that exists from the top of the file system to the end of the path."""
+    """All existing directories and files from the file system root to the end of the path."""
 
     @property
     def name(self) -> str:
@@ -76,54 +76,54 @@ class ResolvedPath(Struct, frozen=True):
 
 @contextmanager
 def walk(path: str, roots: tuple[Root, ...]) -> Generator[ResolvedPath, None, None]:
-    """Find where `path` leads; a relative one starts at the first root.
+    """Resolve `path`; relative paths start at the first root.
 
     Raises:
-        ToolError: it leads out of its root, or cannot be a path.
+        ToolError: it leaves its root, or is not a valid path.
     """
-    root, parts = _enter(path, roots)
-    with ExitStack() as opened, explained(path, "reached"):
-        yield _Walk(path, root, opened).to(parts)
+    root, parts = _find_root(path, roots)
+    with ExitStack() as opened, translate_os_errors(path, "reached"):
+        yield _Walk(path, root, opened).resolve(parts)
 
 
 @contextmanager
-def explained(path: str, verb: str) -> Generator[None, None, None]:
-    """Turn an operating system's error about `path` into words for the model."""
+def translate_os_errors(path: str, verb: str) -> Generator[None, None, None]:
+    """Raise operating system errors about `path` as `ToolError` with a hint for the model."""
     try:
         yield
     except FileNotFoundError:
-        raise ToolError(f"`{path}` does not exist (or vanished); look with `list_dir`") from None
+        raise ToolError(f"`{path}` does not exist; list its directory with `list_dir`") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = {
-            errno.ENOSPC: "; nothing was changed, tell the user that the disk is full",
-            errno.ENOTDIR: "; a part of it is not a directory, look with `list_dir`",
-            errno.ELOOP: "; it goes through a circle of links",
+            errno.ENOSPC: "; nothing was changed; ask the user to free disk space",
+            errno.ENOTDIR: "; a part of the path is not a directory; check it with `list_dir`",
+            errno.ELOOP: "; it contains a loop of symbolic links; choose another path",
         }.get(error.errno or 0, "; choose another path or ask the user")
         raise ToolError(f"`{path}` could not be {verb}: {reason}{hint}") from error
 
 
-def outside(path: str, root: Path, problem: str) -> ToolError:
-    """Return the refusal of a path that leaves its root."""
+def outside_error(path: str, root: Path, problem: str) -> ToolError:
+    """Return the error for a path that leaves its root."""
     return ToolError(
-        f"`{path}` {problem}. Use a path inside `{root}`; the user can open another directory for"
-        " reading by starting with `--add-dir`.",
+        f"`{path}` {problem}. Use a path inside `{root}`; the user can make another directory"
+        " readable with the option `--add-dir`.",
         ToolFailure.PERMISSION_DENIED,
     )
 
 
-def kind_of(mode: int) -> str:
-    """Name the kind of thing that a mode describes."""
+def file_kind(mode: int) -> str:
+    """Return the name of a file type."""
     return next((name for test, name in _KINDS if test(mode)), "device")
 
 
-def one_line(name: str) -> str:
-    """Return a file's name as it can stand in a list of names: quoted if it holds controls."""
+def printable_name(name: str) -> str:
+    """Return a file name for display; quoted and escaped if it contains control characters."""
     return name if name.isprintable() else ascii(name)
 
 
-def missing_text(path: str, place: ResolvedPath) -> str:
-    """Say that `path` does not exist, and which names there are instead."""
+def missing_path_message(path: str, place: ResolvedPath) -> str:
+    """Return an error message for a missing path that suggests similar names."""
     names = list[str]()
     with suppress(OSError):
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=place.parent)
@@ -136,40 +136,40 @@ def missing_text(path: str, place: ResolvedPath) -> str:
     near = get_close_matches(place.missing[0].casefold(), by_folded, cutoff=0.6)
     if near:
         shown = ", ".join(f"`{'/'.join((*above, by_folded[name]))}`" for name in near)
-        return f"`{path}` does not exist; near it: {shown}"
+        return f"`{path}` does not exist; similar names: {shown}"
     where = f"`{'/'.join(above) or '.'}`"
-    return f"`{path}` does not exist; look in {where} with `list_dir`, or search with `glob`"
+    return f"`{path}` does not exist; list {where} with `list_dir`, or search with `glob`"
 
 
-def beneath(path: str, base: Path) -> list[str] | None:
-    """Split what follows `base` in an absolute path, as written; None: it does not begin so."""
+def split_below(path: str, base: Path) -> list[str] | None:
+    """Return the parts of an absolute path after `base`; None if it does not start with `base`."""
     prefix = [part for part in str(base).split("/") if part]
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return parts[len(prefix) :] if parts[: len(prefix)] == prefix else None
 
 
-def _enter(path: str, roots: tuple[Root, ...]) -> tuple[Root, list[str]]:
+def _find_root(path: str, roots: tuple[Root, ...]) -> tuple[Root, list[str]]:
     if not path or "\0" in path:
-        problem = "holds a NUL character" if path else "is empty"
-        raise ToolError(f"the path {path!r} {problem}; give one relative to the workspace")
+        problem = "contains a NUL character" if path else "is empty"
+        raise ToolError(f"the path {path!r} {problem}; use a path relative to the workspace")
     try:
         length = len(os.fsencode(path))
     except UnicodeEncodeError:
-        raise ToolError(f"the path {path!r} is not text that a file system can store") from None
-    if length > _LONGEST_PATH:
-        raise ToolError(f"the path has {length:,} bytes; {_LONGEST_PATH:,} is the most")
+        raise ToolError(f"the path {path!r} cannot be encoded; use another path") from None
+    if length > _MAX_PATH_BYTES:
+        raise ToolError(f"the path has {length:,} bytes; use at most {_MAX_PATH_BYTES:,}")
     wanted = os.path.expanduser(path)  # noqa: PTH111 - a Path would drop `.` and `//`
     if not wanted.startswith("/"):
         return roots[0], wanted.split("/")
     for root in roots:
         for base in (root.path, root.alias):
-            if (parts := beneath(wanted, base)) is not None:
+            if (parts := split_below(wanted, base)) is not None:
                 return root, parts
-    raise outside(path, roots[0].path, "is outside the workspace")
+    raise outside_error(path, roots[0].path, "is outside the workspace")
 
 
 class _Walk:
-    """One walk: the names passed, and the directories among them that exist."""
+    """The state of a walk: the names so far, and descriptors of the existing directories."""
 
     def __init__(self, path: str, root: Root, opened: ExitStack) -> None:
         self._path = path
@@ -181,14 +181,14 @@ class _Walk:
         self._missing = False
         self._links = 0
 
-    def to(self, parts: list[str]) -> ResolvedPath:
+    def resolve(self, parts: list[str]) -> ResolvedPath:
         pending = parts[::-1]
         while pending:
             name = pending.pop()
             if name == "..":
-                self._up()
+                self._go_up()
             elif name not in ("", "."):
-                pending += self._down(name)[::-1]
+                pending += self._go_down(name)[::-1]
         known = len(self._chain) - 1
         names, trail = tuple(self._names), (*self._root.trail, *self._trail)
         if self._missing:
@@ -201,19 +201,19 @@ class _Walk:
         trail = trail if at_directory else (*trail, identity(status))
         return ResolvedPath(self._root, parent, names, mode=status.st_mode, trail=trail)
 
-    def _up(self) -> None:
-        self._demand_directory()
+    def _go_up(self) -> None:
+        self._require_directory()
         if not self._names:
-            raise outside(self._path, self._root.path, "leads out of the workspace")
+            raise outside_error(self._path, self._root.path, "leaves the workspace")
         self._names.pop()
         if not self._missing:
             self._chain.pop()
             del self._trail[-1:]
         self._missing = len(self._names) >= len(self._chain)
 
-    def _down(self, name: str) -> list[str]:
-        """Take one step; return the steps that a link stands for."""
-        self._demand_directory()
+    def _go_down(self, name: str) -> list[str]:
+        """Enter one component; return the components of its target if it is a link."""
+        self._require_directory()
         if not self._missing:
             try:
                 mode = os.stat(name, dir_fd=self._chain[-1], follow_symlinks=False).st_mode
@@ -221,7 +221,7 @@ class _Walk:
                 self._missing = True
             else:
                 if stat.S_ISLNK(mode):
-                    return self._link(os.readlink(name, dir_fd=self._chain[-1]))
+                    return self._follow_link(os.readlink(name, dir_fd=self._chain[-1]))
                 if stat.S_ISDIR(mode):
                     descriptor = os.open(name, DIRECTORY, dir_fd=self._chain[-1])
                     self._opened.callback(os.close, descriptor)
@@ -230,19 +230,19 @@ class _Walk:
         self._names.append(name)
         return []
 
-    def _link(self, target: str) -> list[str]:
-        if (links := self._links + 1) > _MOST_LINKS:
+    def _follow_link(self, target: str) -> list[str]:
+        if (links := self._links + 1) > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         self._links = links
         if not target.startswith("/"):
             return target.split("/")
-        if (parts := beneath(target, self._root.path)) is None:
-            raise outside(
+        if (parts := split_below(target, self._root.path)) is None:
+            raise outside_error(
                 self._path, self._root.path, f"goes through a link to `{target}`, which is outside"
             )
         self._names, self._chain, self._trail = [], [self._root.descriptor], []
         return parts
 
-    def _demand_directory(self) -> None:
+    def _require_directory(self) -> None:
         if not self._missing and len(self._chain) <= len(self._names):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))

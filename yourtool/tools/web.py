@@ -1,9 +1,9 @@
-"""Reading the web: `fetch_url`.
+"""The `fetch_url` tool: reads pages of the public web.
 
-Only GET, only http and https. A name is resolved once, and the address that was judged is the one
-that is dialled, on every hop. Private addresses are refused, a redirect to another host goes back
-to the model, and proxies and cookies are not used. The user is asked per host. An address that is
-long or has a key of the user in it might take data out: it is asked about every time.
+Only GET over http and https, without proxies and cookies. On every hop the host name is resolved
+once, and the connection uses the address that was checked. Private addresses are refused, and
+redirects to another host are returned to the model. Approvals are per host. URLs that are long or
+contain an API key could exfiltrate data, so they need an approval every time.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, Tool, ToolContext, tool
-from yourtool.tools.charsets import decoded
+from yourtool.tools.charsets import decode_text
 from yourtool.tools.html import html_to_markdown
 
-MOST_BYTES = 5 * 2**20
-"""Bytes of a page that are read, after decompression."""
-MOST_TEXT = 5 * 2**20
-"""Characters of a page's text, which can be far longer than its HTML."""
-MOST_CHARACTERS = 50_000
-"""Characters of a page that go to the model at once."""
-SECONDS = 30.0
-LONGEST_TARGET = 512
-"""Bytes of path and query that need no agreement."""
+MAX_PAGE_BYTES = 5 * 2**20
+"""Maximum page size that is read, after decompression."""
+MAX_TEXT_LENGTH = 5 * 2**20
+"""Maximum characters of a page's text, which can be far longer than its HTML."""
+MAX_RESULT_LENGTH = 50_000
+"""Maximum characters of a page in one tool result."""
+TIMEOUT_SECONDS = 30.0
+MAX_TARGET_BYTES = 512
+"""Maximum bytes of path and query without an approval for each request."""
 
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _NOT_PUBLIC_V4 = tuple(
     map(
         IPv4Network,
@@ -53,9 +53,9 @@ _NOT_PUBLIC_V4 = tuple(
 """Private, shared, reserved and multicast networks
 (https://www.iana.org/assignments/iana-ipv4-special-registry), and Azure's metadata service
 (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16). The table is
-here because `ipaddress` judges some of them differently from one Python to the next."""
+ours because `ipaddress` classifies some networks differently in different Python versions."""
 _UNICAST_V6 = IPv6Network("2000::/3")
-"""The only part of IPv6 from which public addresses are assigned
+"""The only IPv6 range from which public addresses are assigned
 (https://www.iana.org/assignments/ipv6-address-space)."""
 _NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 _MAPPED, _NAT64, _6TO4 = map(IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96", "2002::/16"))
@@ -68,9 +68,9 @@ _TEXTUAL = ("json", "xml", "yaml", "javascript", "toml", "x-sh")
 
 
 class FetchUrl(Args, frozen=True):
-    """An address."""
+    """Arguments of `fetch_url`."""
 
-    url: Annotated[str, Meta(min_length=1, description="An http or https address.")]
+    url: Annotated[str, Meta(min_length=1, description="An http or https URL.")]
 
 
 class _Page(Struct, frozen=True):
@@ -78,11 +78,11 @@ class _Page(Struct, frozen=True):
     media_type: str
     charset: str | None
     data: bytes
-    cut: bool
+    is_truncated: bool
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Tell whether an address is on the open internet, also when wrapped into IPv6."""
+    """Whether an address is public; IPv4 addresses embedded in IPv6 are checked as well."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_V4)
     if address in _MAPPED or address in _NAT64:
@@ -92,114 +92,125 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address in _UNICAST_V6 and not any(address in network for network in _NOT_PUBLIC_V6)
 
 
-def fetcher(
-    reachable: Callable[[IPv4Address | IPv6Address], bool] = is_public,
+def build_fetch_url(
+    is_allowed: Callable[[IPv4Address | IPv6Address], bool] = is_public,
     *,
-    seconds: float = SECONDS,
+    seconds: float = TIMEOUT_SECONDS,
 ) -> Tool:
-    """Make `fetch_url`; `reachable` judges every address before it is dialled."""
+    """Build `fetch_url`; `is_allowed` checks every address before connecting."""
 
     async def preview(args: FetchUrl, context: ToolContext) -> Preview:
-        url = _address(args.url)
-        risk = _risk(args.url, url, context.mask)
-        body = f"GET {url}" + (f"\n\nAsked because {risk}." if risk else "")
+        url = _parse_url(args.url)
+        risk = _exfiltration_risk(args.url, url, context.mask)
+        body = f"GET {url}" + (f"\n\nNeeds an approval because {risk}." if risk else "")
         return Preview(kind="text", body=body, protected=risk is not None)
 
-    @tool(SideEffects.NETWORK, preview=preview, subject=lambda args: _host(_address(args.url)))
+    @tool(
+        SideEffects.NETWORK,
+        preview=preview,
+        subject=lambda args: _url_subject(_parse_url(args.url)),
+    )
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
-        """Read a page of the public web; HTML comes back as Markdown.
+        """Fetch a page from the public web; HTML is converted to Markdown.
 
-        At most 5 MiB and 30 seconds. A redirect to another host is reported and not followed.
+        The limits are 5 MiB and 30 seconds. Redirects to another host are reported, not followed.
         """
-        url = _address(args.url)
+        url = _parse_url(args.url)
         if context.approved is not None and context.approved != await preview(args, context):
-            raise ToolError("this is not the address that the user agreed to; it was not fetched")
-        if context.approved is None and (risk := _risk(args.url, url, context.mask)) is not None:
+            raise ToolError("this is not the URL that the user approved, so it was not fetched")
+        if (
+            context.approved is None
+            and (risk := _exfiltration_risk(args.url, url, context.mask)) is not None
+        ):
             raise ToolError(
-                f"this address needs the user's agreement, because {risk}; use a shorter one"
-                " without data in it, or let the user open it",
+                f"this URL needs the user's approval because {risk}; use a shorter URL without"
+                " data in it, or ask the user to open it",
                 ToolFailure.PERMISSION_DENIED,
             )
         try:
             async with asyncio.timeout(seconds):
-                page = await _fetch(url, reachable)
+                page = await _fetch(url, is_allowed)
         except TimeoutError:
             raise ToolError(
-                f"`{args.url}` took longer than {seconds:g} s; try a smaller page",
+                f"`{args.url}` timed out after {seconds:g} s; try a smaller page",
                 ToolFailure.TIMEOUT,
             ) from None
         except (httpx.HTTPError, CompressionError) as error:
             raise ToolError(
                 f"`{args.url}` could not be fetched: {str(error) or type(error).__name__};"
-                " check the address, or continue without it"
+                " check the URL, or continue without it"
             ) from error
-        return await context.blocking(_shown, page, context)
+        return await context.run_in_thread(_format_page, page, context)
 
     return fetch_url
 
 
-def _address(text: str) -> httpx.URL:
+def _parse_url(text: str) -> httpx.URL:
     if any(char <= " " or char == "\\" for char in text):
-        # Programs do not agree on what these mean, so a rule might judge another host.
-        raise ToolError(f"`{text}` holds a space, a control or a backslash; write it as `%…`")
+        # URL parsers disagree about these, so a rule might match another host than the request.
+        raise ToolError(
+            f"`{text}` contains a space, a control character or a backslash; percent-encode it"
+        )
     try:
         url = httpx.URL(text).copy_with(fragment=None)
         problem = None
     except (httpx.InvalidURL, ValueError) as error:
-        raise ToolError(f"`{text}` is not an address: {error}; give a whole http(s) one") from error
+        raise ToolError(
+            f"`{text}` is not a valid URL: {error}; use a full `https://…` URL"
+        ) from error
     if url.scheme not in ("http", "https") or not url.host:
-        problem = "is not an http or https address; give a whole one, such as `https://…`"
+        problem = "is not an http or https URL; use a full `https://…` URL"
     elif "%" in url.host or (url.port or 0) > 65_535:
-        problem = "names a host or a port that cannot exist; correct it"
+        problem = "has an invalid host or port; correct it"
     elif url.userinfo:
-        problem = "holds a user name or password, which are not sent; leave them out"
+        problem = "contains a user name or password; remove them"
     if problem:
         raise ToolError(f"`{text}` {problem}")
     return url
 
 
-def _risk(given: str, url: httpx.URL, mask: Mask) -> str | None:
-    """Return why an address might take data out; `given` is how the model wrote it."""
-    if len(url.raw_path) > LONGEST_TARGET:
-        return f"its path and query are longer than {LONGEST_TARGET} bytes"
-    # A host loses its capital letters in `url`; any character may be percent-encoded.
-    if any(mask.text(spelled) != spelled for spelled in (given, unquote(given))):
-        return "one of your keys is in it"
+def _exfiltration_risk(written: str, url: httpx.URL, mask: Mask) -> str | None:
+    """Return why a URL might exfiltrate data, or None; `written` is the model's spelling."""
+    if len(url.raw_path) > MAX_TARGET_BYTES:
+        return f"its path and query are longer than {MAX_TARGET_BYTES} bytes"
+    # `url` has a lower-case host, and any character can be percent-encoded.
+    if any(mask.text(spelling) != spelling for spelling in (written, unquote(written))):
+        return "it contains one of your API keys"
     return None
 
 
-async def _fetch(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address], bool]) -> _Page:
-    async with httpx.AsyncClient(trust_env=False, headers=_HEADERS, timeout=None) as client:  # noqa: S113 - the whole is timed
-        for _ in range(_MOST_REDIRECTS + 1):
-            address = await _resolve(url, reachable)
+async def _fetch(url: httpx.URL, is_allowed: Callable[[IPv4Address | IPv6Address], bool]) -> _Page:
+    async with httpx.AsyncClient(trust_env=False, headers=_HEADERS, timeout=None) as client:  # noqa: S113 - the caller sets a total timeout
+        for _ in range(_MAX_REDIRECTS + 1):
+            address = await _resolve(url, is_allowed)
             async with _get(client, url, address) as response:
                 if not response.has_redirect_location:
-                    return await _page(url, response)
+                    return await _read_page(url, response)
                 target = url.join(response.headers["location"])
-            if not stays(url, target):
+            if not has_same_approval(url, target):
                 raise ToolError(
-                    f"`{url}` redirects to `{target}`, on another host; if that is what you want,"
-                    " call `fetch_url` with it"
+                    f"`{url}` redirects to `{target}` on another host; to follow it, call"
+                    " `fetch_url` with that URL"
                 )
-            url = _address(str(target))
-    raise ToolError(f"`{url}` redirects more than {_MOST_REDIRECTS} times; use another address")
+            url = _parse_url(str(target))
+    raise ToolError(f"`{url}` redirects more than {_MAX_REDIRECTS} times; use another URL")
 
 
-def _host(url: httpx.URL) -> str:
+def _url_subject(url: httpx.URL) -> str:
     return host_subject(url.raw_host.decode("ascii"), url.port)
 
 
-def stays(url: httpx.URL, target: httpx.URL) -> bool:
-    """Tell whether what was agreed to for `url` holds for `target`, where it redirects to."""
+def has_same_approval(url: httpx.URL, target: httpx.URL) -> bool:
+    """Whether an approval of `url` also covers its redirect to `target`."""
     upgraded = (url.scheme, target.scheme) == ("http", "https")
     return url.host == target.host and (
-        _host(url) == _host(target)
+        _url_subject(url) == _url_subject(target)
         if upgraded
         else (url.scheme, url.port) == (target.scheme, target.port)
     )
 
 
-async def _resolve(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Address], bool]) -> str:
+async def _resolve(url: httpx.URL, is_allowed: Callable[[IPv4Address | IPv6Address], bool]) -> str:
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -211,10 +222,10 @@ async def _resolve(url: httpx.URL, reachable: Callable[[IPv4Address | IPv6Addres
         ) from error
     addresses = [ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
     for address in addresses:
-        if not reachable(address):
+        if not is_allowed(address):
             raise ToolError(
-                f"`{url.host}` is at `{address}`, a private address, which is not fetched;"
-                " the user can allow a command such as `curl` instead",
+                f"`{url.host}` resolves to the private address `{address}`, which cannot be"
+                " fetched; use a `shell` command such as `curl` instead, which the user can allow",
                 ToolFailure.PERMISSION_DENIED,
             )
     return str(addresses[0])
@@ -237,51 +248,53 @@ async def _get(
         await response.aclose()
 
 
-async def _page(url: httpx.URL, response: httpx.Response) -> _Page:
+async def _read_page(url: httpx.URL, response: httpx.Response) -> _Page:
     if response.is_error:
         raise ToolError(
-            f"`{url}` answered {response.status_code} {response.reason_phrase};"
-            " check the address, or continue without it"
+            f"`{url}` returned {response.status_code} {response.reason_phrase};"
+            " check the URL, or continue without it"
         )
     media_type = response.headers.get("content-type", "text/plain").partition(";")[0].strip()
     if not (media_type.startswith("text/") or any(kind in media_type for kind in _TEXTUAL)):
         raise ToolError(
-            f"`{url}` is `{media_type}`, not text; download it with `shell` if it is needed"
+            f"`{url}` is `{media_type}`, not text; if you need it, download it with `shell`"
         )
     data = bytearray()
     encoding = response.headers.get("content-encoding", "")
     async with aclosing(decompress(response.aiter_raw(), encoding)) as pieces:
         async for piece in pieces:
             data += piece
-            if len(data) > MOST_BYTES:
+            if len(data) > MAX_PAGE_BYTES:
                 break
     charset = response.charset_encoding
-    return _Page(str(url), media_type, charset, bytes(data[:MOST_BYTES]), len(data) > MOST_BYTES)
+    return _Page(
+        str(url), media_type, charset, bytes(data[:MAX_PAGE_BYTES]), len(data) > MAX_PAGE_BYTES
+    )
 
 
-def _shown(page: _Page, context: ToolContext) -> str:
-    text, is_converted = decoded(page.data, page.charset), True
-    if page.cut:
+def _format_page(page: _Page, context: ToolContext) -> str:
+    text, is_converted = decode_text(page.data, page.charset), True
+    if page.is_truncated:
         text = context.mask.without_partial_key(text)
     if page.media_type in ("text/html", "application/xhtml+xml"):
-        text, is_converted = html_to_markdown(text, MOST_TEXT + 1, context.cancelled)
-    is_cut = len(text) > MOST_TEXT
-    text = context.mask.slice(text, 0, MOST_TEXT)
+        text, is_converted = html_to_markdown(text, MAX_TEXT_LENGTH + 1, context.cancelled)
+    is_cut = len(text) > MAX_TEXT_LENGTH
+    text = context.mask.slice(text, 0, MAX_TEXT_LENGTH)
     header = f"`{page.url}` ({page.media_type}, {len(page.data):,} bytes)"
-    if page.cut:
-        header += f"; only the first {MOST_BYTES:,} bytes were read"
+    if page.is_truncated:
+        header += f"; only the first {MAX_PAGE_BYTES:,} bytes were read"
     if not is_converted:
-        header += "; its markup could not be converted, so this is its plain text"
+        header += "; plain text, because the HTML could not be converted to Markdown"
     if is_cut:
-        header += f"; only the first {MOST_TEXT:,} characters of its text are here"
-    if len(text) <= MOST_CHARACTERS:
+        header += f"; truncated to the first {MAX_TEXT_LENGTH:,} characters of text"
+    if len(text) <= MAX_RESULT_LENGTH:
         return f"{header}\n\n{text}"
     path = context.spill / f"page-{secrets.token_hex(8)}.txt"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
     return (
-        f"{header}\n\n{text[:MOST_CHARACTERS]}\n"
-        f"[{len(text) - MOST_CHARACTERS:,} more characters; the whole can be read by range with"
+        f"{header}\n\n{text[:MAX_RESULT_LENGTH]}\n"
+        f"[{len(text) - MAX_RESULT_LENGTH:,} more characters; read the full text in ranges with"
         f" `read_file` from `{path}`]"
     )

@@ -1,8 +1,9 @@
-"""Patterns of `.gitignore` as regular expressions that match without backtracking.
+"""`.gitignore` patterns as regular expressions that match without backtracking.
 
-The meaning is git's: `wildmatch.c` and `dir.c` of https://github.com/git/git. The first place where
-the part after a `*` fits is as good as any later one, up to the next slash, and so is the first for
-whole directories after a `**`. Every such part is an atomic group, so that no place is tried twice.
+The semantics are those of `wildmatch.c` and `dir.c` in https://github.com/git/git. The first match
+of the part after a `*` is as good as any later one, up to the next slash; the same holds for
+directories after a `**`. Each of these parts is an atomic group, so that no position is tried
+twice.
 """
 
 import re
@@ -13,10 +14,10 @@ from msgspec import Struct
 
 _STAR, _SLASH, _REST = "*", "/", "**"
 _DIRECTORIES, _SOME_DIRECTORIES = "**/", r"**\/"
-_LONGEST_PATTERN = 4_096
-"""Characters of a pattern; no path that can be opened is longer."""
-_MOST_WORK_OF_NAMES, _MOST_WORK_OF_PATHS = 2_000, 500
-"""`Wildcard.work` of one expression; no other thread runs while one is being matched."""
+_MAX_PATTERN_LENGTH = 4_096
+"""Maximum characters of a pattern; no valid path is longer."""
+_MAX_NAME_WORK, _MAX_PATH_WORK = 2_000, 500
+"""Limits of `Wildcard.work` per expression, since matching blocks all other threads."""
 _SPECIAL = re.compile(r"[*?\[\\]")
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits,
@@ -34,37 +35,37 @@ _CLASSES = {
 }
 
 
-class _Never(Exception):  # noqa: N818 - not an error: such a pattern matches no path
-    """A pattern is malformed, and git lets it match nothing."""
+class _InvalidPattern(Exception):  # noqa: N818 - not an error: such a pattern matches no path
+    """A malformed pattern, which matches nothing in git."""
 
 
 class Wildcard(Struct, frozen=True):
-    """One pattern."""
+    """One parsed pattern."""
 
     regex: str
-    """Source of a regular expression without groups, for `match`."""
-    of_name: bool
-    """Whether it is about the last name of a path, in any directory, rather than a whole path."""
+    """Source of a regular expression without groups, for `re.match`."""
+    matches_name: bool
+    """Whether it matches the last component of a path instead of the whole path."""
     only_directories: bool = False
     negated: bool = False
     work: int = 1
-    """Most steps that matching takes for each character of a path."""
+    """Upper bound of the matching steps per character of a path."""
 
 
 class Wildcards:
-    """Several patterns; the last that matches a path decides."""
+    """A list of patterns; the last one that matches a path decides."""
 
     def __init__(self, patterns: Iterable[Wildcard]) -> None:
         last_first = list(patterns)[::-1]
         self._verdicts = [not pattern.negated for pattern in last_first]
         self._expressions = {
-            (of_name, is_directory): _alternatives(last_first, of_name, is_directory)
+            (of_name, is_directory): _compile_alternatives(last_first, of_name, is_directory)
             for of_name in (True, False)
             for is_directory in (True, False)
         }
 
     def verdict(self, path: str, name: str, *, is_directory: bool) -> bool | None:
-        """Whether the path is matched (True) or exempt from it (False); None: no pattern fits."""
+        """Whether the path is matched (True) or excluded (False); None if no pattern matches."""
         first = None
         for of_name, subject in ((True, name), (False, path)):
             for expression, numbers in self._expressions[of_name, is_directory]:
@@ -76,15 +77,15 @@ class Wildcards:
 
 
 def parse_ignore_file(text: str) -> Iterator[Wildcard]:
-    """Read a `.gitignore`; `text` may hold bytes as characters, if paths do as well.
+    """Parse a `.gitignore`; `text` can be decoded as Latin-1, if paths are as well.
 
-    Patterns that are longer than any path are passed over.
+    Patterns that are longer than any path are skipped.
     """
     for raw in text.split("\n"):
         line = raw.removesuffix("\r").partition("\0")[0]
-        if not line or line.startswith("#") or len(line) > _LONGEST_PATTERN:
+        if not line or line.startswith("#") or len(line) > _MAX_PATTERN_LENGTH:
             continue
-        if pattern := parse_wildcard(_trimmed(line)):
+        if pattern := parse_wildcard(_strip_trailing_spaces(line)):
             yield pattern
 
 
@@ -99,22 +100,22 @@ def parse_wildcard(line: str) -> Wildcard | None:
         return None
     try:
         regex = _name_regex(pattern) if of_name else _path_regex(pattern.removeprefix("/"))
-    except _Never:
+    except _InvalidPattern:
         return None
-    # What comes before the first `*` is tried at one place only.
+    # The part before the first `*` is tried at one position only.
     after_star = pattern.partition("*")[2]
     return Wildcard(regex, of_name, only_directories, negated, 1 + len(after_star))
 
 
-def _alternatives(
+def _compile_alternatives(
     patterns: Sequence[Wildcard], of_name: bool, is_directory: bool
 ) -> list[tuple[re.Pattern[str], list[int]]]:
     numbers = [
         number
         for number, pattern in enumerate(patterns)
-        if pattern.of_name is of_name and (is_directory or not pattern.only_directories)
+        if pattern.matches_name is of_name and (is_directory or not pattern.only_directories)
     ]
-    most = _MOST_WORK_OF_NAMES if of_name else _MOST_WORK_OF_PATHS
+    most = _MAX_NAME_WORK if of_name else _MAX_PATH_WORK
     groups, work = list[list[int]](), most
     for number in numbers:
         work += patterns[number].work
@@ -129,22 +130,22 @@ def _alternatives(
     ]
 
 
-def _trimmed(line: str) -> str:
-    """Drop spaces at the end that no backslash precedes."""
+def _strip_trailing_spaces(line: str) -> str:
+    """Remove trailing spaces that are not escaped with a backslash."""
     bare = line.rstrip(" ")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if backslashes % 2 and bare != line else bare
 
 
 def _name_regex(pattern: str) -> str:
-    return _unit(_tokens(pattern, whole_path=False)) + r"\Z"
+    return _segment_regex(_tokens(pattern, whole_path=False)) + r"\Z"
 
 
 def _path_regex(pattern: str) -> str:
-    """Translate a pattern for whole paths.
+    """Translate a pattern for complete paths.
 
-    Git compares what comes before the first wildcard by itself; a `**` after it counts as the
-    beginning of the pattern.
+    Git compares the part before the first wildcard separately; a `**` right after it is treated as
+    at the start of the pattern.
     """
     special = _SPECIAL.search(pattern)
     literal = pattern[: special.start()] if special else pattern
@@ -157,18 +158,18 @@ def _path_regex(pattern: str) -> str:
             unit.append(token)
             continue
         if unit or skip.endswith("+?"):
-            regex += _after_directories(skip, _unit(unit))
+            regex += _skip_directories(skip, _segment_regex(unit))
             unit = []
         skip = "(?:[^/]*/)+?" if token == _SOME_DIRECTORIES else "(?:[^/]*/)*?"
-    return regex + _after_directories(skip, _unit(unit) + r"\Z")
+    return regex + _skip_directories(skip, _segment_regex(unit) + r"\Z")
 
 
-def _after_directories(skip: str, unit: str) -> str:
+def _skip_directories(skip: str, unit: str) -> str:
     return f"(?>{skip}{unit})" if skip else unit
 
 
-def _unit(tokens: Sequence[str]) -> str:
-    """Translate what holds no `**`, except at its end."""
+def _segment_regex(tokens: Sequence[str]) -> str:
+    """Translate tokens without `**`, except at the end."""
     regex, piece, after_star = "", "", False
     for token in (*tokens, ""):
         if token not in (_STAR, _SLASH, _REST, ""):
@@ -191,7 +192,7 @@ def _tokens(pattern: str, *, whole_path: bool) -> list[str]:
     """Split a pattern into wildcards, slashes and expressions for single characters.
 
     Raises:
-        _Never: it ends within a set or after a backslash.
+        _InvalidPattern: it ends within a set or after a backslash.
     """
     tokens = list[str]()
     at = 0
@@ -199,20 +200,20 @@ def _tokens(pattern: str, *, whole_path: bool) -> list[str]:
         char = pattern[at]
         if char == "*":
             end = at + len(pattern[at:]) - len(pattern[at:].lstrip("*"))
-            token, at = _stars(pattern, at, end) if whole_path else (_STAR, end)
+            token, at = _star_token(pattern, at, end) if whole_path else (_STAR, end)
         elif char == "?":
             token, at = "[^/]", at + 1
         elif char == "[":
-            token, at = _set(pattern, at + 1)
+            token, at = _parse_set(pattern, at + 1)
         else:
             at += char == "\\"
-            token, at = _SLASH if _at(pattern, at) == "/" else re.escape(pattern[at]), at + 1
+            token, at = _SLASH if _char_at(pattern, at) == "/" else re.escape(pattern[at]), at + 1
         if token != _STAR or tokens[-1:] != [_STAR]:
             tokens.append(token)
     return tokens
 
 
-def _stars(pattern: str, start: int, end: int) -> tuple[str, int]:
+def _star_token(pattern: str, start: int, end: int) -> tuple[str, int]:
     if end - start < 2 or (start and pattern[start - 1] != "/"):
         return _STAR, end
     if end == len(pattern):
@@ -222,47 +223,47 @@ def _stars(pattern: str, start: int, end: int) -> tuple[str, int]:
     return (_SOME_DIRECTORIES, end + 2) if pattern[end : end + 2] == r"\/" else (_STAR, end)
 
 
-def _set(pattern: str, at: int) -> tuple[str, int]:
-    """Translate a set from after its `[`; return where the pattern goes on."""
-    negated = _at(pattern, at) in "!^"
+def _parse_set(pattern: str, at: int) -> tuple[str, int]:
+    """Translate a set whose `[` precedes `at`; return the expression and the next position."""
+    negated = _char_at(pattern, at) in "!^"
     at += negated
     items, before = "", ""
     while True:
-        char = _at(pattern, at)
-        if char == "-" and before and _at(pattern, at + 1) != "]":
+        char = _char_at(pattern, at)
+        if char == "-" and before and _char_at(pattern, at + 1) != "]":
             at += 1 + (pattern[at + 1] == "\\")
-            if before <= (high := _at(pattern, at)):
-                items += f"{_in_set(before)}-{_in_set(high)}"
+            if before <= (high := _char_at(pattern, at)):
+                items += f"{_escape_in_set(before)}-{_escape_in_set(high)}"
             before = ""
-        elif pattern.startswith("[:", at) and (named := _class(pattern, at + 2)) is not None:
-            items += "".join(map(_in_set, _CLASSES[named]))
+        elif pattern.startswith("[:", at) and (named := _parse_class(pattern, at + 2)) is not None:
+            items += "".join(map(_escape_in_set, _CLASSES[named]))
             at += len(f"[:{named}:")
             before = ""
         else:
             at += char == "\\"
-            before = _at(pattern, at)
-            items += _in_set(before)
+            before = _char_at(pattern, at)
+            items += _escape_in_set(before)
         at += 1
-        if _at(pattern, at) == "]":
+        if _char_at(pattern, at) == "]":
             return f"(?!/)[{'^' if negated else ''}{items}]", at + 1
 
 
-def _class(pattern: str, start: int) -> str | None:
-    """Return the name of a class such as `[:digit:]`; None: the bracket is an ordinary one."""
+def _parse_class(pattern: str, start: int) -> str | None:
+    """Return the name of a class such as `[:digit:]`; None if the bracket is a literal."""
     if (end := pattern.find("]", start)) < 0:
-        raise _Never
+        raise _InvalidPattern
     if end == start or pattern[end - 1] != ":":
         return None
     if (name := pattern[start : end - 1]) not in _CLASSES:
-        raise _Never
+        raise _InvalidPattern
     return name
 
 
-def _in_set(char: str) -> str:
+def _escape_in_set(char: str) -> str:
     return f"\\{char}" if char in "\\]^-[&~|" else char
 
 
-def _at(pattern: str, at: int) -> str:
+def _char_at(pattern: str, at: int) -> str:
     if at >= len(pattern):
-        raise _Never
+        raise _InvalidPattern
     return pattern[at]

@@ -1,7 +1,7 @@
-"""The files that tools may touch.
+"""Confined access to the files of a workspace.
 
-Only descriptors are used once a path is resolved, and only regular files are opened. Every method
-blocks: call them in a thread.
+After a path is resolved, only descriptors are used, and only regular files are opened. All methods
+block: call them in a thread.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from yourtool.tools.walk import (
     DIRECTORY,
     ResolvedPath,
     Root,
-    explained,
-    kind_of,
-    missing_text,
-    outside,
+    file_kind,
+    missing_path_message,
+    outside_error,
+    translate_os_errors,
     walk,
 )
 
 ABSENT = "absent"
-"""Stands for the digest of a file that does not exist."""
+"""Used in place of a digest for a missing file."""
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -41,27 +41,27 @@ _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 class FileReads:
-    """What each file held when the model last saw it; safe to use from any thread."""
+    """Digests of the files that the model has read; thread-safe."""
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}
 
     def record(self, path: str, content: str) -> None:
-        """Remember the digest of a file, by the path that `Workspace.locate` gives."""
+        """Store the digest of a file by its path from `Workspace.locate`."""
         self._digests[path] = content
 
-    def last(self, path: str) -> str | None:
-        """Return the digest as last seen; None if the file was never seen."""
+    def last_digest(self, path: str) -> str | None:
+        """Return the digest of the content last read; None if the file was never read."""
         return self._digests.get(path)
 
 
 class DirectoryEntry(Struct, frozen=True):
-    """One name in a directory."""
+    """An entry of a directory."""
 
     name: str
     kind: str
@@ -69,21 +69,21 @@ class DirectoryEntry(Struct, frozen=True):
     size: int = 0
     """In bytes."""
     target: str = ""
-    """Where a link points, as written in it."""
+    """The target of a symbolic link, unresolved."""
 
 
 class Workspace:
-    """A directory that may be changed, and others that may only be read.
+    """A writable root directory and further read-only roots.
 
-    The boundary is fixed here: each root is resolved once and held open.
+    Each root is resolved once and stays open.
     """
 
     def __init__(
-        self, root: Path, readable: tuple[Path, ...] = (), own: Iterable[Path] = ()
+        self, root: Path, readable: tuple[Path, ...] = (), own_directories: Iterable[Path] = ()
     ) -> None:
-        """`own`: directories of the program itself, which stay closed wherever they are."""
+        """`own_directories`: the program's directories, which are always inaccessible."""
         self._roots = tuple(Root.open(path) for path in (root, *readable))
-        self._own = OwnPlaces(own)
+        self._own = OwnPlaces(own_directories)
         self.root = self._roots[0].path
         """The real path."""
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -91,42 +91,42 @@ class Workspace:
             weakref.finalize(self, os.close, opened.descriptor)
 
     def check(self, path: str, *, writing: bool = False) -> None:
-        """Make sure that `path` stays inside; it need not exist.
+        """Check that `path` is inside the workspace; it need not exist.
 
         Raises:
-            ToolError: it leads outside (`permission_denied`), or no path can look like that.
+            ToolError: it is outside (`permission_denied`) or not a valid path.
         """
-        with self._at(path, writing=writing):
+        with self._resolve(path, writing=writing):
             pass
 
     def locate(self, path: str) -> str:
-        """Return where `path` really leads: relative to the root, or absolute if only readable."""
-        with self._at(path) as place:
+        """Return the real path: relative to the root, or absolute if in a read-only root."""
+        with self._resolve(path) as place:
             inside = place.root is self._roots[0]
             relative = "/".join(place.parts) or "."
             return relative if inside else str(place.root.path.joinpath(*place.parts))
 
     def kind(self, path: str) -> str | None:
-        """Return what is at `path`, in the words of `DirectoryEntry.kind`; None: nothing is."""
-        with self._at(path) as place:
-            return None if place.mode is None else kind_of(place.mode)
+        """Return the `DirectoryEntry.kind` of `path`; None if it does not exist."""
+        with self._resolve(path) as place:
+            return None if place.mode is None else file_kind(place.mode)
 
     def is_credential_file(self, path: str) -> bool:
-        """Tell whether a path, as written or where it leads, is a place of credentials.
+        """Whether a path, as written or resolved, is a well-known credential file.
 
         Raises:
             ToolError: as for `check`.
         """
-        with self._at(path) as place:
+        with self._resolve(path) as place:
             real = "/".join((str(place.root.path), *place.parts))
         return is_credential_file(path) or is_credential_file(real)
 
     def own_places(self) -> Snapshot:
-        """Return what every search leaves out, as it is now."""
+        """Return the program's own files and directories, which every search skips."""
         return self._own.snapshot()
 
     def lock(self, path: str) -> asyncio.Lock:
-        """Return the lock that serialises changes of one file, by the path `locate` gives."""
+        """Return the lock that serialises changes of a file; `path` comes from `locate`."""
         return self._locks.setdefault(path, asyncio.Lock())
 
     @contextmanager
@@ -134,51 +134,51 @@ class Workspace:
         """Open a regular file for reading.
 
         Raises:
-            ToolError: it is missing, is something else, or may not be read.
+            ToolError: it is missing, not a regular file, or not readable.
         """
-        with self._at(path) as place:
+        with self._resolve(path) as place:
             if place.mode is None:
-                raise ToolError(missing_text(path, place))
-            _demand_file(path, place.mode)
-            with explained(path, "read"):
+                raise ToolError(missing_path_message(path, place))
+            _require_regular_file(path, place.mode)
+            with translate_os_errors(path, "read"):
                 descriptor = os.open(place.name, _READ, dir_fd=place.parent)
-        with os.fdopen(descriptor, "rb") as file, explained(path, "read"):
+        with os.fdopen(descriptor, "rb") as file, translate_os_errors(path, "read"):
             status = os.fstat(descriptor)
-            _demand_file(path, status.st_mode)
-            if identity(status) != place.trail[-1] and self.own_places().holds(status):
-                raise _own(path)
+            _require_regular_file(path, status.st_mode)
+            if identity(status) != place.trail[-1] and self.own_places().contains(status):
+                raise _own_place_error(path)
             yield file
 
     def read(self, path: str, *, limit: int) -> bytes:
-        """Return a whole file.
+        """Return the content of a file.
 
         Raises:
-            ToolError: as for `open`, or it is longer than `limit` bytes.
+            ToolError: as for `open`, or the file is larger than `limit` bytes.
         """
         with self.open(path) as file:
             data = file.read(limit + 1)
         if len(data) > limit:
             raise ToolError(
-                f"`{path}` is larger than {limit:,} bytes, too large for this tool; use `shell`"
+                f"`{path}` is larger than {limit:,} bytes, the limit of this tool; use `shell`"
             )
         return data
 
     @contextmanager
     def directory(self, path: str) -> Generator[int, None, None]:
-        """Open a directory; yields the descriptor.
+        """Open a directory and yield the descriptor.
 
         Raises:
-            ToolError: it is missing, is no directory, or may not be read.
+            ToolError: it is missing, not a directory, or not readable.
         """
-        with self._at(path) as place:
+        with self._resolve(path) as place:
             if place.mode is None:
-                raise ToolError(missing_text(path, place))
+                raise ToolError(missing_path_message(path, place))
             if not stat.S_ISDIR(place.mode):
                 raise ToolError(
-                    f"`{path}` is a {kind_of(place.mode)}, not a directory;"
+                    f"`{path}` is a {file_kind(place.mode)}, not a directory;"
                     " use `read_file` for files"
                 )
-            with explained(path, "listed"):
+            with translate_os_errors(path, "listed"):
                 descriptor = os.open(place.name, _LIST, dir_fd=place.parent)
         try:
             yield descriptor
@@ -186,79 +186,77 @@ class Workspace:
             os.close(descriptor)
 
     def entries(self, path: str) -> list[DirectoryEntry]:
-        """Return what a directory holds, sorted by name; raises what `directory` does."""
+        """Return the entries of a directory, sorted by name; raises the errors of `directory`."""
         with self.directory(path) as descriptor:
             names = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor
-            return [entry for name in names if (entry := _entry(name, descriptor)) is not None]
+            return [entry for name in names if (entry := _stat_entry(name, descriptor)) is not None]
 
     def write(self, path: str, data: bytes, *, expected: str) -> None:
-        """Replace a file, or make it and the directories above it: all or nothing.
+        """Replace a file atomically, or create it with its parent directories.
 
-        The bytes go to a temporary file beside it, which then takes its name; mode, owner and
-        extended attributes are kept. A link is followed and stays. Another hard link of the file
-        keeps the old bytes, because it may be outside. `expected` is the digest of what is being
-        replaced, `ABSENT` for a new file, and is compared with the file at the last moment.
+        The data is written to a temporary file in the same directory, which is then renamed; mode,
+        owner and extended attributes are copied. Symbolic links are followed and preserved. Other
+        hard links of the file keep the old content, because they may be outside. `expected` is the
+        digest of the old content, or `ABSENT` for a new file, and is checked right before renaming.
 
         Raises:
-            ToolError: the file changed meanwhile, is no regular file, or may not be written.
+            ToolError: the file changed, is not a regular file, or cannot be written.
         """
-        with self._at(path, writing=True) as place, ExitStack() as opened:
+        with self._resolve(path, writing=True) as place, ExitStack() as opened:
             if place.mode is not None:
-                _demand_file(path, place.mode)
-            with explained(path, "written"):
+                _require_regular_file(path, place.mode)
+            with translate_os_errors(path, "written"):
                 parent = place.parent
                 for name in place.missing[:-1]:
                     with suppress(FileExistsError):
                         os.mkdir(name, dir_fd=parent)
                     parent = os.open(name, DIRECTORY, dir_fd=parent)
                     opened.callback(os.close, parent)
-                _replace(path, parent, place.name, data, expected)
+                _replace_file(path, parent, place.name, data, expected)
 
     @contextmanager
-    def _at(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
+    def _resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
         with walk(path, self._roots) as place:
             roots = (root.trail[-1] for root in self._roots)
             if self.own_places().covers(place.trail, roots, place.missing):
-                raise _own(path)
+                raise _own_place_error(path)
             if writing and place.root is not self._roots[0]:
-                raise outside(path, self.root, "may be read but not changed")
+                raise outside_error(path, self.root, "may be read but not changed")
             yield place
 
 
-def _own(path: str) -> ToolError:
+def _own_place_error(path: str) -> ToolError:
     return ToolError(
-        f"`{path}` is in a directory of `yourtool` itself, which holds keys, permissions, settings"
-        " and sessions. No tool may read or change what is there, and no rule allows it:"
-        " continue without it, or ask the user.",
+        f"`{path}` is in a directory of `yourtool` itself, with API keys, permissions, settings and"
+        " sessions. Tools cannot read or change it, and no rule can allow it: continue without it,"
+        " or ask the user.",
         ToolFailure.PERMISSION_DENIED,
     )
 
 
-def _demand_file(path: str, mode: int) -> None:
+def _require_regular_file(path: str, mode: int) -> None:
     if stat.S_ISREG(mode):
         return
     if stat.S_ISDIR(mode):
-        raise ToolError(f"`{path}` is a directory; see what is in it with `list_dir`")
-    raise ToolError(
-        f"`{path}` is a {kind_of(mode)}, not a regular file; only regular files are opened"
-    )
+        raise ToolError(f"`{path}` is a directory; list it with `list_dir`")
+    raise ToolError(f"`{path}` is a {file_kind(mode)}; only regular files can be opened")
 
 
-def _entry(name: str, descriptor: int) -> DirectoryEntry | None:
+def _stat_entry(name: str, descriptor: int) -> DirectoryEntry | None:
     try:
         status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-        kind = kind_of(status.st_mode)
+        kind = file_kind(status.st_mode)
         target = os.readlink(name, dir_fd=descriptor) if kind == "link" else ""
     except OSError:
         return None
     return DirectoryEntry(name, kind, status.st_size, target)
 
 
-def _replace(path: str, parent: int, name: str, data: bytes, expected: str) -> None:
-    _demand_unchanged(path, parent, name, expected)
+def _replace_file(path: str, parent: int, name: str, data: bytes, expected: str) -> None:
+    _require_unchanged(path, parent, name, expected)
     temporary = f".yourtool-{secrets.token_hex(8)}.tmp"
-    # A new file takes its mode from the umask; one that replaces another is private until it
-    # has the other's mode.
+    # A new file gets its mode from the umask; a replacement is private until it gets the mode of
+    # the original.
     mode = 0o666 if expected == ABSENT else 0o600
     created = os.open(temporary, _CREATE, mode, dir_fd=parent)
     try:
@@ -266,9 +264,9 @@ def _replace(path: str, parent: int, name: str, data: bytes, expected: str) -> N
             file.write(data)
             file.flush()
             if expected != ABSENT:
-                _inherit(file.fileno(), parent, name)
+                _copy_attributes(file.fileno(), parent, name)
             os.fsync(file.fileno())
-        _demand_unchanged(path, parent, name, expected)
+        _require_unchanged(path, parent, name, expected)
         os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with suppress(OSError):
@@ -281,8 +279,8 @@ def _replace(path: str, parent: int, name: str, data: bytes, expected: str) -> N
         os.close(directory)
 
 
-def _inherit(descriptor: int, parent: int, name: str) -> None:
-    """Give a new file the owner, mode and extended attributes of the one it will replace."""
+def _copy_attributes(descriptor: int, parent: int, name: str) -> None:
+    """Copy owner, mode and extended attributes from the file that will be replaced."""
     original = os.open(name, _READ, dir_fd=parent)
     try:
         before, ours = os.fstat(original), os.fstat(descriptor)
@@ -291,7 +289,7 @@ def _inherit(descriptor: int, parent: int, name: str) -> None:
             try:
                 os.fchown(descriptor, before.st_uid, before.st_gid)
             except PermissionError:
-                mode &= 0o777  # set-user-id must not move to another user
+                mode &= 0o777  # the set-user-id bit must not apply to another owner
         if sys.platform == "linux":
             for attribute in os.listxattr(original):
                 with suppress(OSError):
@@ -301,10 +299,10 @@ def _inherit(descriptor: int, parent: int, name: str) -> None:
         os.close(original)
 
 
-def _demand_unchanged(path: str, parent: int, name: str, expected: str) -> None:
+def _require_unchanged(path: str, parent: int, name: str, expected: str) -> None:
     if _digest_at(parent, name) != expected:
         raise ToolError(
-            f"`{path}` changed while this call was being prepared, so nothing was written;"
+            f"`{path}` changed during this call, so nothing was written;"
             " read it again with `read_file` and repeat the call"
         )
 
