@@ -88,7 +88,7 @@ async def test_grep_leaves_credential_files_out_and_says_so(bench, env):
     assert "a.txt:1: TOKEN=none" in text_of(found)
     assert CANARY not in text_of(found)
     assert "2 files that may contain credentials were skipped (`.env`, `tls.key`)" in text_of(found)
-    assert "use `read_file` to read one; the user is asked" in text_of(found)
+    assert "read one with `read_file`, which needs the user's approval" in text_of(found)
 
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
@@ -103,7 +103,7 @@ async def test_credentials_are_changed_only_after_a_question(bench, env, mode):
 async def test_an_edit_tells_nothing_about_credentials_that_were_not_read(bench, env):
     edits = [{"old": "TOKEN=wrong", "new": "x"}]
     [refused] = await ended(bench, User(ALLOW), calls("edit_file", path=".env", edits=edits))
-    assert "only after it was read" in refused.error_message
+    assert "read it before editing" in refused.error_message
     assert CANARY not in refused.error_message
     edits = [{"old": CANARY, "new": "x"}]
     read, edited = await ended(

@@ -32,7 +32,7 @@ async def test_a_long_file_is_read_by_range(context, root):
     assert rest.startswith("`file`, lines 2001–3000 of 3,000\n  2001\tline 2001\n")
     assert rest.endswith("  3000\tline 3000")
     beyond = await answer(read_file, context, path="file", offset=3001)
-    assert beyond == "`file` has 3,000 lines; there is nothing at offset 3001."
+    assert beyond == "`file` has 3,000 lines; use an `offset` below 3001."
 
 
 @pytest.mark.req("R-TOOL-10")

@@ -121,7 +121,7 @@ def test_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
         output.feed(b"x" * 5_000)
     output.close()
     assert output.spill_path.stat().st_size == 100_000
-    assert "the first 100,000 bytes of it can be read" in output.text()
+    assert "read the first 100,000 bytes in ranges" in output.text()
 
 
 @pytest.mark.req("R-TOOL-03")
@@ -130,7 +130,7 @@ def test_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
     output.feed(b"x" * 100_000)
     output.feed(b"y" * 100_000)
     output.close()
-    assert "the whole could not be kept: no such file" in output.text()
+    assert "the full output could not be saved: no such file" in output.text()
     assert output.text().endswith("y")
 
 

@@ -101,7 +101,8 @@ class Grants:
 
     def _invalid_file_error(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"`{self.file}` is invalid and grants nothing: {reason}. Correct it or delete it."
+            f"`{self.file}` grants nothing, because it is invalid: {reason}."
+            " Correct it or delete it."
         )
 
 

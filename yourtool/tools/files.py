@@ -205,8 +205,8 @@ def _image_output(path: str, data: bytes, media_type: str, context: ToolContext)
         )
     if len(data) > context.image_limit:
         raise ToolError(
-            f"`{path}` is an image of more than {format_mib(context.image_limit)}, the limit of this"
-            " model; make a smaller copy with `shell` and read that"
+            f"`{path}` is an image of more than {format_mib(context.image_limit)}, the limit of"
+            " this model; make a smaller copy with `shell` and read that"
         )
     encoded = base64.b64encode(data).decode()
     return ToolOutput(
