@@ -117,7 +117,7 @@ def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged(caplog):
     with caplog.at_level(logging.WARNING):
         body = wire(STATIONS["anthropic"], model=target, tool_choice=ForcedTool("read_file"))
     assert "tool_choice" not in body
-    assert "`anthropic:x` always thinks" in caplog.text
+    assert "`anthropic:x` always reasons" in caplog.text
 
 
 @pytest.mark.parametrize("form", ["adaptive", "budget"])

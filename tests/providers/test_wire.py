@@ -390,7 +390,7 @@ async def test_missing_usage_is_estimated_and_said_to_be(caplog):
     usage = complete(events).usage
     assert usage.estimated
     assert usage.output_tokens > 20
-    assert "did not report how many tokens" in caplog.text
+    assert "did not report its token usage" in caplog.text
 
 
 async def test_usage_is_told_as_soon_as_it_is_known():
