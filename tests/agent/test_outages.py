@@ -35,7 +35,7 @@ async def test_the_next_prompt_goes_to_the_only_model_although_it_failed(bench, 
     reason = route.chain[-1].reason
     assert reason.startswith("global default; ")
     assert "`anthropic` " in reason
-    assert reason.endswith("tried because no other model can take this turn")
+    assert reason.endswith("tried because no other model is available")
     assert any(isinstance(event, ProviderRecovered) for event in events)
     assert bench.availability.reason(MODEL.id) is None
     await session.close()

@@ -94,7 +94,7 @@ async def test_the_explanation_has_a_line_for_every_slot_and_fits_twelve_lines(b
     await play(session.send("hello"))
     lines = session.explain()
     assert len(lines) <= 12
-    assert sum("not applicable" in line for line in lines) == 6
+    assert sum("not used" in line for line in lines) == 6
     assert "global default" in lines[-1]
     await session.close()
 

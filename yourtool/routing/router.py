@@ -125,7 +125,7 @@ _SLOT_NAMES = {
 }
 _VERDICT_NAMES = {"chose": "used", "rejected": "rejected", "not_applicable": "not used"}
 _TRIED_AS_REQUESTED = "tried because you asked"
-_TRIED_AS_LAST_RESORT = "tried because no other model can take this turn"
+_TRIED_AS_LAST_RESORT = "tried because no other model is available"
 _MODES = {
     Slot.PER_MESSAGE_OVERRIDE: RoutingMode.OVERRIDE,
     Slot.MANUAL_STICKY: RoutingMode.MANUAL,

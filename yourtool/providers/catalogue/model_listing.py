@@ -27,9 +27,9 @@ _PROBE_TIMEOUT = 5
 async def find_servers(
     registry: Registry, *, include_remote: bool
 ) -> AsyncGenerator[LocalServer, None]:
-    """Ask the servers on usual ports of this machine and those at addresses of the user's own.
+    """Probe local servers on well-known ports and servers in the user's configuration.
 
-    Yields each that answers, as soon as it does. `elsewhere`: also those on other machines.
+    Yields each server as soon as it answers. `include_remote`: also servers on other machines.
     """
     ollama = registry.spec("ollama")
     assert ollama is not None, "it is built in"

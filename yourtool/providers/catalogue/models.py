@@ -81,8 +81,8 @@ class Catalogue:
     ) -> None:
         """Index `models` by id and alias.
 
-        `prices` are for models that nobody described, `<provider>:*` for any of that provider;
-        `rows` are what the tables say of a model, key by key, and `defaults` of a provider's.
+        `prices` apply to models that are not described, `<provider>:*` to any model of a provider;
+        `rows` are the table rows of models, and `defaults` those of providers.
 
         Raises:
             ConfigError: two models have the same alias.
@@ -107,7 +107,7 @@ class Catalogue:
 
     @classmethod
     def load(cls, paths: Paths) -> "Catalogue":
-        """Read the shipped tables and lay the user's over them.
+        """Read the shipped tables and merge the user's tables.
 
         Raises:
             ConfigError: naming file, line, key and the nearest key, or the two models that
@@ -152,11 +152,10 @@ class Catalogue:
     def add_discovered(
         self, provider: str, models: Iterable[Model], at: datetime | None = None
     ) -> None:
-        """Take in what a provider says of all its models; what the tables say holds, key by key.
+        """Add the models that a provider lists; the tables override them key by key.
 
-        A model that is described already is not made worse by a guess (`known` is false), and one
-        that was named before and is not named any more is forgotten. `at` is when the provider
-        said it; None: now.
+        A described model is not replaced by a guess (`known` is false), and models that the
+        provider no longer lists are removed. `at` is the time of the list; None: now.
         """
         at, models = at or datetime.now(UTC), tuple(models)
         self._remove_unlisted(provider, {model.id for model in models})
@@ -178,7 +177,7 @@ class Catalogue:
             )
 
     def _declared_fields(self, model_id: str) -> Mapping[str, Any]:
-        """Return what the tables say of a model, of one without a row what its provider shares."""
+        """Return the fields of a model from the tables, or those of its provider."""
         row = self._rows.get(model_id)
         return self._shared.get(ModelId.parse(model_id).provider, {}) if row is None else row
 
@@ -189,7 +188,7 @@ class Catalogue:
                 del self._discovered_at[model_id], self._models[model_id]
 
     def discovered_at(self, model_id: str) -> datetime | None:
-        """Return when a model's own server described it; None: the tables do, or nobody."""
+        """Return when a server described the model; None: it did not."""
         return self._discovered_at.get(model_id)
 
     def resolve(self, name: str) -> Model:
