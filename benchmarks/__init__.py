@@ -1,1 +1,1 @@
-"""What `make bench` measures: the program in a pseudo-terminal beside the smallest Textual app."""
+"""What `make bench` measures: the program in a pseudo-terminal, and the smallest Textual app."""

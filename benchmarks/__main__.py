@@ -1,9 +1,9 @@
-"""Measure everything, or some of it; print tables and keep the figures as JSON.
+"""Run all or some benchmarks; print tables and write the figures as JSON.
 
     python -m benchmarks [--only start,keys] [--rounds N] [--quick] [--out FILE]
 
 Both programs are measured in turn in every round, and the ratio is the median over the rounds: the
-speed of a machine changes within minutes, the ratio of two neighbours hardly does.
+speed of a machine changes within minutes, the ratio of consecutive runs hardly does.
 """
 
 import argparse
@@ -39,7 +39,7 @@ ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "search": lambda quick: search_growth.measure(search_growth.SIZES[: 2 if quick else 3]),
     "decode": lambda _: decode_stream.measure(),
 }
-"""What needs no terminal."""
+"""The benchmarks without a terminal."""
 
 
 class Bench:
@@ -73,7 +73,7 @@ class Bench:
             note("idle", cases.idle(terminal, 3 if quick else 10))
         if "keys" in chosen:
             note("keys_idle", cases.keys(terminal, 30, 0.08))
-        cases.stream(terminal, provider, 50)  # whatever happens only once
+        cases.stream(terminal, provider, 50)  # warm-up
         if "stream" in chosen:
             note("stream_2k", cases.stream(terminal, provider, 2_000))
         if "paced" in chosen and number == 0 and not quick:
@@ -117,12 +117,12 @@ def _turned(programs: list[Program], number: int) -> list[Program]:
 
 
 def tell(words: str) -> None:
-    """Say how far it is."""
+    """Print the progress."""
     sys.stderr.write(f"{time.strftime('%H:%M:%S')}  {words}\n")
 
 
 def main() -> None:
-    """Obey the command line."""
+    """Run the command line."""
     options = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,

@@ -1,4 +1,4 @@
-"""What is measured of a running program; every case returns its figures by name."""
+"""The cases that measure a running program; each returns its figures by name."""
 
 import random
 import statistics
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 
 def start(program: Program) -> Figures:
-    """From nothing to the first echoed letter, and until it is quiet."""
+    """From the start to the first echoed letter, and until the program is quiet."""
     terminal, figures = program.start()
     terminal.settle(0.5, 4)
     figures["quiet_cpu_s"] = terminal.cpu()
@@ -24,7 +24,7 @@ def start(program: Program) -> Figures:
 
 
 def first_request(program: Program, provider: Provider) -> Figures:
-    """From nothing until the provider is asked, less the typing."""
+    """From the start to the first request, minus the time of typing."""
     turn = Turn(["Yes."])
     provider.will_say(turn)
     terminal, _ = program.start()
@@ -36,7 +36,7 @@ def first_request(program: Program, provider: Provider) -> Figures:
 
 
 def idle(terminal: Terminal, seconds: float) -> Figures:
-    """What it costs to do nothing."""
+    """CPU, memory and output of the idle program."""
     terminal.settle(1, 3)
     mark, cpu, began = terminal.mark, terminal.cpu(), time.monotonic()
     time.sleep(seconds)
@@ -86,7 +86,7 @@ def keys_while_streaming(terminal: Terminal, provider: Provider, count: int = 30
 
 
 def stream(terminal: Terminal, provider: Provider, tokens: int, rate: float = 0) -> Figures:
-    """A reply from the request until the screen is quiet."""
+    """A reply, from the request until the screen is quiet."""
     end = _sign()
     turn = Turn(reply(tokens, end), rate)
     provider.will_say(turn)
@@ -107,7 +107,7 @@ def stream(terminal: Terminal, provider: Provider, tokens: int, rate: float = 0)
 
 
 def tools(terminal: Terminal, provider: Provider) -> Figures:
-    """From the end of a reply that calls a tool until the next request; each reads a file."""
+    """From the end of a reply that reads a file to the next request."""
     end = _sign()
     trips = [Turn(["Step."], call=("read_file", {"path": f"f{n}.txt"})) for n in range(FILES)]
     turns = [*trips, Turn(reply(1, end))]

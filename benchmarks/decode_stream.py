@@ -103,7 +103,7 @@ def best(work: Callable[..., object], *arguments: object) -> float:
 
 
 class Memory:
-    """A transport whose answer is in memory; the part of it that an adapter needs."""
+    """A transport with its response in memory, with the methods that an adapter needs."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body

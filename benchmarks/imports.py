@@ -1,4 +1,4 @@
-"""What it costs to import the parts of the program, each in an interpreter of its own."""
+"""The cost of importing the parts of the program, each in a new interpreter."""
 
 import json
 import os
@@ -28,7 +28,7 @@ print([spent * 1000, len(sys.modules), pages * {page} / 2**20])
 
 
 def measure(rounds: int) -> dict[str, dict[str, float]]:
-    """Return CPU milliseconds, number of modules and MiB of each group; in turns, medians."""
+    """Return median CPU milliseconds, number of modules and MiB of each group."""
     found: dict[str, list[list[float]]] = {name: [] for name in GROUPS}
     for _ in range(rounds):
         for name, modules in GROUPS.items():

@@ -1,8 +1,8 @@
 """The smallest chat program that Textual allows: an input, a log of lines, one HTTP stream.
 
-It is what others are measured against: it has no sessions, tools, themes or history, and its
-Markdown is coloured line by line. Run with `python -m benchmarks.limit`; `LIMIT_URL` is the root
-of a server that speaks Chat Completions.
+It is the baseline: it has no sessions, tools, themes or history, and its Markdown is coloured line
+by line. Run with `python -m benchmarks.limit`; `LIMIT_URL` is the root of a server with Chat
+Completions.
 """
 
 import json
@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 FRAMES = 20
-"""Screen updates a second."""
+"""Screen updates per second."""
 INLINE = re.compile(r"\*\*[^*]+\*\*|`[^`]+`|\*[^*]+\*")
 CODE, STRONG, HEADING = Style(color="green"), Style(bold=True), Style(bold=True, color="cyan")
 
@@ -29,7 +29,7 @@ class Log(ScrollView):
     """Lines of text; all but the last are styled once."""
 
     def on_mount(self) -> None:
-        """Begin empty, and look for new text from time to time."""
+        """Start empty, and poll for new text."""
         self._final_rows: list[Strip] = []
         self._all_rows: list[Strip] = []
         self._open_line = ""
@@ -38,11 +38,11 @@ class Log(ScrollView):
         self.set_interval(1 / FRAMES, self._flush)
 
     def write(self, text: str) -> None:
-        """Take text that is shown with the next frame."""
+        """Append text, which is shown with the next frame."""
         self._fresh.append(text)
 
     def render_line(self, y: int) -> Strip:
-        """Give the toolkit one row."""
+        """Return one row."""
         at, width = y + self.scroll_offset.y, self.size.width
         if at >= len(self._all_rows):
             return Strip.blank(width)
@@ -88,12 +88,12 @@ class Mini(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def compose(self) -> ComposeResult:
-        """Lay out."""
+        """Compose the widgets."""
         yield Log()
         yield Input(placeholder="READY")
 
     def on_mount(self) -> None:
-        """Be ready to type."""
+        """Focus the input."""
         self.query_one(Input).focus()
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:

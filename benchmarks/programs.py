@@ -1,4 +1,4 @@
-"""The two programs that are measured: how each is started, and how a person works in it."""
+"""The two measured programs: how to start and drive each."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from benchmarks.terminal import Terminal
 
 ROOT = Path(__file__).parents[1]
 PROBES = "àáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ"
-"""Letters that no screen holds before they are typed."""
+"""Letters that are on no screen before they are typed."""
 FILES = 20
 SETTINGS = """\
 model = "local:any"
@@ -21,11 +21,11 @@ api = "chat"
 base_url = "{url}/v1"
 """
 PATIENCE = 60.0
-"""Seconds after which a program that shows nothing is taken for broken."""
+"""Timeout in seconds for a program that shows nothing."""
 
 
 class Program:
-    """A command with a home and a repository of its own."""
+    """A command with its own home and repository."""
 
     def __init__(self, name: str, module: str, provider: Provider, root: Path) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Program:
         home.mkdir()
         hidden = root / name / "hidden"
         hidden.mkdir()
-        # Users do not have `click`; where it is, httpx loads a command line of its own.
+        # Users do not have `click`; if it is installed, httpx imports its own command line.
         (hidden / "click.py").write_text("raise ImportError('only for development')\n")
         settings = home / "yourtool" / "config.toml"
         settings.parent.mkdir()
@@ -56,7 +56,7 @@ class Program:
         }
 
     def start(self) -> tuple[Terminal, dict[str, float]]:
-        """Start it, and type until a letter is echoed; return what that took.
+        """Start it, type until a letter is echoed, and return the time.
 
         Raises:
             RuntimeError: it never echoed one.

@@ -29,11 +29,11 @@ for longer than the others do, however many of them there are at the same time.
 """
 
 TOKEN = 4
-"""Characters in a piece."""
+"""Characters per piece."""
 
 
 def reply(tokens: int, end: str = "") -> list[str]:
-    """Return a Markdown text in so many pieces; `end` is a last paragraph of its own."""
+    """Return a Markdown text in `count` pieces; `end` is the last paragraph."""
     size = tokens * TOKEN
     text = (SEED * (size // len(SEED) + 1))[:size]
     pieces = [text[at : at + TOKEN] for at in range(0, size, TOKEN)]

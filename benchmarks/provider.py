@@ -1,4 +1,4 @@
-"""A model provider on the loopback interface that speaks Chat Completions at any pace."""
+"""A model provider on the loopback interface: Chat Completions at any rate."""
 
 import json
 import threading
@@ -9,16 +9,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 BURST = 1 << 16
-"""Bytes written at once when there is no pace."""
+"""Bytes per write without a rate."""
 
 
 @dataclass
 class Turn:
-    """One reply, and what became of it; times are seconds of `time.monotonic`."""
+    """One reply and its timestamps, in seconds of `time.monotonic`."""
 
     pieces: Sequence[str]
     rate: float = 0
-    """Pieces a second; 0: as fast as they are read."""
+    """Pieces per second; 0: as fast as they are read."""
     call: tuple[str, dict[str, Any]] | None = None
     asked: float = 0.0
     first_sent: float = 0.0
@@ -27,7 +27,7 @@ class Turn:
 
 
 class Provider:
-    """Plays turns, one for each request; use it in a `with` statement."""
+    """Serves turns, one per request; use it in a `with` statement."""
 
     def __init__(self) -> None:
         self._waiting: list[Turn] = []
@@ -41,7 +41,7 @@ class Provider:
                 provider._answer(self)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                """Be quiet."""
+                """Log nothing."""
 
         self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
@@ -52,7 +52,7 @@ class Provider:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def will_say(self, *turns: Turn) -> None:
-        """Have these turns ready, in place of any that are left."""
+        """Replace the remaining turns by these."""
         self._waiting = list(turns)
 
     def __enter__(self) -> "Provider":
@@ -83,7 +83,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: programs are killed while they are connected."""
+        """Print nothing: programs are killed while they are connected."""
 
 
 def _play(turn: Turn, handler: BaseHTTPRequestHandler) -> None:

@@ -1,4 +1,4 @@
-"""From the figures of all rounds to a table: medians, ratios to the smallest app, goals."""
+"""Tables of the figures of all rounds: medians, ratios to the smallest app, goals."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ OURS, LIMIT = "yourtool", "limit"
 
 @dataclass(frozen=True)
 class Row:
-    """A figure that is worth a line, and what it may be at most."""
+    """A figure of the report and its upper limit."""
 
     figure: str
     """`case.name`."""
@@ -61,11 +61,11 @@ class Result:
     spread: tuple[float, float]
     limit: float | None
     ratio: float | None
-    """Median of the ratios of the rounds, each of two figures that were measured in turn."""
+    """The median of the ratios of the rounds."""
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; None: there is none."""
+        """Return whether the goal is reached; None without a goal."""
         if self.row.goal is None:
             return None
         value = self.ours if self.row.of == "value" else self.ratio
@@ -117,7 +117,7 @@ def _goal(result: Result) -> str:
 
 
 def imports_table(groups: Mapping[str, Mapping[str, float]]) -> str:
-    """Return what imports cost as a Markdown table."""
+    """Return the cost of imports as a Markdown table."""
     lines = ["| import | CPU ms | modules | MiB |", "|---|--:|--:|--:|"]
     lines += [
         f"| {name} | {of['cpu_ms']:.0f} | {of['modules']:.0f} | {of['memory_mib']:.0f} |"

@@ -1,4 +1,4 @@
-"""How long one routing decision takes, with a hundred models and every slot rejected but the last.
+"""The time of a routing decision with a hundred models, which only the last slot accepts.
 
 Prints one JSON object; the goal is below 5 ms at the 95th percentile.
 """

@@ -1,4 +1,4 @@
-"""How long `grep` takes over more and more files, beside ripgrep where it is installed.
+"""The time of `grep` over a growing number of files, compared with ripgrep if installed.
 
 Prints one JSON object; the goal is at most three times as long as ripgrep for the most files.
 """
@@ -25,7 +25,7 @@ ROUNDS = 3
 
 
 def measure(sizes: tuple[int, ...] = SIZES) -> dict[str, dict[str, float]]:
-    """Return seconds for each number of files, the best of some rounds."""
+    """Return seconds for each number of files, the best of several rounds."""
     return {str(size): _measured(size) for size in sizes}
 
 

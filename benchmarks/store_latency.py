@@ -1,7 +1,7 @@
-"""How long a fact takes to be durable, beside the least that SQLite can do on the same disk.
+"""The time until a fact is durable, compared with plain SQLite on the same disk.
 
-The floor is one `INSERT` and its commit, in WAL with `synchronous=FULL`, of a row as large as the
-fact's. Both are measured in turns, so that a busy disk slows both. Prints JSON; times are
+The floor is one `INSERT` with its commit, in WAL with `synchronous=FULL`, of a row as large as the
+fact's. Both are measured alternately, so that a busy disk slows both. Prints JSON; times are
 milliseconds, ratios are ours to the floor's.
 """
 
@@ -69,7 +69,7 @@ async def _measure(directory: Path, appends: int, replayed: int) -> dict[str, An
 
 
 class _Floor:
-    """The least that makes a row durable."""
+    """A table in plain SQLite."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -79,7 +79,7 @@ class _Floor:
         self._data = canonical_json(_call("sess")).decode()
 
     def commit(self) -> float:
-        """Store one row and return the seconds that took."""
+        """Store one row and return the time in seconds."""
         began = time.perf_counter()
         self._connection.execute("INSERT INTO rows VALUES (?, ?)", (new_id(), self._data))
         return time.perf_counter() - began

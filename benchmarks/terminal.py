@@ -1,4 +1,4 @@
-"""A terminal as fast as any: takes every byte at once, answers queries, knows what a program costs.
+"""A fast terminal: reads every byte at once, answers queries, and measures the program.
 
 Figures of processes come from Linux; times are seconds of `time.monotonic`.
 """
@@ -50,13 +50,13 @@ class Terminal:
         self._reader.start()
 
     def send(self, keys: str) -> float:
-        """Press keys and return when."""
+        """Press keys and return the time."""
         at = time.monotonic()
         os.write(self._master, keys.encode())
         return at
 
     def wait_for(self, signs: Iterable[str], since: int, seconds: float) -> float | None:
-        """Return when the first of the signs was written, among the pieces from `since` on."""
+        """Return when the first of `signs` was written, in the pieces from `since` on."""
         wanted = [sign.encode() for sign in signs]
         deadline, tail, checked = time.monotonic() + seconds, b"", since
         with self._news:
@@ -73,7 +73,7 @@ class Terminal:
                 self._news.wait(left)
 
     def wait_for_paint(self, seconds: float) -> float | None:
-        """Return when the first words were drawn and keys are no longer echoed by the system."""
+        """Return when the first text was drawn and the system no longer echoes keys."""
         deadline = time.monotonic() + seconds
         with self._news:
             while time.monotonic() < deadline and not self._closed:
@@ -84,7 +84,7 @@ class Terminal:
         return None
 
     def settle(self, quiet: float, at_most: float) -> None:
-        """Wait until nothing is written for some time."""
+        """Wait until nothing is written for a while."""
         deadline = time.monotonic() + at_most
         while time.monotonic() < deadline:
             count = self.mark
@@ -94,7 +94,7 @@ class Terminal:
 
     @property
     def mark(self) -> int:
-        """How many pieces were written so far; for `wait_for` and `written`."""
+        """The number of pieces so far; for `wait_for` and `written`."""
         return len(self._pieces)
 
     def written(self, since: int) -> int:
@@ -111,7 +111,7 @@ class Terminal:
         return sum(_cpu_of(pid) for pid in self._tree())
 
     def memory(self) -> int:
-        """Return the bytes of memory of the whole program; what it shares counts in part."""
+        """Return the proportional set size of all processes of the program in bytes."""
         return sum(_proportional(pid) for pid in self._tree())
 
     def close(self) -> None:
@@ -168,10 +168,7 @@ class Terminal:
 
 
 def raise_priority() -> None:
-    """Keep other work of the machine out of the figures of this process and its terminals' session.
-
-    Only an administrator can; for others nothing changes.
-    """
+    """Raise the priority of this process and its children, if permitted."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -12)
         Path("/proc/self/autogroup").write_text("-12")

@@ -44,14 +44,14 @@ TABLE = "| name | value |\n|---|--:|\n| width | 12 |\n| height | 7 |\n\n"
 
 
 def reply(tokens: int) -> list[str]:
-    """Return a Markdown text in so many pieces of four characters."""
+    """Return a Markdown text in `count` pieces of four characters."""
     section = f"## A section\n\n{PARAGRAPH * 3}{LIST}{CODE}{PARAGRAPH}{TABLE}"
     text = section * (tokens * 4 // len(section) + 1)
     return [text[at : at + 4] for at in range(0, tokens * 4, 4)]
 
 
 async def paced(tokens: int, rate: float) -> AsyncIterator[str]:
-    """Yield the pieces, `rate` a second; 0 is flat out, in bursts as a socket gives them."""
+    """Yield the pieces, `rate` per second; 0: as fast as possible, in bursts as from a socket."""
     began = time.monotonic()
     for at, piece in enumerate(reply(tokens)):
         yield piece
@@ -62,14 +62,14 @@ async def paced(tokens: int, rate: float) -> AsyncIterator[str]:
 
 
 class Marks:
-    """Moments of a run, for the process that measures."""
+    """Marks of a run for the measuring process."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._marks: dict[str, tuple[float, float]] = {}
 
     def set(self, name: str) -> None:
-        """Note wall clock and CPU seconds, and let the measuring process know."""
+        """Record wall clock and CPU seconds, and notify the measuring process."""
         self._marks[name] = (time.monotonic(), time.process_time())
         partial = self._path.with_suffix(".part")
         partial.write_text(json.dumps(self._marks))
@@ -77,7 +77,7 @@ class Marks:
 
 
 async def phases(marks: Marks, stream: Callable[[], Awaitable[None]]) -> None:
-    """Stream, settle, idle: with a mark at each border."""
+    """Stream, settle, idle, with a mark after each."""
     await asyncio.sleep(1.0)
     marks.set("begin")
     await stream()
@@ -89,7 +89,7 @@ async def phases(marks: Marks, stream: Callable[[], Awaitable[None]]) -> None:
 
 
 def run_ours(tokens: int, rate: float, marks: Marks) -> None:
-    """Run an app with nothing but the transcript and an input."""
+    """Run an app with only the transcript and an input."""
     from textual.app import App
     from textual.widgets import Input
 
@@ -179,7 +179,7 @@ class Terminal:
         self.output: list[tuple[float, int]] = []
 
     def read(self, seconds: float) -> int:
-        """Read what comes within a time; return how many bytes."""
+        """Read for a time; return the number of bytes."""
         if not select.select([self._master], [], [], seconds)[0]:
             return 0
         with contextlib.suppress(OSError):
@@ -198,7 +198,7 @@ class Terminal:
         return (time.monotonic() - began) * 1000
 
     def bytes_between(self, first: float, last: float) -> int:
-        """Return how many bytes were written in a span of time."""
+        """Return the number of bytes written in a span of time."""
         return sum(size for at, size in self.output if first <= at < last)
 
     def stop(self) -> None:
@@ -233,7 +233,7 @@ def measure(arguments: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure in turn, print medians and ratios."""
+    """Measure both programs, and print medians and ratios."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--tokens", type=int, default=20_000)
     options.add_argument("--rate", type=float, default=0)

@@ -1,4 +1,4 @@
-"""Every test has a home of its own, no keys, and no way to the network."""
+"""Every test has its own home, no keys and no network."""
 
 import asyncio
 import ipaddress
@@ -32,7 +32,7 @@ _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 
 
 class NetworkError(Exception):
-    """A test reached for something beyond this machine."""
+    """A test tried to use the network."""
 
 
 def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
@@ -62,7 +62,7 @@ asyncio.set_event_loop_policy(WatchedPolicy())
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Let a test fail in which an event loop is blocked, unless it is marked `blocks_loop`."""
+    """Fail a test that blocks an event loop, unless it is marked `blocks_loop`."""
     yield
     if item.get_closest_marker("blocks_loop"):
         watchdog.take()
@@ -92,7 +92,7 @@ def tmp_path(directories: Iterator[Path]) -> Path:
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
-    """Where this test's settings, sessions and logs live."""
+    """The directories of this test's settings, sessions and logs."""
     for name in os.environ:
         if name.startswith(_FOREIGN) and name not in _KEPT:
             monkeypatch.delenv(name)
@@ -105,7 +105,7 @@ def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
 
 @pytest.fixture
 def own_logging() -> Iterator[None]:
-    """Undo what a test does to the process's logging."""
+    """Restore the logging of the process after a test."""
     root, package = logging.getLogger(), logging.getLogger("yourtool")
     handlers, levels = list(root.handlers), (root.level, package.level)
     yield

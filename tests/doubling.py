@@ -1,4 +1,4 @@
-"""How the cost of some work grows with its input, in CPU time, which the load does not change."""
+"""Measures how the cost of some work grows with its input, in CPU time instead of wall time."""
 
 import gc
 import sys
@@ -18,7 +18,7 @@ _MOST = 5.0
 def growth(work: Callable[[Any], object], sized: Callable[[int], Any], start: int = 250) -> float:
     """Return how much longer `work` takes for an input that is `FACTOR` times as long.
 
-    The size starts small, so that work which grows too fast ends soon and is measured all the same.
+    The size starts small, so that work which grows too fast still ends soon.
     """
     size = start
     while (small := _seconds(work, sized(size))) < _ENOUGH and size < 2_000_000:
@@ -62,7 +62,7 @@ def ratio(capped: Callable[[], object], whole: Callable[[], object], *, limit: f
 
 
 def steps(function: Callable[[], object]) -> int:
-    """Return how many lines of Python one call runs; what the interpreter does at once is one."""
+    """Return how many lines of Python one call runs; a call into C counts as one."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -1,7 +1,7 @@
-"""Finds out when an event loop was blocked: every loop of the tests is one of `WatchedPolicy`.
+"""Detection of blocked event loops: every loop of the tests is one of `WatchedPolicy`.
 
-A loop is blocked from the moment its selector returns until it asks the selector again. Only what
-the program itself is to blame for counts, however busy the machine is:
+A loop is blocked from the moment its selector returns until it calls the selector again. Only time
+that the program itself causes counts, however busy the machine is:
 
 - the CPU time of the loop's thread;
 - where every look at the thread found it asleep in a system call, such as `nanosleep` or `read`,
@@ -10,8 +10,8 @@ the program itself is to blame for counts, however busy the machine is:
   interpreter lock without one keeps the loop waiting.
 
 The waits are those in `schedstat` (https://docs.kernel.org/scheduler/sched-stats.html); where the
-system has none, only CPU time counts. Full garbage collections are taken off: what they take is a
-matter of all the tests that ran before, and the program has its own way with them.
+system has none, only CPU time counts. Full garbage collections are subtracted: their time depends
+on all the tests that ran before, and the program freezes its objects.
 """
 
 import asyncio
@@ -41,18 +41,18 @@ class LoopBlockedError(AssertionError):
 
 
 class _Selector(selectors.DefaultSelector):
-    """Notes when the loop that it belongs to is busy."""
+    """Records when its loop is busy."""
 
     def __init__(self) -> None:
         super().__init__()
         self.thread = self.tid = 0
         self.since: float | None = None
-        """When the loop became busy; None: it is not."""
+        """When the loop became busy; None if it is idle."""
         self.cpu = self.wait = 0.0
         self.collected = 0.0
         self.waits: dict[int, float] = {}
         self.looks = self.asleep = 0
-        """How often the thread was looked at, and found in a system call."""
+        """How often the thread was sampled, and found in a system call."""
         self.stack = ""
         self._schedstat = -1
         """Stays open: the loop reads it before each round."""
@@ -89,28 +89,28 @@ class _Selector(selectors.DefaultSelector):
 
     def end(self) -> None:
         """The loop has done it."""
-        since, self.since = self.since, None  # from here on nobody looks
+        since, self.since = self.since, None  # from here on it is not sampled
         if since is not None and (seconds := time.monotonic() - since) > LIMIT:
             watchdog.judge(self, seconds)
 
 
 class _Watchdog:
-    """Looks at the threads of busy loops, and collects what was blocked for too long."""
+    """Samples the threads of busy loops, and records those that are blocked for too long."""
 
     def __init__(self) -> None:
         self.selectors: set[_Selector] = set()
         self.waits: dict[int, float] = {}
-        """By thread: how long it had waited for a processor when last looked at."""
+        """By thread: how long it had waited for a processor at the last sample."""
         self.collected = 0.0
-        """Seconds that full garbage collections took."""
+        """Seconds of full garbage collections."""
         self._collecting = 0.0
         self._blocked: list[str] = []
         self.note: Callable[[str], None] = self._blocked.append
-        """Takes what blocked a loop, when the loop is free again."""
+        """Called with a report when a blocked loop is free again."""
         self._sampler: threading.Thread | None = None
 
     def look_at(self, selector: _Selector) -> None:
-        """Look at a loop while it is busy."""
+        """Sample a loop while it is busy."""
         self.selectors.add(selector)
         if self._sampler is None:
             self._sampler = threading.Thread(target=self._sample, name="watchdog", daemon=True)
@@ -118,7 +118,7 @@ class _Watchdog:
             gc.callbacks.append(self._time_collection)
 
     def judge(self, selector: _Selector, seconds: float) -> None:
-        """Note a loop, in its own thread, if it was blocked for too long."""
+        """Record a loop, in its own thread, if it was blocked for too long."""
         seconds -= self.collected - selector.collected
         blocked = time.thread_time() - selector.cpu - (self.collected - selector.collected)
         if selector.stack and (_TASKS / str(selector.tid) / "schedstat").exists():
@@ -132,7 +132,7 @@ class _Watchdog:
             self.note(f"blocked for {blocked * 1000:.0f} ms, in\n{where}")
 
     def take(self) -> tuple[str, ...]:
-        """Return what was noted since the last call."""
+        """Return the reports since the last call."""
         blocked = tuple(self._blocked)
         del self._blocked[: len(blocked)]
         return blocked
@@ -213,7 +213,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class WatchedPolicy(asyncio.DefaultEventLoopPolicy):
-    """Makes loops that are watched."""
+    """Creates watched loops."""
 
     def _loop_factory(self) -> asyncio.AbstractEventLoop:
         return _Loop()

@@ -1,7 +1,7 @@
-"""A model provider on the loopback interface: speaks every dialect, plays a script, keeps requests.
+"""A model provider on the loopback interface for every dialect: plays a script, records requests.
 
-A script is a list of replies; each request takes the next one, whichever dialect it came in. What
-`replay` returns is a cassette's or a real provider's response, byte for byte.
+A script is a list of replies; each request gets the next one, in any dialect. `replay` returns the
+response of a cassette or a real provider, byte for byte.
 """
 
 import itertools
@@ -23,7 +23,7 @@ OPENROUTER_PATH = "/api/v1/chat/completions"
 COMPATIBLE_CHAT_PATH = "/compatible/v1/chat/completions"
 COMPATIBLE_RESPONSES_PATH = "/compatible/v1/responses"
 GOOGLE_PATH = "/v1beta/models/*:streamGenerateContent"
-"""The star stands for the name of a model."""
+"""The star matches the name of a model."""
 _NAME = re.compile(r"(?<=^/v1beta/models/)[^:]+")
 _DIALECTS = {
     ANTHROPIC_PATH: ("anthropic", "messages"),
@@ -39,13 +39,13 @@ _DIALECTS = {
 
 @dataclass
 class Reply:
-    """What the provider says to one request."""
+    """The reply to one request."""
 
     text: str = ""
     calls: Sequence[tuple[str, dict[str, Any]]] = ()
     status: int = 200
     body: bytes | None = None
-    """Sent as it is, instead of a body made from `text` and `calls`."""
+    """Sent unchanged, instead of a body built from `text` and `calls`."""
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
     """Close the connection before the end of the stream."""
@@ -55,7 +55,7 @@ class Reply:
 
 
 def replay(exchange_id: str) -> Reply:
-    """Return the response of a cassette or, where it is there, of a recorded exchange."""
+    """Return the response of a cassette or, if it exists, of a recorded exchange."""
     response = exchange(exchange_id)["response"]
     body = response["body"].encode()
     return Reply(status=response["status"], body=body, headers=response["headers"] or {})
@@ -102,12 +102,12 @@ class ProviderServer:
 
     @property
     def compatible_url(self) -> str:
-        """A base URL for a provider that speaks as OpenAI does and is another."""
+        """A base URL for another provider with OpenAI's API."""
         return f"{self.url}/compatible/v1"
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that send every provider here."""
+        """The variables that set every provider to this server."""
         return {
             "ANTHROPIC_API_KEY": "sk-ant-test-0000000000000000",
             "ANTHROPIC_BASE_URL": self.url,
@@ -121,7 +121,7 @@ class ProviderServer:
         }
 
     def problems(self) -> list[str]:
-        """Return what the request validator says against any request so far."""
+        """Return the problems that the request validator finds in all requests so far."""
         found = list[str]()
         for number, (path, body) in enumerate(self.requests):
             wrong = errors(validate(*_DIALECTS[path], body, *self._asked[number]))
@@ -169,7 +169,7 @@ class ProviderServer:
                 if reply.pause:
                     time.sleep(reply.pause)
         except OSError:
-            pass  # the client went away, as it may
+            pass  # the client disconnected
 
 
 def _pieces(text: str, words_at_once: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ ALPHABET = (
     "".join(map(chr, range(128))) + "é\x85\xa0ß\u0130\u200b\u2028\u3000\u4e00\ufffd\U0001f389"
 )
 MANY = 500
-"""A repetition that may go on for longer counts as unlimited."""
+"""A longer repetition counts as unlimited."""
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT)
 _ALWAYS_ONE = (ops.LITERAL, ops.NOT_LITERAL, ops.IN, ops.ANY)
 _CATEGORIES = {
@@ -34,12 +34,12 @@ def parse(pattern: str, flags: int = 0) -> list[Any]:
 
 
 def overlaps(tree: list[Any]) -> Iterator[str]:
-    """Yield what is ambiguous: one unlimited repetition in or beside another."""
+    """Yield ambiguities: one unlimited repetition in or next to another."""
     yield from _adjacent(tree, frozenset(), loops=False)
 
 
 def _adjacent(tree: list[Any], open_before: frozenset[str], *, loops: bool) -> Iterator[str]:
-    """Go along a sequence; `open_before` is what a repetition that has just ended could take."""
+    """Walk a sequence; `open_before` is what a repetition that has just ended could match."""
     rounds = 2 if loops else 1  # the second time finds what the end shares with the beginning
     before = open_before
     for _ in range(rounds):
@@ -79,7 +79,7 @@ def _adjacent(tree: list[Any], open_before: frozenset[str], *, loops: bool) -> I
 
 
 def _open_end(tree: list[Any], before: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return what an unlimited repetition at the end of a sequence could take as well."""
+    """Return what an unlimited repetition at the end of a sequence could also match."""
     for op, argument in tree:
         if op in _REPEATS:
             low, high, body = argument
@@ -174,7 +174,7 @@ def _of_set(items: tuple[Any, ...]) -> frozenset[str]:
 
 
 def attacks(tree: list[Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield inputs as a beginning, what is repeated, and an end."""
+    """Yield inputs as a prefix, a repeated part, and an end."""
     whole = _sample(tree)
     leaves = [_characters(op, argument) for op, argument in _leaves(tree)]
     common = sorted(ALPHABET, key=lambda char: -sum(char in each for each in leaves))

@@ -9,5 +9,5 @@ def calls_badly(tool, raw):
 
 
 def pauses(seconds):
-    """Say nothing for a while."""
+    """Send nothing for a while."""
     return ScriptLine((Pause(seconds),))

@@ -1,4 +1,4 @@
-"""Where the larger set of recordings and corpora is, which only `make test-recorded` reads."""
+"""The directory of the larger recorded set, which only `make test-recorded` reads."""
 
 import os
 from pathlib import Path

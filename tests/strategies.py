@@ -38,7 +38,7 @@ from yourtool.messages import (
 )
 
 few = settings(max_examples=25, deadline=None)
-"""For properties of values that take a while to draw; no deadline, for machines differ."""
+"""Settings for slowly drawn values; no deadline, because machines differ."""
 
 
 def examples(number: int) -> int:
@@ -47,7 +47,7 @@ def examples(number: int) -> int:
 
 
 _USUAL_EXAMPLES = 100
-"""What Hypothesis tries where nothing else is set."""
+"""The default number of examples."""
 SESSION = "sess_00000000000000000000000001"
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

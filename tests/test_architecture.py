@@ -1,4 +1,4 @@
-"""The shape of the code, where a rule can be a test."""
+"""The rules of the code base that can be tested."""
 
 import ast
 import re
@@ -30,8 +30,8 @@ PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
 LATE_IMPORTERS = {
     "yourtool/__main__.py",  # after the fork
-    "yourtool/cli/__init__.py",  # the front end or the command that was chosen
-    "yourtool/providers/registry.py",  # the adapter that was asked for
+    "yourtool/cli/__init__.py",  # the chosen front end or command
+    "yourtool/providers/registry.py",  # the requested adapter
 }
 SDKS = {"anthropic", "openai"}
 READS_MARKUP = {"Static", "Label", "OptionList", "notify"}
@@ -112,7 +112,7 @@ def test_no_external_text_is_parsed_as_markup(path):
 
 
 def _is_harmless(shown: ast.expr) -> bool:
-    """Whether it is our own words, or styled text, in which nothing is markup."""
+    """Return whether it is a literal, or styled text, which is never markup."""
     return isinstance(shown, ast.Constant) or bool(
         re.search(r"Content|Text\(|\bcontent\b", ast.unparse(shown))
     )
@@ -168,7 +168,7 @@ def test_no_file_names(what):
 
 
 def test_only_two_modules_read_the_recorded_set():
-    """So that every other test runs in a clone with nothing beside it."""
+    """So that every other test runs in a clone without further files."""
     readers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")

@@ -1,4 +1,4 @@
-"""Files replaced whole or not at all."""
+"""Atomic replacement of files."""
 
 import pytest
 

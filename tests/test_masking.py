@@ -1,4 +1,4 @@
-"""Known keys are replaced, however they are written and however the text is cut."""
+"""Keys are masked in every encoding and however the text is split."""
 
 import asyncio
 import base64

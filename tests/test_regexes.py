@@ -1,4 +1,4 @@
-"""No regular expression of the package takes longer than its input is long."""
+"""No regular expression of the package takes more than linear time."""
 
 import ast
 import importlib
@@ -29,14 +29,14 @@ BUILT = {
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
     "yourtool/tui/completer.py: subsequence(wanted)": [subsequence_pattern("aab")],
 }
-"""Patterns that are made at run time, by their place, with examples."""
+"""Patterns that are built at run time, by location, with examples."""
 ONLY_MATCHED = {"yourtool/tools/wildcards.py: source"}
 FOREIGN = {
     "yourtool/tools/matcher.py: text",  # in a process that can be killed
     "yourtool/tools/schema.py: value",  # a schema that the user gave
     "yourtool/tools/schema.py: pattern",
 }
-"""Patterns that others write."""
+"""Patterns that users write."""
 LONGEST = 4_096
 MOST_ATTACKS = 40
 SOAKED = 300

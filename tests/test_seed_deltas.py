@@ -1,7 +1,7 @@
-"""What other tools store about messages that the first canonical format had no field for.
+"""Metadata of messages that the first canonical format had no field for.
 
-One group for each delta that is about messages. D2 and D18 are of requests, D14 of attachments, and
-D9, D10 and D21 are tables beside the messages; D16 has `test_text_safety.py` to itself.
+One group for each delta about messages. D2 and D18 are about requests, D14 about attachments, and
+D9, D10 and D21 are separate tables; `test_text_safety.py` covers D16.
 """
 
 import json
@@ -80,7 +80,7 @@ async def bench(tmp_path):
 
 
 def ending(dialect, word):
-    """A stream that says `Hi` and ends with the provider's word for why."""
+    """A stream with the text `Hi` and a stop reason of the provider."""
     match dialect:
         case "anthropic":
             return sse(
@@ -119,7 +119,7 @@ async def read(dialect, stream, headers=None):
     return events
 
 
-# D1: why a reply ended, in our word and in the provider's; why it failed
+# D1: our stop reason and the provider's; the error of a failed reply
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def test_the_error_and_its_code_are_stored_with_the_partial_reply(bench):
     assert (stored.metadata.error.code, stored.metadata.error.http_status) == ("billing", 402)
 
 
-# D3: arguments that are no JSON object
+# D3: arguments that are not a JSON object
 
 
 @pytest.mark.req("D3")
@@ -240,7 +240,7 @@ async def test_arguments_that_are_not_an_object_are_flagged_and_the_call_never_r
     ) == [("failed",)]
 
 
-# D4: what only one model over one wire format can read
+# D4: provider extras, for one model and one wire format
 
 
 @pytest.mark.req("D4")
@@ -377,7 +377,7 @@ async def test_a_turn_ends_after_tools_only_if_every_result_terminates_it(bench,
     await session.close()
 
 
-# D7: what is known about the tokens of a request beside their number
+# D7: additional token counts of a request
 
 
 @pytest.mark.req("D7")
@@ -444,11 +444,11 @@ async def test_request_options_are_stored_with_the_message(bench):
     assert (extra.receipt.request_id, extra.receipt.response_id) == ("req_8", "m")
 
 
-# D8: whom a message is for
+# D8: the audience of a message
 
 
 def addressed(audience):
-    """A conversation whose first exchange is for somebody."""
+    """A conversation whose first exchange has an audience."""
     writer, target = Writer(), model("openai")
     own, aside = reply_metadata(target.id), MessageMetadata(audience=audience)
     use = writer.tool_use_id()
@@ -509,7 +509,7 @@ def replaced(event, audience):
     return type(event)(**{**fields, "message": changed})
 
 
-# D11: ids as each target takes them
+# D11: ids in the form of each target
 
 
 RULES = {
@@ -523,7 +523,7 @@ _NAMES = ("id", "tool_use_id", "tool_call_id", "call_id")
 
 
 def ids_in(value):
-    """Every id of a call or of its result, in the order in which they stand."""
+    """All ids of calls and results, in their order."""
     if isinstance(value, list):
         return [found for item in value for found in ids_in(item)]
     if not isinstance(value, dict):
@@ -564,7 +564,7 @@ def test_ids_of_nine_characters_are_unique_in_a_long_session():
     assert len(set(minted)) == len(minted)
 
 
-# D12: every request is valid, whatever the history
+# D12: every request is valid for any history
 
 
 @EACH
@@ -593,7 +593,7 @@ def test_pieces_of_histories_in_any_order_are_valid_requests(dialect, history, d
     assert problems(provider, api, sent) == []
 
 
-# D13: who made a message
+# D13: the origin of a message
 
 
 @pytest.mark.parametrize(
@@ -658,7 +658,7 @@ def test_the_order_of_names_does_not_change_the_bytes(value):
     assert canonical_json(value) == canonical_json(dict(reversed(value.items())))
 
 
-# D17: where an imported message was before
+# D17: the source of an imported message
 
 
 @pytest.mark.req("D17")
@@ -689,7 +689,7 @@ def test_unknown_metadata_of_a_later_version_is_skipped_alone(caplog):
     assert "['audience', 'new']" in caplog.text
 
 
-# D19: events know their block, and the last one has it all
+# D19: deltas have the index of their block, and the last event has the full content
 
 
 @EACH
@@ -721,7 +721,7 @@ async def test_the_arguments_of_a_call_are_parsed_once_at_its_end():
     assert end.final_input == {"a": 1}
 
 
-# D20: how a tool may be shown
+# D20: display hints of a tool
 
 
 @pytest.mark.req("D20")

@@ -1,4 +1,4 @@
-"""The terminal is as it was, after every way to die (R16, R-TUI-16, E11)."""
+"""The terminal is restored however the program ends (R16, R-TUI-16, E11)."""
 
 import os
 import pty
@@ -38,7 +38,7 @@ WAIT = "\n    while True: time.sleep(0.05)  # unlike a pause, it misses no signa
 
 
 class Terminal:
-    """A program on a pseudo-terminal of its own, and everything it wrote."""
+    """A program on a separate pseudo-terminal, and its output."""
 
     def __init__(self, code: str) -> None:
         self.master, self.slave = pty.openpty()

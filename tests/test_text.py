@@ -75,7 +75,7 @@ def test_printable_does_not_change_the_scripts_of_the_world(text):
 
 @pytest.mark.parametrize("plane", range(17))
 def test_no_character_is_invisible_or_mistaken_in_an_approval(plane):
-    step = 1 if plane in (0, 1, 14) else 61  # the others hold ideographs, private use, or nothing
+    step = 1 if plane in (0, 1, 14) else 61  # the others are ideographs, private use, or unassigned
     for code in range(plane << 16, (plane + 1) << 16, step):
         char = chr(code)
         shown = escape(f"a {char} b")

@@ -1,7 +1,7 @@
-"""Text and numbers from outside at every boundary they cross (D16).
+"""External text and numbers at every boundary (D16).
 
-Lone surrogates, NUL, marks and line separators that some readers take for line ends, NaN, numbers
-beyond what floats hold, JSON of any depth, and bytes that are no UTF-8.
+Lone surrogates, NUL, marks and line separators that some readers treat as line ends, NaN, numbers
+beyond the range of floats, JSON of any depth, and bytes that are not UTF-8.
 """
 
 import base64
@@ -64,7 +64,7 @@ SLOW = settings(
 
 
 def written(value):
-    """JSON as a careless server writes it, with escapes of half a character and NaN."""
+    """JSON of a careless server, with escaped lone surrogates and NaN."""
     return json.dumps(value).encode()
 
 
@@ -201,7 +201,7 @@ def based(content):
 
 
 def attached(text):
-    """Files with odd names, of odd content, at odd places."""
+    """Files with unusual names, content and locations."""
     name, content = storable(text), text.encode("utf-8", "surrogatepass")
     return [
         DocumentBlock(based(b"%PDF-1.7\n" + content), "application/pdf", name),
@@ -218,7 +218,7 @@ def attached(text):
 
 
 def able(provider):
-    """A model that takes whatever its wire format can carry."""
+    """A model that supports everything that its wire format can represent."""
     plain = model(provider, "gpt-audio" if provider == "openai" else "some-model")
     can = replace(plain.capabilities, supports_audio=True, supports_documents=True)
     return replace(plain, capabilities=can)

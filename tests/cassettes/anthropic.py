@@ -181,7 +181,7 @@ class Anthropic:
 
 
 def _begun(usage: Usage | None) -> Usage | None:
-    """Return the usage that the first event of a stream has."""
+    """Return the usage in the first event of a stream."""
     return usage and Usage(usage.fresh, 1, usage.cached, usage.created)
 
 
@@ -213,7 +213,7 @@ def _block(item: Item) -> dict[str, Any]:
 
 
 def _begin(item: Item) -> dict[str, Any]:
-    """Return the block as a stream opens it, without what its deltas bring."""
+    """Return the block as it starts in a stream, without the content of its deltas."""
     match item:
         case Text() | Refusal():
             return {"type": "text", "text": ""}

@@ -1,7 +1,7 @@
 """Write the cassettes: `python -m tests.cassettes.generate`.
 
-The files are made from the scripted replies of the modules beside this one and are the same every
-time; README.md describes them.
+The files are generated from the scripted replies of the modules in this directory and are the same
+every time; README.md describes them.
 """
 
 import json
@@ -30,11 +30,11 @@ DIALECTS: tuple[Dialect, ...] = (
     CompatibleResponses(),
 )
 _ARGUMENTS_ARE_TEXT = ("chat", "responses")
-"""APIs whose whole replies have the arguments of a call as text, which a limit can cut."""
+"""APIs whose unstreamed replies have call arguments as text, which a limit can cut."""
 
 
 def files() -> dict[str, str]:
-    """Return the text of every file, by its path below this directory."""
+    """Return the text of every file by its path below this directory."""
     found: dict[str, str] = {}
     index: list[dict[str, Any]] = []
     for dialect in DIALECTS:
@@ -58,7 +58,7 @@ def _cassettes(dialect: Dialect) -> Iterator[tuple[dict[str, Any], dict[str, Any
 
 
 def _forms(dialect: Dialect, reply: Reply) -> Iterator[Reply]:
-    """Yield the reply streamed and whole, as far as the API has both forms of it."""
+    """Yield the reply streamed and unstreamed, if the API has both forms of it."""
     yield _streamed(reply)
     is_broken_call = reply.name == "token-limit-in-call"
     if reply.name not in STREAM_ONLY and (not is_broken_call or dialect.api in _ARGUMENTS_ARE_TEXT):

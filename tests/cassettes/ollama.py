@@ -105,7 +105,7 @@ class Ollama:
 
 
 def _without_cache(reply: Reply) -> Reply:
-    """Return the reply with the counters that this server has."""
+    """Return the reply with the counters of this server."""
     usage = reply.usage or Usage()
     changed = Usage(usage.fresh + usage.cached + usage.created, usage.output)
     before = reply.answers and _without_cache(reply.answers)

@@ -1,4 +1,4 @@
-"""Chat Completions: OpenAI, OpenRouter and servers that speak the same format.
+"""Chat Completions: OpenAI, OpenRouter and servers with the same format.
 
 https://platform.openai.com/docs/api-reference/chat and https://openrouter.ai/docs/api-reference
 """
@@ -40,7 +40,7 @@ STOPS = {
 }
 
 NATIVE_STOPS = {"end_turn": "completed", "tool_use": "tool_use", "max_tokens": "max_output"}
-"""The words that OpenRouter passes on from the provider behind it."""
+"""The provider's terms that OpenRouter forwards."""
 
 
 class OpenAIChat:
@@ -50,7 +50,7 @@ class OpenAIChat:
     path = "/v1/chat/completions"
     harbour = "Bergen"
     thinking: tuple[Item, ...] = ()
-    """This API counts reasoning and shows none of it."""
+    """This API counts reasoning but hides it."""
     comment = ""
     """A comment between the events of a stream."""
 
@@ -170,17 +170,17 @@ class OpenAIChat:
         }
 
     def stop_fields(self, reply: Reply) -> dict[str, Any]:
-        """Return what this server has beside `finish_reason`."""
+        """Return the fields of this server in addition to `finish_reason`."""
         del reply
         return {}
 
     def thinking_fields(self, item: Item, index: int, text: str | None = None) -> dict[str, Any]:
-        """Return the fields of a message or delta that show thinking, or a piece of it."""
+        """Return the fields of a message or delta with reasoning."""
         del item, index, text
         return {}
 
     def failed_chunk(self, reply: Reply) -> dict[str, Any]:
-        """Return the fields beside `error` in a stream."""
+        """Return the fields next to `error` in a stream."""
         del reply
         return {}
 
@@ -259,13 +259,13 @@ class OpenAIChat:
                 raise TypeError(item)
 
     def last_thinking(self, item: Thinking, index: int) -> Iterator[dict[str, Any]]:
-        """Yield what ends a block of thinking in a stream."""
+        """Yield the end of a reasoning block in a stream."""
         del item, index
         return iter(())
 
 
 class CompatibleChat(OpenAIChat):
-    """A server of its own, such as vLLM or DeepSeek, which shows reasoning as plain text."""
+    """A compatible server, such as vLLM or DeepSeek, which shows reasoning as plain text."""
 
     provider, prefix = "openai-compat", "openai-compat-chat"
     model = "tide-coder-30b"
@@ -306,7 +306,7 @@ class CompatibleChat(OpenAIChat):
 
 
 class OpenRouter(OpenAIChat):
-    """OpenRouter's form, with `reasoning_details`, costs and comments that keep a stream alive."""
+    """OpenRouter's form, with `reasoning_details`, costs and keep-alive comments."""
 
     provider, prefix = "openrouter", "openrouter-chat"
     model = "tide/harbour-2"

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API and servers that speak the same format.
+"""OpenAI's Responses API and servers with the same format.
 
 https://platform.openai.com/docs/api-reference/responses
 """
@@ -229,7 +229,7 @@ class OpenAIResponses:
 
 
 class CompatibleResponses(OpenAIResponses):
-    """A server of its own, such as vLLM, which shows reasoning whole and seals nothing."""
+    """A compatible server, such as vLLM, which shows reasoning and encrypts nothing."""
 
     provider, prefix = "openai-compat", "openai-compat-responses"
     model = "tide-coder-30b"
@@ -285,7 +285,7 @@ def _call(call: Call, arguments: str, status: str) -> dict[str, Any]:
 
 
 def _begun(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the item as a stream opens it."""
+    """Return the item as it starts in a stream."""
     match item["type"]:
         case "message":
             return {**item, "status": "in_progress", "content": []}

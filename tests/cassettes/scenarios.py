@@ -1,4 +1,4 @@
-"""What every API can be asked and can answer. All of it is invented."""
+"""The invented requests and replies of every API."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,16 +11,16 @@ LONG_THOUGHT = "High water is at 14:10.\n\nThe ferry needs 80 minutes more → 1
 REFUSED = "I can’t help with sinking a ferry."
 BROKEN = '{"path": "notes/ti'
 STREAM_ONLY = ("unfinished-call", "stream-error", "contradiction")
-"""Replies that only a stream can give."""
+"""Replies that only a stream can have."""
 
 
 def usual(
     harbour: str, calls: Sequence[Call], thinking: Sequence[Item], closing: Sequence[Item] = ()
 ) -> Iterator[Reply]:
-    """Yield the replies that every API can give, whole and streamed.
+    """Yield the replies that every API can have, unstreamed and streamed.
 
     `harbour`: a name that makes the texts of one API different from those of the others. `calls`:
-    two calls with the ids of this API, the second without arguments. `thinking`: blocks of thinking
+    two calls with the ids of this API, the second without arguments. `thinking`: reasoning blocks
     in the form of this API; `closing`: those of the reply after the calls.
     """
     reasoned = Usage(fresh=60, output=45, reasoning=30 if thinking else 0)
@@ -48,7 +48,7 @@ def usual(
 
 
 def cut_calls(call: Call) -> Iterator[Reply]:
-    """Yield the replies in which the arguments of a call are cut in two, where they are text."""
+    """Yield the replies in which the arguments of a call, as text, are cut."""
     broken = replace(call, input={}, raw=BROKEN)
     yield Reply("token-limit-in-call", (Text("I read it."), broken), "max_tokens")
     unfinished = replace(call, input={}, raw='{"path": "notes/tide.txt"}', is_open=True)

@@ -1,4 +1,4 @@
-"""What a provider answers, without a wire format: the dialects beside this module add theirs."""
+"""Scripted replies without a wire format; the other modules here add theirs."""
 
 import base64
 import hashlib
@@ -26,21 +26,21 @@ TOOLS = (
 )
 """Name, description and schema of the tools that a request offers."""
 RESULTS = ("High water 14:10, ferry 15:30.", "notes/tide.txt\nnotes/menü.txt")
-"""What the calls of a reply return, in order."""
+"""The results of the calls of a reply, in order."""
 
 
 @dataclass(frozen=True)
 class Text:
     text: str
     streamed: str | None = None
-    """What the deltas of a stream bring, where the text at its end is another."""
+    """The text of the deltas, if it differs from the text at the end."""
 
 
 @dataclass(frozen=True)
 class Thinking:
     text: str
     signature: str | None = None
-    """What only the model that issued it can read."""
+    """Opaque data for the issuing model."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Call:
     input: dict[str, Any] = field(default_factory=dict)
     signature: str | None = None
     raw: str | None = None
-    """Arguments that a token limit cut in two; they are no JSON."""
+    """Arguments that an output limit cut; they are not JSON."""
     is_open: bool = False
     """The connection breaks in the middle of `raw`."""
 
@@ -97,7 +97,7 @@ class Failure:
     code: str | int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     body: str | None = None
-    """The whole body, where it has not the form that the dialect usually gives to errors."""
+    """The full body, if it does not have the usual form of errors."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,12 @@ class Reply:
     name: str
     items: tuple[Item, ...] = ()
     stop: str = "end_turn"
-    """The reason in our words; the dialect knows the provider's."""
+    """Our stop reason; the dialect has the provider's."""
     usage: Usage | None = field(default_factory=Usage)
     failure: Failure | None = None
     """An error inside the stream, after `items`."""
     answers: "Reply | None" = None
-    """The reply before, whose calls the request of this one answers."""
+    """The previous reply, whose calls this request answers."""
     is_stream: bool = False
 
     @property
@@ -129,16 +129,16 @@ class Reply:
 
 @dataclass(frozen=True)
 class Reading:
-    """What only the wire format decides about the values that a client has in hand."""
+    """Values of a client that depend on the wire format."""
 
     response_id: str | None
     stop_reason: str | None
     raw_usage: Any
     usage: Usage | None
     more: dict[str, Any] = field(default_factory=dict)
-    """Fields that only this dialect has."""
+    """Additional fields of this dialect."""
     call_fields: tuple[dict[str, Any], ...] = ()
-    """More fields of each call."""
+    """Additional fields of each call."""
     thinking_fields: tuple[dict[str, Any], ...] = ()
 
 
@@ -148,19 +148,19 @@ class Dialect(Protocol):
     provider: str
     api: str
     prefix: str
-    """With which the names of its cassettes begin."""
+    """The prefix of its cassettes."""
     model: str
     stream_type: str
     """Media type of a stream."""
 
     def replies(self) -> Iterator[Reply]:
-        """Yield what this API can answer; the generator adds the forms, streamed and whole."""
+        """Yield the replies of this API; the generator adds the forms, streamed and not."""
         ...
 
     def failures(self) -> Iterator[tuple[str, Failure]]: ...
 
     def request(self, reply: Reply) -> tuple[str, dict[str, Any]]:
-        """Return the path and the body that `reply` answers."""
+        """Return path and body of the request for `reply`."""
         ...
 
     def document(self, reply: Reply) -> str: ...
@@ -194,7 +194,7 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def expected(dialect: Dialect, name: str, reply: Reply) -> dict[str, Any]:
-    """Return what a correct client has in hand once the whole response is read."""
+    """Return the values of a correct client after it read the response."""
     reading = dialect.reading(reply)
     texts = [item.text for item in reply.items if isinstance(item, Text)]
     refusals = [item.text for item in reply.items if isinstance(item, Refusal)]

@@ -1,4 +1,4 @@
-"""Projects to work in, and a home of their own."""
+"""Projects for sessions, with a separate home."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ def foreign_sources(tmp_path_factory):
     params=["somebody else's project", pytest.param("this repository", marks=pytest.mark.soak)]
 )
 def project(request, tmp_path):
-    """A clone of this repository, and a project of other people's."""
+    """A clone of this repository, and a foreign project."""
     path = tmp_path / "project"
     if request.param == "this repository":
         subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", path], check=True)
@@ -44,7 +44,7 @@ def project(request, tmp_path):
 
 @pytest.fixture
 def work(tmp_path):
-    """A small repository of its own, named `work`."""
+    """A small repository named `work`."""
     path = tmp_path / "work"
     path.mkdir()
     (path / "README.md").write_text("# work\n")

@@ -1,4 +1,4 @@
-"""Processes that a tool call leaves behind, each harder to find or to end than the one before."""
+"""Leftover processes of a tool call, each harder to find or to end than the previous one."""
 
 import json
 import os
@@ -17,7 +17,7 @@ KINDS = ("normal", "stubborn", "own_session", "double_fork")
 
 
 def prepare(workspace: Path, home: Path) -> None:
-    """Let the demo answer every prompt with a call that starts them all and waits."""
+    """Make the demo answer every prompt with a call that starts them all and waits."""
     (workspace / "start.sh").write_text(SCRIPT)
     call = {"call": "shell", "input": {"command": "sh start.sh"}}
     home.mkdir(exist_ok=True)
@@ -29,7 +29,7 @@ def prepare(workspace: Path, home: Path) -> None:
 
 
 def started(home: Path, seconds: float = 20) -> dict[str, int]:
-    """Wait until all of them run, in the demo's copy of the workspace; return their ids."""
+    """Wait until all of them run in the demo's copy of the workspace; return their ids."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         files = {kind: [*home.glob(f"**/scratch/*/{kind}")] for kind in KINDS}
@@ -40,7 +40,7 @@ def started(home: Path, seconds: float = 20) -> dict[str, int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and is not collected yet does not."""
+    """Return whether a process runs and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -48,7 +48,7 @@ def alive(pid: int) -> bool:
 
 
 def survivors(processes: dict[str, int], seconds: float = 15) -> list[str]:
-    """Return what still runs after a while; an empty list as soon as nothing does."""
+    """Return the processes that still run after a while, or an empty list as soon as none does."""
     deadline = time.monotonic() + seconds
     while left := [kind for kind, pid in processes.items() if alive(pid)]:
         if time.monotonic() > deadline:

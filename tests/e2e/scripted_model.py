@@ -1,6 +1,6 @@
-"""A model without training, for a real `llama-server`: whatever it is asked, it says its lines.
+"""An untrained model for a real `llama-server`, which always generates its script.
 
-Each piece of a line is a token of its own, and the weights lead from each token to the next: an
+Each piece of a line is one token, and the weights lead from each token to the next: an
 embedding is one number among zeros, attention and feed-forward are all zeros, so the last token
 alone chooses what follows. The chat template chooses the line by ending in its first token.
 
@@ -36,7 +36,7 @@ TEMPLATE = """
 
 
 def write_model(path: Path, *, call: Sequence[str], done: Sequence[str], context: int) -> None:
-    """Write a model that says `call` where it has tools, and `done` after a tool's result.
+    """Write a model that generates `call` if it has tools, and `done` after a tool's result.
 
     No piece may occur twice, nor be a single byte.
     """
@@ -77,9 +77,9 @@ def write_model(path: Path, *, call: Sequence[str], done: Sequence[str], context
 
 
 def _bytes() -> dict[int, str]:
-    """Return the letters that stand for bytes in such a vocabulary (byte-level BPE, as in GPT-2).
+    """Return the letters for bytes in such a vocabulary (byte-level BPE, as in GPT-2).
 
-    Bytes that are seen stand for themselves, the rest for the letters from U+0100.
+    Printable bytes are themselves, the rest are the letters from U+0100.
     """
     seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(0x100) if byte not in seen]
@@ -94,7 +94,7 @@ def _spelled(piece: str) -> str:
 
 
 def _weights(size: int, width: int, follows: Mapping[int, int], end: int) -> Tensors:
-    """Return what makes each token lead to the one that follows it, and all others to `end`."""
+    """Return the weights that lead each token to its successor, and all others to `end`."""
     embedding, output = bytearray(4 * size * width), bytearray(4 * size * width)
     for token in range(size):
         struct.pack_into("<f", embedding, 4 * (token * width + token), 1)

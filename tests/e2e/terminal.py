@@ -1,4 +1,4 @@
-"""A person at a terminal: a real pseudo-terminal, a screen, and hands that type."""
+"""A simulated person at a real pseudo-terminal: a screen and typed keys."""
 
 import os
 import re
@@ -41,7 +41,7 @@ class Terminal:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self.output = bytearray()
-        """Every byte the program wrote."""
+        """All bytes that the program wrote."""
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL")}
         self.process = pexpect.spawn(
             command[0],
@@ -65,7 +65,7 @@ class Terminal:
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def read(self, seconds: float) -> None:
-        """Take in what the program writes for some time."""
+        """Read the program's output for some time."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             try:
@@ -78,7 +78,7 @@ class Terminal:
             self._stream.feed(piece)
 
     def wait(self, sign: str | Callable[[str], bool], seconds: float = 20) -> str:
-        """Wait until a regular expression is found on the screen, or a condition holds of it."""
+        """Wait until a regular expression matches the screen, or a condition is true."""
         met = sign if callable(sign) else lambda text: re.search(sign, text) is not None
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -98,21 +98,21 @@ class Terminal:
         self.send("\r")
 
     def answer(self, letter: str) -> None:
-        """Answer a question once it takes keys, which is a moment after the last key."""
+        """Answer an approval prompt once it accepts keys, shortly after the last key."""
         self.read(0.7)
         self.send(letter)
 
     def paste(self, text: str) -> None:
-        """Paste as a terminal does that brackets pastes."""
+        """Paste with bracketed paste."""
         self.send(f"\x1b[200~{text}\x1b[201~")
 
     def resize(self, columns: int, rows: int) -> None:
-        """Drag a corner of the window."""
+        """Resize the window."""
         self.screen.resize(rows, columns)
         self.process.setwinsize(rows, columns)
 
     def end(self, seconds: float = 10) -> int | None:
-        """Wait for the program to leave; return its exit code, None after a signal."""
+        """Wait for the program to exit; return its exit code, None after a signal."""
         deadline = time.monotonic() + seconds
         while self.process.isalive() and time.monotonic() < deadline:
             self.read(0.05)

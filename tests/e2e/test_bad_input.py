@@ -1,4 +1,4 @@
-"""What goes wrong for real people: a clear message each, and nothing lost."""
+"""Mistakes and failures of real use: a clear message each, and no lost data."""
 
 import json
 import os
@@ -159,7 +159,7 @@ def test_a_paste_of_ten_thousand_lines_is_complete(work, home):
 
 
 def test_a_pasted_log_with_colours_presses_no_key_and_is_sent_in_full(work, home):
-    """R-TUI-01: what stands in a paste is never a key, whatever it begins like."""
+    """R-TUI-01: the content of a paste is never a key, even if it starts like one."""
     pasted = "one\x1b[31mred\ntwo\x1b[0m\x1b\nthree\x1b[A"
     with ProviderServer([Reply("A colourful log.")]) as server:
         with Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal:
@@ -226,7 +226,7 @@ def test_the_terminal_is_restored_and_the_session_resumes_after_a_death(work, ho
 
 
 def test_the_terminal_is_restored_when_the_supervisor_is_killed(work, home):
-    """R16: the program notices that its parent is gone, and puts everything back itself."""
+    """R16: the program detects that its parent is gone, and restores the terminal itself."""
     with (
         ProviderServer([Reply("word " * 200, pause=0.05, words_at_once=1)]) as server,
         Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,

@@ -1,4 +1,4 @@
-"""The first real turn, end to end, as a person has it."""
+"""The first real turn of a person, end to end."""
 
 import shlex
 import sqlite3
@@ -42,7 +42,7 @@ def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, hom
 
 
 def run_of_tests(project: Path) -> str:
-    """What runs some of a project's own tests."""
+    """The command that runs some of a project's own tests."""
     pytest_run = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
     if (project / "yourtool").is_dir():
         return f"{pytest_run} tests/test_ids.py"

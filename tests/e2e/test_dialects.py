@@ -1,4 +1,4 @@
-"""One conversation, had by the program with every dialect, ends in the same stored messages."""
+"""One conversation in every dialect results in the same stored messages."""
 
 import json
 import os
@@ -29,7 +29,7 @@ DIALECTS = {
 
 
 def had_with(dialect, tmp_path):
-    """Return what was said and called, and how each call ended."""
+    """Return the texts, the calls and the results of the calls."""
     model, path, config = DIALECTS[dialect]
     home, project = tmp_path / "home", tmp_path / "project"
     for directory in (home, project):

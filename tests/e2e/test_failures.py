@@ -1,4 +1,4 @@
-"""Failed requests as a person meets them: what is held, and what one key does about it."""
+"""Failed requests in the interface: the paused queue, and the retry with one key."""
 
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply

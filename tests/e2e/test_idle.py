@@ -1,4 +1,4 @@
-"""A program that waits for its user costs nothing."""
+"""The idle program uses no CPU."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ IDLE_SECONDS = 2
 
 
 def activity(terminal):
-    """Return how much was written so far, and how often each process's main thread woke up."""
+    """Return the bytes written so far, and the wake-ups of each process's main thread."""
     supervisor = terminal.process.pid
     children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
     return len(terminal.output), [wakeups(pid) for pid in (supervisor, *children)]

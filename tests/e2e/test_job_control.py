@@ -1,4 +1,4 @@
-"""Ctrl+Z and `fg`, as a person has them: in a shell, in a terminal."""
+"""Ctrl+Z and `fg` in a shell in a terminal."""
 
 import os
 import shlex
@@ -45,7 +45,7 @@ def test_ctrl_z_restores_the_terminal_and_fg_the_interface(work, home):
         assert b"\x1b[?25h" in terminal.output[terminal.output.rfind(b"\x1b[?25l") :]
         terminal.send("echo the shell $((40 + 2)) works\r")
         terminal.wait("the shell 42 works")
-        terminal.screen.reset()  # what is seen afterwards was painted anew
+        terminal.screen.reset()  # so that only new output is visible
         terminal.send("fg; echo left with $?\r")
         shown = terminal.wait("a draft that stays")
         assert "One is done" in shown

@@ -1,4 +1,4 @@
-"""A command finds no key of the program, wherever it looks."""
+"""A command finds no key of the program anywhere."""
 
 import json
 import os
@@ -24,7 +24,7 @@ done
 
 @pytest.fixture
 def place(tmp_path):
-    """A workspace whose script looks into every process up to the one that runs the test."""
+    """A workspace with a script that inspects every process up to that of the test."""
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     home.mkdir()

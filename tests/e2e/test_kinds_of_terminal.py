@@ -1,4 +1,4 @@
-"""Terminals of many kinds: without colours, with few, without any abilities, of changing size."""
+"""Terminals of many kinds: without colours, with few, dumb ones, of changing size."""
 
 import re
 from itertools import cycle, islice
@@ -25,7 +25,7 @@ def colours(output):
 
 
 def converse(terminal):
-    """Have everything on the screen that is coloured: completion, a question, a card, a reply."""
+    """Show everything with colours: completion, an approval prompt, a card, a reply."""
     terminal.wait(READY)
     terminal.send("/mo")
     terminal.wait("/models")

@@ -1,4 +1,4 @@
-"""No process that a tool call started outlives the program, whatever ends the program."""
+"""No process of a tool call outlives the program, however the program ends."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def headless(work, home):
 
 
 def below(pid):
-    """Return the first child of a process; orphans that it adopted come later."""
+    """Return the first child of a process; adopted orphans come later."""
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 

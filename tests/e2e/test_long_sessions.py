@@ -1,4 +1,4 @@
-"""A prompt in a session of 100,000 messages, in a process of its own."""
+"""A prompt in a session of 100,000 messages, in a separate process."""
 
 import os
 import subprocess

@@ -16,7 +16,7 @@ MODES = (b"1000", b"1003", b"1004", b"1006", b"1049")
 
 
 def sizes(*quick, every):
-    """Return sizes in KiB: some for each run of the tests, and a sweep for `soak`."""
+    """Return sizes in KiB: a few in each test run, and a sweep for `soak`."""
     return [*quick, *(pytest.param(size, marks=soak) for size in range(20_000, 400_001, every))]
 
 

@@ -1,4 +1,4 @@
-"""Only letters answer a question, or Enter after Tab, once all of it was on the screen."""
+"""Only letters, or Enter after Tab, answer an approval prompt that was fully shown."""
 
 import pytest
 
@@ -10,7 +10,7 @@ UP, LEFT, PAGE_DOWN, CTRL_E = "\x1b[A", "\x1b[D", "\x1b[6~", "\x05"
 
 @pytest.fixture
 def asked(work, home):
-    """Return a function that opens a terminal in which a command is asked about."""
+    """Return a function that opens a terminal with the approval prompt of a command."""
 
     def opened(server, **size):
         env = {**home, **server.environment}

@@ -1,4 +1,4 @@
-"""Before the first message: nothing goes out, and nothing is left in the workspace."""
+"""Before the first message nothing is sent, and nothing is created in the workspace."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Conversations with a model server that somebody else wrote, where this machine has one."""
+"""Conversations with a real model server, if this machine has one."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from yourtool.providers.provider_specs import ProviderSpec
 LLAMA = os.environ.get("YOURTOOL_LLAMA_SERVER") or shutil.which("llama-server")
 OLLAMA = shutil.which("ollama")
 PATIENCE = 1_200
-"""Times 50 ms."""
+"""Number of waits of 50 ms."""
 WINDOW = 32_768
 CALL = ('I will ', 'look ', 'around.\n', '<tool_call>', '\n{"name": "list_dir", ', '"arguments": ',
         '{"path": ', '"."}}\n', '</tool_call>')  # fmt: skip
@@ -53,7 +53,7 @@ def served(command, port, health, env=None):
 
 @contextmanager
 def llama_server(directory, window=WINDOW):
-    """Serve a model that calls `list_dir`, and after a result says that it is done."""
+    """Serve a model that calls `list_dir`, and generates a text after the result."""
     write_model(directory / "scripted.gguf", call=CALL, done=DONE, context=WINDOW)
     port = free_port()
     command = [LLAMA, "-m", directory / "scripted.gguf", "--port", str(port), "-c", str(window)]
@@ -84,9 +84,9 @@ def ran(tmp_path, model, config, *options, **environ):
 
 @needs_llama
 def test_a_session_swaps_between_the_dialects_of_a_real_server(tmp_path, llama):
-    """Each turn calls a tool and goes on after its result; the second request begins as the first.
+    """Each turn calls a tool and continues; the second request starts like the first.
 
-    `llama-server` speaks three of the dialects, and what it has read once it does not read again.
+    `llama-server` supports three of the dialects, and caches the prefix.
     """
     (tmp_path / "one.txt").write_text("a file")
     apis = {"chat": f"{llama}/v1", "messages": llama, "responses": f"{llama}/v1"}

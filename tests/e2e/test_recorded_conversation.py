@@ -1,4 +1,4 @@
-"""One session at a terminal, in which six providers answer what they really answered."""
+"""One session at a terminal with recorded replies of six providers."""
 
 import os
 import re
@@ -34,22 +34,22 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Script:
-    """Models, and the replies of the turn that each one takes: calls, then the answer."""
+    """Models with the replies of their turns: calls, then the answer."""
 
     first: tuple[tuple[str, tuple[str, ...]], ...]
     resumed: tuple[tuple[str, tuple[str, ...]], ...]
     calls_shell: str
-    """A reply whose call is made one of `shell`."""
+    """A reply whose call is replaced by one of `shell`."""
     renamed: tuple[tuple[bytes, bytes], ...]
-    """What makes it one."""
+    """The replacement."""
     program: str
-    """The command that it calls."""
+    """The command of that call."""
     unknown: str
-    """A tool that does not exist and that another reply calls."""
+    """A tool of another reply, which does not exist."""
 
     @property
     def asked(self):
-        """Return who gets which request, and what it answers."""
+        """Return the script of the server: the requests and their replies."""
         return [(model, name) for model, names in (*self.first, *self.resumed) for name in names]
 
 
@@ -94,7 +94,7 @@ RECORDED = Script(
     unknown="fixed_version",
 )
 SIZE = {"columns": 110, "rows": 94}
-"""The whole conversation fits."""
+"""The height that shows the full conversation."""
 
 
 def new_discovery(script, name):
@@ -117,7 +117,7 @@ def set_up(home, program, server):
 
 
 def converse(terminal, script, turns):
-    """Take the turns, each one with its model; see the whole of every answer."""
+    """Run the turns, each with its model, and check that every answer is shown in full."""
     for model, names in turns:
         if f"{model}  ask" not in terminal.text:
             terminal.say(f"/model {model}")
@@ -131,18 +131,18 @@ def converse(terminal, script, turns):
 
 
 def shows(screen, names):
-    """Return whether the texts of recorded replies stand on a screen, word for word."""
+    """Return whether the texts of recorded replies are on the screen, word for word."""
     seen = words(screen)
     return all(words(expected(name)["text"]) in seen for name in names)
 
 
 def words(text):
-    """Return the words, wherever lines end, without what marks them as important."""
+    """Return the words of a text, without line ends and emphasis."""
     return " ".join(text.replace("*", "").split())
 
 
 def told(screen):
-    """Return the conversation, without the prompt and what stands below it."""
+    """Return the conversation, without the prompt and the rows below it."""
     return screen[screen.index("❯ What") : screen.rindex("╭")].rstrip()
 
 
@@ -154,7 +154,7 @@ def strings_in(value):
 
 
 def sealed_in(name):
-    """Return what only the model that gave a reply can read of it."""
+    """Return the parts of a reply that only its model can read."""
     right = expected(name)
     signed = [*right["thinking"], *right["tool_calls"], *right.get("part_signatures", ())]
     signatures = {each.get("signature") for each in signed} - {None}

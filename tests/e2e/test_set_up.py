@@ -1,4 +1,4 @@
-"""`make` sets itself up, also with a Python that comes without `ensurepip`, as Debian's does."""
+"""`make` sets itself up, also with a Python without `ensurepip`, such as Debian's."""
 
 import ensurepip
 import os
@@ -15,7 +15,7 @@ BUNDLED = Path(ensurepip.__file__).parent / "_bundled"
 
 
 def make_environment(directory, tmp_path, *missing, **variables):
-    """Run `.ci/venv` with a Python that lacks some modules, and without the network."""
+    """Run `.ci/venv` without the network and with a Python that lacks some modules."""
     lacking = tmp_path / "lacking"
     for name in missing:
         (lacking / name).mkdir(parents=True)
@@ -67,7 +67,7 @@ def test_without_ensurepip_an_existing_pip_fills_the_environment(tmp_path, wheel
 
 
 def test_make_prints_what_it_installs_on_standard_error(tmp_path):
-    """A replacement for Python that prints as pip does: the real one needs the network."""
+    """A replacement for Python that prints like pip, which needs the network."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
     for name, words in ((".ci/venv", ""), (".venv/bin/python", 'echo "Collecting $*"')):

@@ -1,4 +1,4 @@
-"""The program among its surroundings: the window, other programs' output, keys for providers."""
+"""The environment of the program: the window, output of other programs, API keys."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""No key is lost, whenever it is pressed: early keys wait for the interface."""
+"""No key is lost: keys typed before the interface is ready are delivered later."""
 
 import re
 
@@ -18,7 +18,7 @@ TYPED = (
 )
 SENT = ["h\u00e9llo \u65e5\U0001f389!", "two\nlines"]
 UNITS = re.findall(rb"\x1b\[[0-9]*[D~]|.", TYPED, re.DOTALL)
-"""Single bytes, so characters are cut; only what a terminal sends for one key stays whole."""
+"""Single bytes, so that characters are split; only key sequences stay in one piece."""
 
 
 def typed_ahead(work, home, start, gap):

@@ -1,6 +1,6 @@
-"""Runs the program with an event loop that is watched, and writes down what blocks it.
+"""Runs the program with a watched event loop, and writes what blocks it to a file.
 
-Started in place of `yourtool` by `Terminal`; the program itself is the same.
+`Terminal` starts it instead of `yourtool`; the program itself is the same.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from pathlib import Path
 from yourtool import __main__ as program
 
 FILE = os.environ.pop("BLOCKED_LOOPS", "")
-"""What blocked the loop is appended to this file."""
+"""Reports of blocked loops are appended to this file."""
 
 
 def watched(run: Callable[[], int]) -> Callable[[], int]:
-    """Return `run` with the loops of its process watched: that is the innermost of three."""
+    """Return `run` with watched loops in its process, the innermost of three."""
 
     def run_watched() -> int:
         loops = import_module("tests.loop_watchdog")

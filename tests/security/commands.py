@@ -1,7 +1,7 @@
-"""Commands of a shell: what rules cover, what they do not, and what a rule forbids.
+"""Shell commands that rules allow, do not cover, or deny.
 
-Each has the rules in force, the command as a model proposes it, and the decision: `allow` without a
-question, `ask`, or `deny`. All of them are data; nothing here is ever executed.
+Each has the active rules, the proposed command, and the decision: `allow` without an approval,
+`ask`, or `deny`. All of them are data; nothing here is ever executed.
 """
 
 from typing import Any

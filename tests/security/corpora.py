@@ -1,4 +1,4 @@
-"""Corpora of hostile input: our own, and the larger set where it is present."""
+"""Corpora of hostile input: our own, and the larger set if it is present."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ _RECORDED = SHARED / "security"
 
 
 def recorded(name: str) -> Any:
-    """Return a corpus of the larger set; an empty one where the set is absent."""
+    """Return a corpus of the larger set, or an empty one without the set."""
     path = _RECORDED / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.exists() else []
 
@@ -29,7 +29,7 @@ def command_cases() -> list[Any]:
 
 
 def path_cases() -> list[Any]:
-    """Return cases that know in `base` what is laid out for all of them."""
+    """Return the cases with the common fixture in `base`."""
     ours = [{**case, "base": FIXTURE} for case in PATHS]
     base = recorded("fixture")
     return _cases(ours, [{**case, "base": base} for case in recorded("path_cases")])
@@ -40,7 +40,7 @@ def payload_cases() -> list[Any]:
 
 
 def payload_sets() -> list[Any]:
-    """Return both sets as parameters of a test that shows a whole one."""
+    """Return both sets as parameters of a test that shows a full case."""
     larger = recorded("terminal_payloads")
     return [
         pytest.param(PAYLOADS, id="own"),

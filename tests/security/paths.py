@@ -1,8 +1,8 @@
-"""Paths that a model names, and where they lead.
+"""Paths in tool calls, and their targets.
 
-`{ws}`, `{root}` and `{home}` stand for the workspace, the directory above it, and the home
+`{ws}`, `{root}` and `{home}` mean the workspace, the directory above it, and the home
 directory. `fixture` adds to `FIXTURE`, below `{root}`. A decision is `inside`, `outside`,
-`protected` (asked about even where edits are accepted) or `reject` (a clear error).
+`protected` (needs an approval even if edits are accepted) or `reject` (a clear error).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Texts that try to drive a terminal, or to look like something else.
+"""Texts that try to control a terminal, or to look like something else.
 
 `surface`: where the text is shown. None of the byte strings of `forbidden_hex` may reach the
 terminal, the words of `must_show` stay readable, and the code points of `must_show_codepoints` are
@@ -8,7 +8,7 @@ shown as their numbers. Payloads of one `pair` must not look alike.
 from typing import Any
 
 PAIR = "DZ"
-"""The pair of commands that differ in an invisible character alone."""
+"""The pair of commands that differ only in an invisible character."""
 
 
 def _payload(
@@ -20,7 +20,7 @@ def _payload(
     codepoints: tuple[str, ...] = (),
     pair: str | None = None,
 ) -> dict[str, Any]:
-    """`forbidden`: texts of which the bytes may not be written."""
+    """`forbidden`: texts whose bytes may not be written."""
     return {
         "id": name,
         "surface": surface,

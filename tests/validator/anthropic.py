@@ -17,7 +17,7 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 class _Turn(NamedTuple):
-    """Neighbouring messages of one role, which the API joins."""
+    """Consecutive messages of one role, which the API joins."""
 
     role: str
     blocks: list[tuple[str, dict[str, Any]]]

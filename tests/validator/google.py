@@ -19,12 +19,12 @@ _DATA = frozenset(
 )  # fmt: skip
 _OPAQUE = ("args", "response", "parametersJsonSchema", "responseJsonSchema", "labels")
 _SIGNS_CALLS = re.compile(r"gemini-[3-9]")
-"""Models that refuse a function call of the running turn without its signature."""
+"""Models that refuse a function call of the current turn without its signature."""
 _TO_BASE64 = str.maketrans("-_", "+/")
 
 
 class _Turn(NamedTuple):
-    """Neighbouring contents of one role, which the API joins."""
+    """Consecutive contents of one role, which the API joins."""
 
     role: str
     parts: list[tuple[str, dict[str, Any]]]
@@ -35,7 +35,7 @@ class _Turn(NamedTuple):
 
 
 def check_generate_content(report: Report, body: dict[str, Any], model: str) -> None:
-    """Report what the API refuses; `model` stands in the address, not in the body."""
+    """Report what the API refuses; `model` is in the URL, not in the body."""
     body = _camel(body)
     for key in sorted(body.keys() - _KEYS):
         report.error("schema-unknown-key", key, "the API does not know this key")
@@ -75,7 +75,7 @@ def _camel(value: Any) -> Any:
 def _check_system(report: Report, system: Any) -> None:
     if isinstance(system, dict):
         if isinstance(system.get("parts"), dict):
-            system = {**system, "parts": [system["parts"]]}  # the API takes a lone part
+            system = {**system, "parts": [system["parts"]]}  # the API accepts a single part
         check_structure(report, "gemini.Content", system, "systemInstruction")
         for index, part in enumerate(objects(system.get("parts"))):
             if "text" not in part:
@@ -200,7 +200,7 @@ def _check_responses(report: Report, calls: list[dict[str, Any]], after: _Turn) 
 
 
 def _is_running(later: list[_Turn]) -> bool:
-    """Whether only function responses of the user follow: the turn goes on."""
+    """Return whether only function responses follow, so that the turn continues."""
     for turn in later:
         is_answer = turn.role == "model" or turn.values("functionResponse")
         if not is_answer and any("text" in part or "inlineData" in part for _, part in turn.parts):
@@ -209,7 +209,7 @@ def _is_running(later: list[_Turn]) -> bool:
 
 
 def _check_signatures(report: Report, turn: _Turn) -> None:
-    """The first function call of each step of the running turn has its signature."""
+    """Check that the first function call of each step of the current turn has a signature."""
     steps = set[str]()
     for path, part in turn.parts:
         step = path.split(".")[0]

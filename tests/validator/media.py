@@ -12,7 +12,7 @@ DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(;[\w=.-]+)*;base64,(.*)\Z", re.
 
 
 def is_base64(text: Any) -> bool:
-    """Whether this is base64 without line breaks and not empty."""
+    """Return whether this is base64 without line breaks and not empty."""
     if not isinstance(text, str) or not text:
         return False
     try:

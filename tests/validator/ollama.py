@@ -1,4 +1,4 @@
-"""Rules of Ollama's native chat API, which ignores what it does not know."""
+"""Rules of Ollama's native chat API, which ignores unknown fields."""
 
 from typing import Any
 

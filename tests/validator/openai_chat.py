@@ -26,7 +26,7 @@ Server = Literal["openai", "openrouter", "compatible"]
 
 
 def check_chat(report: Report, body: dict[str, Any], server: Server) -> None:
-    """Report what the server refuses; compatible servers are laxer, so much is a warning there."""
+    """Report what the server refuses; for compatible servers many errors are warnings."""
     _Chat(report, body, server).check()
     if server == "openrouter":
         _check_openrouter(report, body)
@@ -197,7 +197,7 @@ class _Chat:
                 self.strict("system-part", where, "only text parts here")
 
     def _check_order(self) -> None:
-        """Each call is answered by the tool messages right after it."""
+        """Check that the tool messages right after each call answer it."""
         waiting: list[Any] = []
         known: list[Any] = []
         for index, message in enumerate(self.messages):
@@ -225,7 +225,7 @@ class _Chat:
 
 
 def _with_image_objects(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body with image addresses as objects; the bare form has a rule of its own."""
+    """Return the body with image URLs as objects; the plain form has a separate rule."""
     if not isinstance(body.get("messages"), list):
         return body
     copied = json.loads(json.dumps(body))

@@ -41,7 +41,7 @@ class _Responses:
 
     @property
     def is_chained(self) -> bool:
-        """Whether the conversation before is stored at the provider."""
+        """Return whether the previous conversation is stored at the provider."""
         return bool(self.body.get("previous_response_id") or self.body.get("conversation"))
 
     def check(self) -> None:
@@ -144,7 +144,7 @@ class _Responses:
             self.report.error("reasoning-encrypted", path, "store=false needs encrypted_content")
 
     def _check_pairs(self) -> None:
-        """Each call has one output, and each output a call before it."""
+        """Check that each call has one output, and each output a call before it."""
         items = self.items
         referenced = any(_kind(each) in ("item_reference", "compaction") for each in items)
         on_server = [str(each["call_id"]) for each in items if _is_run_by_server(each)]
@@ -181,6 +181,6 @@ def _is_input(item: dict[str, Any]) -> bool:
 
 
 def _is_run_by_server(item: dict[str, Any]) -> bool:
-    """Whether a program at the provider made this call."""
+    """Return whether a program at the provider made this call."""
     is_search = item.get("type") == "tool_search_call"
     return bool(item.get("call_id") and (is_search or item.get("caller")))

@@ -1,4 +1,4 @@
-"""What is wrong with a request body, and access to the parts of a body of unknown shape."""
+"""Problems of a request body, and access to parts of an unvalidated body."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +10,7 @@ class Problem(NamedTuple):
     severity: Literal["error", "warning"]
     """`error`: the provider answers 400. `warning`: some models or servers refuse or misread it."""
     path: str
-    """Where in the body, for example `messages[2].content[0].text`."""
+    """The path in the body, for example `messages[2].content[0].text`."""
     message: str
 
 
@@ -28,7 +28,7 @@ class Report:
 
 
 def array(value: Any) -> list[Any]:
-    """Return a list as it is, and an empty list for anything else."""
+    """Return a list unchanged, and an empty list for anything else."""
     return value if isinstance(value, list) else []
 
 
@@ -38,7 +38,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Return an object as it is, and an empty one for anything else."""
+    """Return an object unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 

@@ -47,7 +47,7 @@ _KINDS = {
 
 class _Mismatch(NamedTuple):
     depth: int
-    """How far inside the value; of several possible types the one that fits deepest is meant."""
+    """The depth in the value; of several types the deepest match is chosen."""
     rule: str
     path: str
     message: str
@@ -60,7 +60,7 @@ def check_structure(report: Report, root: str, value: Any, path: str = "") -> No
 
 
 def properties_of(root: str) -> frozenset[str]:
-    """Return the keys that the object type `root` has."""
+    """Return the keys of the object type `root`."""
     return frozenset(_OBJECTS[ROOTS[root]["object"]]["properties"])
 
 
@@ -125,7 +125,7 @@ def _map_mismatches(schema: Any, value: Any, path: str) -> list[_Mismatch]:
 
 
 def _best_mismatches(options: list[Any], value: Any, path: str) -> list[_Mismatch]:
-    """Return the mismatches with the type that is most probably meant."""
+    """Return the mismatches with the most probable type."""
     scored = sorted(((_tag_score(option, value), option) for option in options), key=_by_score)
     best: tuple[tuple[int, int, int], list[_Mismatch]] | None = None
     for score, option in scored:

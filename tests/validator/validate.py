@@ -1,8 +1,8 @@
 """Whether a provider would accept the body of a request.
 
 Two layers: the structure that the providers' SDKs define (`structure.py`), then the rules that the
-live APIs enforce and no schema has, one module for each API. An empty list is no proof: the limits
-of single models are beyond it.
+live APIs enforce and no schema has, one module per API. An empty list is no proof: the limits of
+single models are not checked.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from tests.validator.report import Problem, Report
 def validate(provider: str, api: str, body: Any, model: str = "", beta: str = "") -> list[Problem]:
     """Return every problem of `body`.
 
-    `model`: for Gemini, whose model stands in the address. `beta`: the header `anthropic-beta`.
+    `model`: for Gemini, whose model is in the URL. `beta`: the header `anthropic-beta`.
     """
     report = Report()
     if not isinstance(body, dict):
@@ -45,5 +45,5 @@ def validate(provider: str, api: str, body: Any, model: str = "", beta: str = ""
 
 
 def errors(problems: list[Problem]) -> list[Problem]:
-    """Return the problems that the provider answers with 400."""
+    """Return the problems to which the provider responds with 400."""
     return [problem for problem in problems if problem.severity == "error"]
