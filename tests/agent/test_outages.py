@@ -27,7 +27,7 @@ async def test_the_next_prompt_goes_to_the_only_model_although_it_failed(bench, 
     adapter = Scripted([*failures, says("Back.")])
     session = await bench.session(adapter)
     await _fail(session, failures)
-    assert bench.availability.reason(MODEL.id) is not None
+    assert bench.availability.outage_reason(MODEL.id) is not None
     events = await play(session.send("again"))
     assert session.state.messages[-1].text == "Back."
     route = session.state.last_route
@@ -37,7 +37,7 @@ async def test_the_next_prompt_goes_to_the_only_model_although_it_failed(bench, 
     assert "`anthropic` " in reason
     assert reason.endswith("tried because no other model is available")
     assert any(isinstance(event, ProviderRecovered) for event in events)
-    assert bench.availability.reason(MODEL.id) is None
+    assert bench.availability.outage_reason(MODEL.id) is None
     await session.close()
 
 
@@ -47,10 +47,10 @@ async def test_a_retry_makes_an_attempt_and_success_clears_the_entry(bench, fail
     session = await bench.session(adapter)
     await _fail(session, failures)
     await play(session.retry())
-    assert bench.availability.reason(MODEL.id) is not None
+    assert bench.availability.outage_reason(MODEL.id) is not None
     await play(session.retry())
     assert session.state.messages[-1].text == "Back."
-    assert bench.availability.reason(MODEL.id) is None
+    assert bench.availability.outage_reason(MODEL.id) is None
     await session.close()
 
 
