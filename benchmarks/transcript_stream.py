@@ -95,14 +95,14 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
 
     from yourtool.deltas import MessageComplete, MessageStart, TextDelta, TokenUsage
     from yourtool.messages import StopReason, TextBlock
-    from yourtool.tui.highlight import highlighter_of
-    from yourtool.tui.output_filter import Sanitise
+    from yourtool.tui.highlight import get_highlighter
+    from yourtool.tui.output_filter import SanitizeFilter
     from yourtool.tui.widgets.transcript import Transcript
 
     class Ours(App[None]):
         CSS = "Transcript { height: 1fr; } Input { dock: bottom; }"
         ENABLE_COMMAND_PALETTE = False
-        net = Sanitise()
+        net = SanitizeFilter()
 
         def get_line_filters(self):
             return [*super().get_line_filters(), self.net]
@@ -115,18 +115,18 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
 
         def on_mount(self):
             self.query_one(Input).focus()
-            self.query_one(Transcript).set_highlight(highlighter_of)
+            self.query_one(Transcript).set_highlight(get_highlighter)
             self.run_worker(phases(marks, self.stream))
 
         async def stream(self):
             transcript = self.query_one(Transcript)
-            transcript.show(MessageStart(message_id="m", model="bench:m"))
+            transcript.apply(MessageStart(message_id="m", model="bench:m"))
             parts: list[str] = []
             async for piece in paced(tokens, rate):
                 parts.append(piece)
-                transcript.show(TextDelta(message_id="m", content_block_index=0, text=piece))
+                transcript.apply(TextDelta(message_id="m", content_block_index=0, text=piece))
             usage = TokenUsage(input_tokens=1, output_tokens=tokens)
-            transcript.show(
+            transcript.apply(
                 MessageComplete(
                     message_id="m",
                     stop_reason=StopReason.END_TURN,

@@ -61,9 +61,9 @@ from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.widgets.card import ToolCard
-from yourtool.tui.widgets.summary import advice, headline
-from yourtool.tui.widgets.texts import ReplyItem, UserMessage
-from yourtool.tui.widgets.timeline import Story
+from yourtool.tui.widgets.summary import format_headline, get_advice
+from yourtool.tui.widgets.texts import ReplyItem, UserMessageItem
+from yourtool.tui.widgets.timeline import Timeline
 
 FEW = settings(max_examples=15, deadline=None)
 
@@ -212,8 +212,8 @@ async def test_the_error_and_its_code_are_stored_with_the_partial_reply(bench):
     await session.close()
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert failed.error_code == "billing"
-    assert headline(failed).startswith("No credit or quota is left")
-    assert advice(failed, "").startswith("Add credit at the provider")
+    assert format_headline(failed).startswith("No credit or quota left")
+    assert get_advice(failed, "").startswith("Add credit at the provider")
     stored = session.state.messages[-1]
     assert stored.metadata.status is MessageStatus.ERROR
     assert stored.metadata.error is not None
@@ -481,12 +481,12 @@ def test_no_request_contains_messages_for_the_user_only(audience, dialect):
 @pytest.mark.parametrize("audience", Audience)
 @pytest.mark.req("D8")
 def test_the_transcript_hides_messages_for_the_model_only(audience):
-    session, story = Session(), Story()
+    session, story = Session(), Timeline()
     started, answered = session.started("to be seen?"), session.answered(TextBlock("An aside."))
     for event in (started, answered):
         changed = replaced(event, audience)
-        story.take(changed)
-    shown = [item.source for item in story.items if isinstance(item, UserMessage | ReplyItem)]
+        story.apply(changed)
+    shown = [item.source for item in story.items if isinstance(item, UserMessageItem | ReplyItem)]
     assert shown == ([] if audience is Audience.MODEL else ["to be seen?", "An aside."])
 
 
@@ -735,9 +735,9 @@ async def test_hints_are_shown_on_the_card_and_sent_to_no_model(bench):
 
     model = Checked(Scripted([calls("lookup"), says("done")]))
     session = await bench.session(model, tools=[lookup])
-    story = Story()
+    story = Timeline()
     for event in await play(session.send("go")):
-        story.take(event)
+        story.apply(event)
     await session.close()
     [card] = [item for item in story.items if isinstance(item, ToolCard)]
     card.lay_out(60)

@@ -127,7 +127,7 @@ def converse(terminal, script, turns):
             terminal.wait("Allow shell")
             terminal.answer("a")
         terminal.wait(lambda screen, names=names: shows(screen, names))
-        terminal.wait(f"{re.escape(model)} · your choice")
+        terminal.wait(f"{re.escape(model)} · chosen with /model")
 
 
 def shows(screen, names):

@@ -70,7 +70,7 @@ async def ask(pilot, clock, *, quiet=True):
     await settle(pilot)
     await say(pilot, "go")
     panel = pilot.app.chat.approval_prompt
-    await until(pilot, lambda: panel.question is not None)
+    await until(pilot, lambda: panel.confirmation is not None)
     await settle(pilot)
     if quiet:
         await wait(pilot, clock, 1)
@@ -81,8 +81,8 @@ async def wait(pilot, clock, seconds):
     """Let time pass, and do what the timers would."""
     clock.now += seconds
     panel = pilot.app.chat.approval_prompt
-    panel.settle()
-    panel.reconsider()
+    panel.commit_held_letter()
+    panel.arm_when_safe()
     await settle(pilot)
 
 
@@ -120,7 +120,7 @@ async def test_the_default_is_deny_and_esc_denies(home, clock):
         await press(pilot, "tab", "enter")
         await until(pilot, lambda: first.decision is not None)
         assert first.decision.verdict is Verdict.DENY
-        await until(pilot, lambda: app.chat.approval_prompt.question is second.question)
+        await until(pilot, lambda: app.chat.approval_prompt.confirmation is second.question)
         await wait(pilot, clock, 1)
         await press(pilot, "escape")
         await until(pilot, lambda: second.decision is not None)
@@ -194,7 +194,7 @@ async def test_tab_and_enter_after_a_sentence_send_it(home, clock, words):
         await press(pilot, "enter")
         await wait(pilot, clock, 1)
         assert asked.decision is None
-        assert panel.question is asked.question
+        assert panel.confirmation is asked.question
         assert [draft.text for draft in app.chat.queue.drafts] == [words]
 
 
@@ -363,7 +363,7 @@ async def test_esc_right_after_the_question_came_stops_the_turn(home, clock):
         await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.turn_running)
         assert asked.decision is None
-        assert app.chat.approval_prompt.question is None
+        assert app.chat.approval_prompt.confirmation is None
 
 
 @pytest.mark.req("R-CONF-07")
@@ -379,7 +379,7 @@ async def test_stopping_the_turn_takes_every_question_back(home, clock):
         await until(pilot, lambda: not app.chat.turn_running and waiting.done())
         assert waiting.cancelled()
         assert not panel.has_class("-open")
-        assert panel.question is None
+        assert panel.confirmation is None
 
 
 @pytest.mark.req("R-CONF-07")
@@ -414,16 +414,16 @@ async def test_the_whole_command_can_be_read(home, clock):
         assert rows[0].startswith("│ ")
         assert all(row.startswith("  ") for row in rows[1:])
         assert "".join(row[2:] for row in rows).replace("␠", " ") == LONG
-        before = panel.scroll.size.height
+        before = panel.pane.size.height
         assert "Ctrl+E shows more" in screen_text(app)
         await press(pilot, "ctrl+e")
         await settle(pilot)
-        assert panel.scroll.size.height > before
+        assert panel.pane.size.height > before
         for _ in range(5):
             await press(pilot, "pagedown")
         assert "step-199" in screen_text(app)
         await press(pilot, "ctrl+e")
-        assert panel.scroll.size.height == before
+        assert panel.pane.size.height == before
 
 
 async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
@@ -432,7 +432,7 @@ async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
         panel = await ask(pilot, clock)
         assert "Ctrl+E" not in screen_text(app)
         await press(pilot, "ctrl+e")
-        assert not panel.reading
+        assert not panel.handles_page_keys
         await pilot.resize_terminal(40, 12)
         await settle(pilot)
         assert "Ctrl+E shows more" in screen_text(app)
@@ -478,7 +478,7 @@ async def test_without_a_rule_only_once_is_offered(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
-        assert [option.letter for option in panel.choices.options] == ["a", "d", "n"]
+        assert [option.letter for option in panel.options.options] == ["a", "d", "n"]
         await press(pilot, "w")
         await wait(pilot, clock, 2)
         assert asked.decision is None
@@ -508,7 +508,7 @@ async def test_the_transcript_scrolls_while_a_question_stands(home, clock):
         await press(pilot, "pageup")
         await settle(pilot)
         assert app.chat.transcript.scroll_offset.y < before
-        assert app.chat.approval_prompt.question is not None
+        assert app.chat.approval_prompt.confirmation is not None
 
 
 @pytest.mark.parametrize("payload", payload_cases())
@@ -560,7 +560,7 @@ async def test_keys_that_edit_go_to_the_prompt_and_letters_count_again_after_a_p
         assert app.focused is app.chat.prompt
         assert app.chat.prompt.text == "a"
         await press(pilot, "backspace")
-        assert not panel.choices.awake
+        assert not panel.options.accepts_letters
         await wait(pilot, clock, 1)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
@@ -590,7 +590,7 @@ async def test_no_keys_allow_anything_but_a_letter_or_tab_and_arrows_and_enter(h
                 await burst(pilot, *chance.choice([["tab", "enter"], ["tab", "tab"], []]))
             await burst(pilot, *keys)
             await wait(pilot, clock, chance.choice([0.1, 0.6]))
-            if panel.question is None:
+            if panel.confirmation is None:
                 break
         decisions = [ask.decision for ask in asked if ask.decision is not None]
         assert all(decision.verdict is Verdict.DENY for decision in decisions)
@@ -603,15 +603,15 @@ async def test_nothing_is_allowed_before_the_end_was_on_the_screen(home, clock, 
     async with app.run_test(size=size) as pilot:
         panel = await ask(pilot, clock)
         shown = screen_text(app)
-        assert f"{61 - panel.scroll.size.height} lines not shown" in shown
+        assert f"{61 - panel.pane.size.height} lines not shown" in shown
         for letter in "asw":
             await press(pilot, letter)
             await wait(pilot, clock, 0.5)
         assert asked.decision is None
-        assert panel.reading, "an answer that comes too early opens what is to be read"
+        assert panel.handles_page_keys, "an answer that comes too early opens what is to be read"
         for _ in range(20):
             assert asked.decision is None
-            if panel.scroll.was_read:
+            if panel.pane.was_read_to_end:
                 break
             await press(pilot, "pagedown")
         assert "step-059" in screen_text(app)
@@ -633,7 +633,7 @@ async def test_tab_and_enter_allow_nothing_unread_either_and_denying_needs_no_re
         await press(pilot, "ctrl+end", "enter")
         await until(pilot, lambda: first.decision is not None)
         assert first.decision.verdict is Verdict.ALLOW
-        await until(pilot, lambda: panel.question is second.question)
+        await until(pilot, lambda: panel.confirmation is second.question)
         await wait(pilot, clock, 1)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
@@ -659,7 +659,7 @@ async def test_a_long_diff_is_read_to_its_end_before_it_is_allowed(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
-        assert f"{202 - panel.scroll.size.height} lines not shown" in screen_text(app)
+        assert f"{202 - panel.pane.size.height} lines not shown" in screen_text(app)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         assert asked.decision is None
@@ -676,7 +676,7 @@ async def test_a_long_diff_is_read_to_its_end_before_it_is_allowed(home, clock):
 async def test_a_question_leaves_room_for_the_prompt_and_the_status_line(home, clock, size, queued):
     app = asking(home, clock, Ask(question("\n".join(f"step-{n:03}" for n in range(60)))))
     async with app.run_test(size=size) as pilot:
-        app.chat.banner.tell("demo", "This is the demo. " * 12)
+        app.chat.banner.set_notice("demo", "This is the demo. " * 12)
         await ask(pilot, clock)
         for number in range(queued):
             app.chat.queue.add(Draft(f"waiting {number}"))
@@ -687,7 +687,7 @@ async def test_a_question_leaves_room_for_the_prompt_and_the_status_line(home, c
             assert region.height > 0
             assert app.chat.region.contains_region(region), widget
         assert "[d] deny" in screen_text(app)
-        while app.chat.queue.take():
+        while app.chat.queue.pop():
             pass
         await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.turn_running)

@@ -311,7 +311,7 @@ async def test_queue_is_held_after_a_stop_until_enter(home, tmp_path):
         await say(pilot, "one")
         await say(pilot, "two")
         await press(pilot, "escape")
-        await until(pilot, lambda: app.chat.queue.held)
+        await until(pilot, lambda: app.chat.queue.pause_reason)
         assert session.sent == ["one"]
         await press(pilot, "enter")
         await until(pilot, lambda: session.sent == ["one", "two"])
@@ -342,7 +342,7 @@ async def test_failed_turn_holds_the_queue_with_a_reason(home, tmp_path, end, wh
         assert session.sent == ["one"]
         assert len(app.chat.queue) == 3
         shown = screen_text(app)
-        assert f"held, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
+        assert f"paused, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
         assert "3. four" in shown
         await press(pilot, "ctrl+t")
         await until(pilot, lambda: session.retries == 1 and not app.chat.turn_running)
@@ -360,7 +360,7 @@ async def test_successful_prompt_resumes_the_queue(home, tmp_path):
         await say(pilot, "one")
         await say(pilot, "two")
         waiting.gate.set()
-        await until(pilot, lambda: app.chat.queue.held and not app.chat.turn_running)
+        await until(pilot, lambda: app.chat.queue.pause_reason and not app.chat.turn_running)
         await say(pilot, "another")
         await until(pilot, lambda: session.sent == ["one", "another", "two"])
 
@@ -377,9 +377,9 @@ async def test_failed_queued_command_holds_the_queue(home, session):
         await say(pilot, "/model nobody ")
         await say(pilot, "for that model only")
         gate.set()
-        await until(pilot, lambda: app.chat.queue.held)
+        await until(pilot, lambda: app.chat.queue.pause_reason)
         assert session.sent == []
-        assert "held, a command failed" in screen_text(app)
+        assert "paused, a command failed" in screen_text(app)
 
 
 async def test_command_not_allowed_during_a_turn_keeps_its_text(home, tmp_path):
@@ -402,7 +402,7 @@ async def test_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
         await say(pilot, "one")
         await say(pilot, "/model gpt ")
         await settle(pilot)
-        assert app.chat.status_line.status.pending == GPT.id
+        assert app.chat.status_line.status.pending_model == GPT.id
         assert "→ gpt-5.2" in screen_text(app)
 
 
@@ -743,7 +743,7 @@ async def test_status_line_stops_waiting_when_text_arrives(home, tmp_path):
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: app.chat.transcript.arriving is not None)
+        await until(pilot, lambda: app.chat.transcript.active_item is not None)
         assert app.chat.status_line.status.activity == "writing"
         script.gate.set()
         await until(pilot, lambda: not app.chat.turn_running)
@@ -778,7 +778,7 @@ async def test_token_causes_no_query_and_no_status_update(home, tmp_path):
             await until(pilot, lambda: not app.chat.turn_running)
         finally:
             sys.setprofile(None)
-        assert calls["Transcript.show"] >= len(words)
+        assert calls["Transcript.apply"] >= len(words)
         assert calls["DOMNode.query_one"] < len(words) // 2
         assert calls["TurnScreen.refresh_status"] < len(words) // 20
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yourtool.tui.styled_lines import width_of
+from yourtool.tui.styled_lines import cell_width
 from yourtool.tui.widgets.diff import DiffSize, diff_lines, diff_size
 
 LINES = st.lists(st.sampled_from(["a", "b", "-- c", "++ d", "@@ -1 +1 @@", "", "\tx"]), max_size=12)
@@ -48,7 +48,7 @@ def test_every_changed_line_is_shown_whatever_it_looks_like(old, new):
 def test_long_lines_are_wrapped_and_several_files_are_named():
     diff = unified(["x" * 50], ["y" * 50]) + "\n" + unified(["1"], ["2"]).replace("f.py", "g.py")
     lines = list(diff_lines(diff, 30))
-    assert all(width_of(line.spans) <= 30 for line in lines)
+    assert all(cell_width(line.spans) <= 30 for line in lines)
     assert [line.text for line in lines if line.spans[0][1] == "diff.file"] == ["f.py", "g.py"]
 
 

@@ -60,12 +60,12 @@ async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, ref
         await press(pilot, "escape")
         await until(pilot, lambda: not chat.turn_running)
         await until(pilot, lambda: "disk is full" in " ".join(screen_text(app).split()))
-        assert chat.queue.held
+        assert chat.queue.pause_reason
         assert waiting() == ["first", "second", "third"]
         await refuse(app.runtime, refused)
         await press(pilot, "enter")  # still full: the prompt is restored, the others stay queued
         await until(pilot, lambda: chat.prompt.draft.full_text == "first")
-        assert chat.queue.held
+        assert chat.queue.pause_reason
         assert waiting() == ["second", "third"]
         await refuse(app.runtime, "")
         await press(pilot, "enter")

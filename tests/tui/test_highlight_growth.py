@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.doubling import cpu_seconds
-from yourtool.tui.highlight import LANGUAGES, highlighter_of
+from yourtool.tui.highlight import LANGUAGES, get_highlighter
 
 SIGNS = r"""
     ( [ { < > ) ] } " ' ` \ / /* */ // # % $ $( ${ @ ! & | ; : , . = - + * ~ ^ ? a A 0 1. a( a[ a=
@@ -18,10 +18,10 @@ COMMON = ["python", "javascript", "bash", "html", "yaml", "markdown", "cpp", "sq
 
 def highlighted(language: str, text: str) -> float:
     """Return the CPU time of a line; its colours must leave its text as it is."""
-    highlighter = highlighter_of(language)
+    highlighter = get_highlighter(language)
     assert highlighter is not None, language
     spans = []
-    seconds = cpu_seconds(lambda: spans.extend(highlighter.line(text)))
+    seconds = cpu_seconds(lambda: spans.extend(highlighter.highlight(text)))
     assert "".join(part for part, _ in spans) == text
     return seconds
 
@@ -49,7 +49,7 @@ def test_any_hostile_line_is_highlighted_at_once(language):
     ("language", "line"), [("easytrieve", "\t" * 999), ("mcschema", "<!--" * 240)]
 )
 def test_lexers_that_never_end_are_not_used(language, line):
-    assert highlighter_of(language) is None
+    assert get_highlighter(language) is None
 
 
 def test_a_lexer_that_fails_is_replaced_by_one_that_does_not():

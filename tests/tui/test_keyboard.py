@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from textual._xterm_parser import XTermParser
 from textual.events import Key, Paste
 
-from yourtool.tui.keyboard import BEGIN, END, SHOWN, Pastes, read_keys
+from yourtool.tui.keyboard import PASTE_END, PASTE_START, VISIBLE_ESCAPE, PasteFilter, read_keys
 
 PASTED = st.text(st.sampled_from(["\x1b", "[", "3", "1", "m", "\n", "\r", "a", "~", "2", "0", "O"]))
 
@@ -22,19 +22,22 @@ def pieces(text, cuts):
     return [text[begin:end] for begin, end in itertools.pairwise(edges)]
 
 
-@given(PASTED.filter(lambda text: END not in f"{text}{END}"[:-1]), st.lists(st.integers(0, 99)))
+@given(
+    PASTED.filter(lambda text: PASTE_END not in f"{text}{PASTE_END}"[:-1]),
+    st.lists(st.integers(0, 99)),
+)
 def test_a_paste_is_one_event_whatever_is_in_it_and_however_it_comes(text, cuts):
-    parser, pastes = XTermParser(), Pastes()
-    came = [pastes(piece) for piece in pieces(f"x{BEGIN}{text}{END}yz", cuts)]
+    parser, pastes = XTermParser(), PasteFilter()
+    came = [pastes(piece) for piece in pieces(f"x{PASTE_START}{text}{PASTE_END}yz", cuts)]
     events = [event for some in came if some for event in parser.feed(some)]
-    shown = text.replace("\x1b", SHOWN)
+    shown = text.replace("\x1b", VISIBLE_ESCAPE)
     assert [event.text for event in events if isinstance(event, Paste)] == [shown]
     assert [event.key for event in events if isinstance(event, Key)] == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize("keys", ["\x1b", "\x1b[A", "\x1bf", "\x1b[20", "a\x1b[200"])
 def test_no_key_is_held_back_outside_of_a_paste(keys):
-    pastes = Pastes()
+    pastes = PasteFilter()
     assert pastes(keys) == keys
     assert pastes("\r") == "\r"
 

@@ -8,7 +8,7 @@ from tests.tui.fakes import Ask
 from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
-from yourtool.tui.widgets.diff import approved_line
+from yourtool.tui.widgets.diff import approval_line
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
 RUSSIAN = "".join(f"слово{chr(0x430 + n % 32)}{chr(0x430 + n // 32)} " for n in range(600))
@@ -38,7 +38,7 @@ QUESTIONS = {
     "a megabyte of argument": None,
 }
 LIKE_OTHERS = {"a megabyte of lines", "a change of 40,000 lines", "a megabyte of command"}
-"""Those whose shape larger ones have too; in the long version only."""
+"""Kinds whose shape larger ones share; in the long version only."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", PIECES)
-@pytest.mark.parametrize("show", [escape_line, approved_line])
+@pytest.mark.parametrize("show", [escape_line, approval_line])
 def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
     def sized(length):
         return (PIECES[kind] * (length // len(PIECES[kind]) + 1))[:length]
@@ -84,7 +84,7 @@ async def test_a_question_about_a_large_text_does_not_block_the_loop(home, kind)
         await press(pilot, "ctrl+e", "pagedown")
         await press(pilot, "escape")
         await until(pilot, lambda: asked.decision is not None)
-        assert panel.question is None
+        assert panel.confirmation is None
 
 
 async def test_a_large_text_is_allowed_only_after_its_very_end_was_shown(home):
@@ -104,7 +104,7 @@ async def test_a_large_text_is_allowed_only_after_its_very_end_was_shown(home):
         panel = await ask(pilot, clock)
         await press(pilot, "ctrl+e")
         while not panel.preview.is_complete:
-            assert not panel.scroll.was_read
+            assert not panel.pane.was_read_to_end
             await press(pilot, "ctrl+end")
         await settle(pilot)
         await press(pilot, "ctrl+end")

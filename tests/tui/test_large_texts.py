@@ -11,8 +11,8 @@ from tests.tui.test_transcript import Stage
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.verbatim import VerbatimStream, plain_lines
-from yourtool.tui.widgets.items import ErrorItem, Footer, Remark
-from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessage
+from yourtool.tui.widgets.items import ErrorItem, FooterItem, NoticeItem
+from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessageItem
 
 TEXTS = {
     "wide characters": "字" * 100_000,
@@ -31,7 +31,7 @@ MOST_IN_A_CELL = 20
 
 
 def prompt(text):
-    return UserMessage(text)
+    return UserMessageItem(text)
 
 
 def thought(text):
@@ -67,10 +67,10 @@ def test_a_text_is_laid_out_in_parts(make, kind):
     item = make(TEXTS[kind])
     item.lay_out(80)
     rows = list(item.rows)
-    assert item.behind
+    assert item.is_partial
     assert sum(len(row.text) for row in rows) < 10 * PART
     assert len(rows) < PART
-    while item.behind:
+    while item.is_partial:
         first = item.lay_out(80)
         assert first >= len(rows) - 60, "rows of before were made again"
         rows = list(item.rows)
@@ -85,10 +85,10 @@ async def test_a_stored_text_does_not_block_the_loop(session, kind, part):
     events = [session.started(text), session.answered(*blocks), session.ended()]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.begin(await stage.transcript.read(events))
+        stage.transcript.set_timeline(await stage.transcript.build_timeline(events))
         await pilot.pause()
         for item in list(stage.transcript._items):
-            if isinstance(item, ThinkingItem | UserMessage | ReplyItem):
+            if isinstance(item, ThinkingItem | UserMessageItem | ReplyItem):
                 stage.transcript._selected = item
                 stage.transcript.action_toggle_raw()
                 stage.transcript.action_toggle_item()
@@ -111,7 +111,7 @@ async def test_a_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
         for event in (session.started(), session.called(use), done, session.ended()):
-            stage.transcript.show(event)
+            stage.transcript.apply(event)
         await pilot.pause()
         stage.transcript._flush()
         assert "more rows" in stage.shown()
@@ -127,14 +127,14 @@ async def test_a_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind
 async def test_a_reply_that_pauses_is_laid_out_whole_again_after_a_resize(session):
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.show(session.started())
+        stage.transcript.apply(session.started())
         for event in session.words("word " * 10_000):
-            stage.transcript.show(event)
+            stage.transcript.apply(event)
         reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
-        while reply.behind or not reply.rows:
+        while reply.is_partial or not reply.rows:
             await pilot.pause()
         await pilot.resize_terminal(61, 24)
-        while reply.behind or reply.laid_out != 58:
+        while reply.is_partial or reply.layout_width != 58:
             await pilot.pause()
         assert sum(len(row.text) + 1 for row in reply.rows) >= 49_000
 
@@ -158,8 +158,8 @@ def test_rows_do_not_depend_on_how_the_text_arrived(width, text):
 def test_a_long_line_has_the_same_rows_as_if_it_was_cut_at_once(words):
     shown = [row.text for row in plain_lines(words, "", 33)]
     assert shown == ["".join(text for text, _ in row) for row in wrap([(words, "")], 33)]
-    joints = [row.joint + row.text for row in plain_lines(words, "", 33)]
-    assert "".join(joints)[1:].split() == words.split()
+    pieces = [row.separator + row.text for row in plain_lines(words, "", 33)]
+    assert "".join(pieces)[1:].split() == words.split()
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -168,8 +168,8 @@ def test_only_the_beginning_of_a_very_long_message_is_laid_out(kind):
     failure = ErrorItem(text, text, text)
     failure.lay_out(80)
     settled = ErrorItem(text, text, text)
-    settled.settle()
-    for item in (Remark("error", text), Footer(["model"], text), failure, settled):
+    settled.resolve()
+    for item in (NoticeItem("error", text), FooterItem(["model"], text), failure, settled):
         item.lay_out(80)
         assert sum(len(row.text) + 1 for row in item.rows) < 150_000
     assert failure.source.count(text) == 3

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from yourtool.tui.highlight import highlighter_of
-from yourtool.tui.markdown.blocks import UNIT
-from yourtool.tui.markdown.inline import inline
-from yourtool.tui.markdown.stream import MarkdownStream, markdown
-from yourtool.tui.styled_lines import StyledLine, width_of, wrap
+from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.markdown.blocks import SETTLE_LENGTH
+from yourtool.tui.markdown.inline import parse_inline
+from yourtool.tui.markdown.stream import MarkdownStream, render_markdown
+from yourtool.tui.styled_lines import StyledLine, cell_width, wrap
 
 SAMPLE = """# Title with `code`
 
@@ -62,7 +62,7 @@ Setext
 @pytest.mark.parametrize("width", range(1, 6))
 @pytest.mark.parametrize("text", [SAMPLE, "```\n\n", "```\na b"])
 def test_markdown_is_drawn_at_the_smallest_widths(text, width):
-    assert markdown(text, width)
+    assert render_markdown(text, width)
 
 
 @pytest.mark.parametrize("width", [-1, 0])
@@ -108,11 +108,13 @@ DOCUMENTS = st.lists(PIECES, max_size=40).map("".join)
 
 
 def looks(lines: list[StyledLine]):
-    return [(line.spans, line.fill, line.joint, line.source and line.source.text) for line in lines]
+    return [
+        (line.spans, line.fill, line.separator, line.source and line.source.text) for line in lines
+    ]
 
 
 def texts(source: str, width: int = 60) -> list[str]:
-    return [line.text.rstrip() for line in markdown(source, width)]
+    return [line.text.rstrip() for line in render_markdown(source, width)]
 
 
 def streamed(pieces, width, highlight=None) -> MarkdownStream:
@@ -129,7 +131,7 @@ def streamed(pieces, width, highlight=None) -> MarkdownStream:
 def test_streamed_text_equals_the_whole_for_any_chunking(text, chance, width):
     cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(12)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert looks(streamed(pieces, width).settled) == looks(markdown(text, width))
+    assert looks(streamed(pieces, width).settled) == looks(render_markdown(text, width))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -142,14 +144,14 @@ def test_a_real_reply_is_the_same_however_it_was_cut(seed):
         size = chance.randint(1, 40)
         pieces.append(text[at : at + size])
         at += size
-    whole = markdown(text, 40, highlighter_of)
-    assert looks(streamed(pieces, 40, highlighter_of).settled) == looks(whole)
+    whole = render_markdown(text, 40, get_highlighter)
+    assert looks(streamed(pieces, 40, get_highlighter).settled) == looks(whole)
 
 
 @settings(max_examples=200, deadline=None)
 @given(DOCUMENTS, st.integers(12, 90))
 def test_no_row_is_wider_than_the_screen(text, width):
-    assert all(width_of(line.spans) <= width for line in markdown(text, width))
+    assert all(cell_width(line.spans) <= width for line in render_markdown(text, width))
 
 
 @settings(max_examples=200, deadline=None)
@@ -159,16 +161,16 @@ def test_no_row_is_wider_than_the_screen(text, width):
 @example("日本日本日本 ", 12)
 def test_spaces_beside_wide_characters_hang_over_no_edge(text, width):
     rows = wrap([(text, "")], width)
-    assert all(width_of(row) <= width for row in rows)
+    assert all(cell_width(row) <= width for row in rows)
     shown = "".join(part for row in rows for part, _ in row)
     assert shown.replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.req("R-TUI-07")
 def test_a_tab_in_running_text_is_a_space_and_never_reaches_the_terminal():
-    rows = markdown("[x](http://e.org)\t**and\tmore**", 14)
+    rows = render_markdown("[x](http://e.org)\t**and\tmore**", 14)
     assert all("\t" not in line.text for line in rows)
-    assert all(width_of(line.spans) <= 14 for line in rows)
+    assert all(cell_width(line.spans) <= 14 for line in rows)
 
 
 @pytest.mark.req("R-TUI-05")
@@ -283,7 +285,12 @@ def test_a_line_that_may_become_a_list_or_a_heading_waits():
 
 @pytest.mark.parametrize(
     "text",
-    ["- item `x` and words\n" * 400, "```\n" + "code\n" * 400, "word " * 3 * UNIT, "> a\n" * 400],
+    [
+        "- item `x` and words\n" * 400,
+        "```\n" + "code\n" * 400,
+        "word " * 3 * SETTLE_LENGTH,
+        "> a\n" * 400,
+    ],
     ids=["list", "fence", "paragraph", "quote"],
 )
 def test_the_open_part_stays_small_however_long_the_block(text):
@@ -309,14 +316,14 @@ def test_the_open_part_stays_small_however_long_the_block(text):
     ],
 )
 def test_inline_markup_becomes_styles(text, spans):
-    assert inline(text) == spans
+    assert parse_inline(text) == spans
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 3000, "**" * 3000, "`" * 3001, "> " * 2000, "- " * 1500, "|" * 3000, "&#" * 2000]
 )
 def test_odd_markup_is_drawn_in_reasonable_time(text):
-    assert markdown(text, 80) is not None
+    assert render_markdown(text, 80) is not None
 
 
 def test_character_references_cannot_smuggle_controls():
@@ -327,9 +334,9 @@ def test_character_references_cannot_smuggle_controls():
 
 def test_highlighting_carries_over_lines_and_loses_no_character():
     code = 'int x; /* a\n b int\n c */ int y; "/* no"\n// z'
-    highlighter = highlighter_of("c")
+    highlighter = get_highlighter("c")
     assert highlighter is not None
-    lines = [highlighter.line(line) for line in code.split("\n")]
+    lines = [highlighter.highlight(line) for line in code.split("\n")]
     assert "\n".join("".join(part for part, _ in line) for line in lines) == code
     assert [line[0][1].split(".")[-1] for line in lines] == [
         "type",
@@ -346,11 +353,11 @@ def test_highlighting_carries_over_lines_and_loses_no_character():
     st.text(),
 )
 def test_highlighted_code_is_the_code(language, text):
-    highlighter = highlighter_of(language)
+    highlighter = get_highlighter(language)
     assert highlighter is not None
     for line in text.replace("\r", "").split("\n"):
-        assert "".join(part for part, _ in highlighter.line(line)) == line
+        assert "".join(part for part, _ in highlighter.highlight(line)) == line
 
 
 def test_an_unknown_language_is_drawn_plain():
-    assert highlighter_of("no-such-language") is None
+    assert get_highlighter("no-such-language") is None

@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 
 from tests.doubling import LINEAR, cpu_seconds, growth
-from yourtool.tui.highlight import highlighter_of
-from yourtool.tui.markdown.blocks import LONGEST
+from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.markdown.blocks import MAX_LINE_LENGTH
 from yourtool.tui.markdown.containers import MAX_NESTING
-from yourtool.tui.markdown.stream import MarkdownStream, markdown
+from yourtool.tui.markdown.stream import MarkdownStream, render_markdown
 
 MARKERS = [
     *(">", "> ", "+ ", "1. ", "1) ", "> - ", "- > ", "- a\n", "> a\n", "a\n1. b\n"),
@@ -60,11 +60,11 @@ def text_of(kind: str, length: int) -> str:
 
 
 def whole(text: str) -> object:
-    return markdown(text, 80, highlighter_of)
+    return render_markdown(text, 80, get_highlighter)
 
 
 def in_pieces(text: str, size: int) -> MarkdownStream:
-    stream = MarkdownStream(80, highlighter_of)
+    stream = MarkdownStream(80, get_highlighter)
     for at in range(0, len(text), size):
         stream.feed(text[at : at + size])
     stream.finish()
@@ -84,8 +84,8 @@ def test_the_cost_of_a_streamed_text_is_linear_in_its_length(kind):
 
 @pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
 def test_a_cut_line_is_the_same_however_it_arrived(kind):
-    text = text_of(kind, 2 * LONGEST)
-    rows = [line.text for line in markdown(text, 80)]
+    text = text_of(kind, 2 * MAX_LINE_LENGTH)
+    rows = [line.text for line in render_markdown(text, 80)]
     assert [line.text for line in in_pieces(text, 1_111).settled] == rows
 
 
@@ -100,7 +100,7 @@ def test_long_texts_are_linear_whole_and_streamed(kind):
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
 def test_no_piece_of_a_long_text_takes_a_quarter_of_a_second(kind):
-    stream, text = MarkdownStream(80, highlighter_of), text_of(kind, 40_000)
+    stream, text = MarkdownStream(80, get_highlighter), text_of(kind, 40_000)
     for at in range(0, len(text), 4_000):
         piece = text[at : at + 4_000]
         assert cpu_seconds(lambda piece=piece: stream.feed(piece)) < 0.25
@@ -109,19 +109,21 @@ def test_no_piece_of_a_long_text_takes_a_quarter_of_a_second(kind):
 @pytest.mark.parametrize("mark", ["> ", "+ ", "> - "])
 def test_what_is_nested_too_deeply_is_shown_as_text(mark):
     opened = MAX_NESTING // len(mark.split())
-    assert markdown(mark * (opened + 3) + "end", 80)[0].text.endswith(f" {mark * 3}end")
+    assert render_markdown(mark * (opened + 3) + "end", 80)[0].text.endswith(f" {mark * 3}end")
 
 
 def test_every_word_of_a_line_without_spaces_is_shown():
     text = "".join(f"word{number};" for number in range(3_000))
-    assert "".join(line.text for line in markdown(text, 77)) == text
-    code = "".join(line.text.removeprefix("▏ ") for line in markdown(f"```\n{text}\n```", 77))
+    assert "".join(line.text for line in render_markdown(text, 77)) == text
+    code = "".join(
+        line.text.removeprefix("▏ ") for line in render_markdown(f"```\n{text}\n```", 77)
+    )
     assert code == text
 
 
 def test_a_long_table_keeps_its_columns_and_loses_no_row():
     rows = "".join(f"| {number} | {'x' * (number % 30)} |\n" for number in range(1_000))
-    shown = [line.text for line in markdown(f"| number | crosses |\n|---|---|\n{rows}", 80)]
+    shown = [line.text for line in render_markdown(f"| number | crosses |\n|---|---|\n{rows}", 80)]
     assert [line.split("│")[0].strip() for line in shown] == [
         "number",
         shown[1],

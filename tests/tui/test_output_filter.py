@@ -19,15 +19,15 @@ from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.driving import paint
 from tests.tui.events import session
 from yourtool.text import escape
-from yourtool.tui.ansi import AnsiLines
-from yourtool.tui.output_filter import Sanitise
+from yourtool.tui.ansi import AnsiParser
+from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.widgets.transcript import Transcript
 
 OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 def filtered(text: str, style: Style | None = None) -> list[Segment]:
-    return Sanitise().apply([Segment(text, style)], Color(0, 0, 0))
+    return SanitizeFilter().apply([Segment(text, style)], Color(0, 0, 0))
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -41,7 +41,7 @@ def test_nothing_a_terminal_obeys_passes_the_filter(text):
 @pytest.mark.req("T17")
 def test_harmless_rows_pass_untouched():
     segment = Segment("naïve 日本 👩‍💻", Style(bold=True))
-    assert Sanitise().apply([segment], Color(0, 0, 0))[0] is segment
+    assert SanitizeFilter().apply([segment], Color(0, 0, 0))[0] is segment
 
 
 @pytest.mark.req("T18")
@@ -72,7 +72,7 @@ def surfaces_of(text: str):
 class Screen(App[None]):
     def __init__(self, *, net: bool) -> None:
         super().__init__()
-        self.net = [Sanitise()] if net else []
+        self.net = [SanitizeFilter()] if net else []
 
     def get_line_filters(self):
         return [*super().get_line_filters(), *self.net]
@@ -90,7 +90,7 @@ async def test_payloads_are_harmless_and_visible_on_every_surface(payload):
         for surface, events in surfaces_of(payload["text"]).items():
             transcript.clear()
             for event in events:
-                transcript.show(event)
+                transcript.apply(event)
             await paint(pilot)
             if surface == "thinking":
                 transcript.action_select(-1)
@@ -128,7 +128,7 @@ async def test_the_net_holds_where_a_widget_forgot_to_make_text_printable():
 
 
 def test_colours_of_programs_are_kept_and_the_rest_is_shown():
-    lines = AnsiLines().lines(
+    lines = AnsiParser().parse(
         "a\x1b[1;31mred\x1b[0m\x1b[K b\x1b[38;5;200mx\ny\x1b]52;c;aGk=\x07\x1bPq"
     )
     assert lines == [
@@ -142,7 +142,7 @@ def test_colours_of_programs_are_kept_and_the_rest_is_shown():
     | st.text(st.sampled_from("\x1b[]0123456789;m?KHx\n"))
 )
 def test_no_output_of_a_program_escapes(text):
-    for spans in AnsiLines().lines(text):
+    for spans in AnsiParser().parse(text):
         assert not any(OBEYED.search(part) for part, _ in spans)
 
 
@@ -160,9 +160,9 @@ class Shown(Screen):
         for payload in payloads:
             for events in surfaces_of(payload["text"]).values():
                 for event in events:
-                    transcript.show(event)
+                    transcript.apply(event)
             for event in session.turn(prompt="all is shown"):
-                transcript.show(event)
+                transcript.apply(event)
         self.set_timer(0.2, self.exit)
 
 Shown(net=True).run()

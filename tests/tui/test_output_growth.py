@@ -6,7 +6,7 @@ import pytest
 
 from tests.doubling import LINEAR, growth, ratio
 from yourtool.effects import SideEffects
-from yourtool.tui.ansi import AnsiLines
+from yourtool.tui.ansi import AnsiParser
 from yourtool.tui.verbatim import plain_lines
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.diff import diff_lines
@@ -14,7 +14,7 @@ from yourtool.tui.widgets.diff import diff_lines
 PIECES = ["\x1b[31m", "\x1b[1;2;3;42m a", "\x1b", "\x1b[", "\x1b[1;", "\r", "\r\n", "a", "a ", "\t"]
 PIECES += ["日", "\u202e", "a\u200d", "👩\ufe0f", "e\u0301", "\0", "\ud800", "\n", "\x1b[;;;;;;;;"]
 DRAWN = {
-    "output": lambda text: AnsiLines().lines(text),
+    "output": lambda text: AnsiParser().parse(text),
     "text": lambda text: plain_lines(text, "", 80),
     "added line": lambda text: list(diff_lines(f"@@ -0,0 +1 @@\n+{text}", 80)),
     "added lines": lambda text: list(
@@ -35,13 +35,13 @@ def test_output_is_drawn_in_time_linear_in_its_length(kind, piece):
 @pytest.mark.parametrize("digits", [5_000, 50_000])
 def test_numbers_of_thousands_of_digits_are_shown_as_text(digits):
     number = "1" * digits
-    [[(shown, ink)]] = AnsiLines().lines(f"\x1b[{number}mred")
-    assert (shown, ink) == (f"\u241b[{number}mred", "")
+    [[(shown, style)]] = AnsiParser().parse(f"\x1b[{number}mred")
+    assert (shown, style) == (f"\u241b[{number}mred", "")
     assert not list(diff_lines(f"@@ -{number} +{number} @@\n+a", 80))
 
 
 def test_a_colour_sequence_of_thousands_of_parameters_is_shown_as_text():
-    [[(shown, _)]] = AnsiLines().lines("\x1b[" + "1;" * 10_000 + "mbold")
+    [[(shown, _)]] = AnsiParser().parse("\x1b[" + "1;" * 10_000 + "mbold")
     assert shown.startswith("\u241b[1;1;")
 
 
@@ -56,9 +56,9 @@ LARGE = {
 
 def card_of(text, details, *, expanded):
     card = ToolCard("shell")
-    card.runs(SideEffects.EXECUTE)
-    card.takes({"command": text})
-    card.ends("ok", "" if details else text, 1.0, details)
+    card.start(SideEffects.EXECUTE)
+    card.set_arguments({"command": text})
+    card.finish("ok", "" if details else text, 1.0, details)
     card.expanded = expanded
     return card
 
@@ -89,8 +89,8 @@ PLANS = {"long": [{"step": "字" * 500_000}], "many": [{"step": "a", "status": "
 @pytest.mark.parametrize("kind", [*ARGUMENTS, *PLANS])
 def test_only_a_part_of_very_large_arguments_and_plans_is_laid_out(kind):
     card = ToolCard("tool")
-    card.takes(ARGUMENTS.get(kind, {}))
-    card.ends("ok", "the output", 1.0, {"plan": PLANS.get(kind)})
+    card.set_arguments(ARGUMENTS.get(kind, {}))
+    card.finish("ok", "the output", 1.0, {"plan": PLANS.get(kind)})
     card.toggle()
     rows = [row.text for row in card.build(80)]
     assert sum(map(len, rows)) < 120_000
@@ -101,5 +101,5 @@ def test_only_a_part_of_very_large_arguments_and_plans_is_laid_out(kind):
 def test_a_card_that_shows_a_part_tells_how_to_get_the_rest():
     card = card_of("x" * 60_000, {}, expanded=True)
     rows = [row.text for row in card.build(80)]
-    assert rows[-1] == "│ … at least 2 more rows are not shown; c copies all of the output"
+    assert rows[-1] == "│ … at least 2 more rows not shown; c copies the full output"
     assert card.source.endswith("x" * 60_000)

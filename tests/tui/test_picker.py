@@ -104,14 +104,14 @@ async def test_highlighted_row_is_visible_without_shades(app, monkeypatch, theme
             assert style.bgcolor != style.color
 
 
-@pytest.mark.parametrize("ink", ["success", "warning", "error"])
-def test_text_and_background_colours_differ(ink):
+@pytest.mark.parametrize("style", ["success", "warning", "error"])
+def test_text_and_background_colours_differ(style):
     colours = (
-        load_themes([shipped_directory("themes")])["terminal"].toolkit_theme().to_color_system()
+        load_themes([shipped_directory("themes")])["terminal"].to_textual_theme().to_color_system()
     )
     drawn = colours.generate()
-    assert drawn[f"{ink}-muted"] == "ansi_default"
-    assert drawn[f"text-{ink}"] != drawn[f"{ink}-muted"]
+    assert drawn[f"{style}-muted"] == "ansi_default"
+    assert drawn[f"text-{style}"] != drawn[f"{style}-muted"]
 
 
 async def test_titles_of_any_length_do_not_block_the_loop():

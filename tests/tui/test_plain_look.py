@@ -4,12 +4,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from yourtool.tui.plain_look import _SIGNS, Colourless, Plain
-from yourtool.tui.terminal import called, titled, untitled
+from yourtool.tui.plain_look import _REPLACEMENTS, AsciiFilter, NoColorFilter
+from yourtool.tui.terminal import notification_sequence, restore_title_sequence, set_title_sequence
 
 
 def drawn(text: str) -> str:
-    [segment] = Plain().apply([Segment(text)], Color(0, 0, 0))
+    [segment] = AsciiFilter().apply([Segment(text)], Color(0, 0, 0))
     return segment.text
 
 
@@ -21,8 +21,8 @@ def test_lines_and_signs_are_ascii_and_words_stay():
 
 
 def test_every_sign_is_as_wide_as_what_it_stands_for():
-    assert all(cell_len(sign) == cell_len(plain) == 1 for sign, plain in _SIGNS.items())
-    assert all(plain.isascii() for plain in _SIGNS.values())
+    assert all(cell_len(sign) == cell_len(plain) == 1 for sign, plain in _REPLACEMENTS.items())
+    assert all(plain.isascii() for plain in _REPLACEMENTS.values())
 
 
 @pytest.mark.req("R-TUI-23")
@@ -33,13 +33,13 @@ def test_without_colours_what_stood_out_is_reversed():
         Segment("diff", Style.parse("bold green on #1d3226")),
         Segment("plain", None),
     ]
-    cursor, diff, plain = Colourless().apply(row, night)
+    cursor, diff, plain = NoColorFilter().apply(row, night)
     assert cursor.style == Style(reverse=True)
     assert diff.style == Style(bold=True)
     assert plain == row[2]
 
 
-@pytest.mark.parametrize("write", [titled, called])
+@pytest.mark.parametrize("write", [set_title_sequence, notification_sequence])
 @pytest.mark.req("R-TUI-22")
 def test_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
     sent = write("evil\x1b]52;c;aGk=\x07\n\x9b2J\u202e", {"TERM": "xterm"})
@@ -50,5 +50,5 @@ def test_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
 
 def test_a_terminal_that_knows_no_titles_is_sent_none():
     plain = {"TERM": "linux"}
-    assert titled("x", plain) == untitled(plain) == ""
-    assert called("x", plain) == "\x07"
+    assert set_title_sequence("x", plain) == restore_title_sequence(plain) == ""
+    assert notification_sequence("x", plain) == "\x07"

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.tui.questions import approval_title
-from yourtool.tui.styled_lines import breaks, cut_pieces
-from yourtool.tui.widgets.diff import approved_line, approved_pieces, diff_lines
-from yourtool.tui.widgets.preview import question_rows, quoted
+from yourtool.tui.styled_lines import find_breaks, wrap_pieces
+from yourtool.tui.widgets.diff import approval_line, approval_pieces, diff_lines
+from yourtool.tui.widgets.preview import preview_rows, quote_lines
 
 SIGNS = st.sampled_from(
     " \n\taab字|│␠⇥\\u{20}:,\u200b\u0430\u00a0\u3000👍\U0001f3fd\U0001f1e6\u0915\u093e"
@@ -33,7 +33,7 @@ def widest(row):
 
 def drawn(command, width):
     """The cells of the rows: nothing tells how many spaces end a row."""
-    return [row.rstrip(" ") for row in quoted(command.split("\n"), width)]
+    return [row.rstrip(" ") for row in quote_lines(command.split("\n"), width)]
 
 
 @given(ODD, st.integers(0, 30), SIGNS, st.integers(0, 2), st.integers(8, 12))
@@ -64,12 +64,12 @@ def test_two_lines_of_a_change_are_never_drawn_alike(one, at, sign, put):
     one = one.replace("\n", "")
     other = changed(one, at, sign, put).replace("\n", "")
     assume(one != other)
-    assert approved_line(one).rstrip(" ") != approved_line(other).rstrip(" ")
+    assert approval_line(one).rstrip(" ") != approval_line(other).rstrip(" ")
 
 
 def test_a_change_is_escaped_and_its_tabs_are_seen():
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\tif \u0430:  \n+\tif a:\n"
-    removed, added = (line.text for line in diff_lines(diff, 60, approved_pieces))
+    removed, added = (line.text for line in diff_lines(diff, 60, approval_pieces))
     assert removed.endswith("⇥   if \\u{430}:\\u{20}\\u{20}")
     assert added.endswith("⇥   if a:")
 
@@ -82,7 +82,7 @@ def call(**arguments):
 
 def test_two_sets_of_arguments_are_never_drawn_alike():
     sets = [{"a": "1\nb: 2"}, {"a": "1", "b": "2"}, {"a": 1, "b": "2"}, {"a": "\u0430"}, {"a": "a"}]
-    rows = [tuple(row.text for row in question_rows(call(**each), 80)) for each in sets]
+    rows = [tuple(row.text for row in preview_rows(call(**each), 80)) for each in sets]
     assert len(set(rows)) == len(sets)
     assert rows[0] == ('│ a: "1\\nb: 2"',)
     assert "\n" not in approval_title(call()).plain
@@ -93,7 +93,7 @@ def test_a_path_and_a_rule_are_one_line_each():
     question = Confirmation(
         id="c", kind="tool", title="t", preview=preview, rule="shell(x)\na protected place"
     )
-    assert [row.text for row in question_rows(question, 80)] == [
+    assert [row.text for row in preview_rows(question, 80)] == [
         "changes: a, b",
         "changes: c\\u{a}s, w allow: x",
         "changes: d\\u{20}",
@@ -107,5 +107,5 @@ TEXT = st.text(st.sampled_from("ab 字я\u0301\u093f\u0915\U0001f469\u200d\t"), 
 @given(st.lists(TEXT, max_size=5), st.integers(8, 12))
 def test_a_paragraph_in_pieces_is_cut_as_it_is_whole(pieces, width):
     text = "".join(pieces) * 20
-    whole = [text[begin:end] for begin, end in breaks(text, width, words=False)]
-    assert list(cut_pieces(pieces * 20, width)) == whole
+    whole = [text[begin:end] for begin, end in find_breaks(text, width, words=False)]
+    assert list(wrap_pieces(pieces * 20, width)) == whole

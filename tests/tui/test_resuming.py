@@ -11,7 +11,7 @@ from tests.tui.test_transcript import Stage
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.widgets import transcript
-from yourtool.tui.widgets.texts import UserMessage
+from yourtool.tui.widgets.texts import UserMessageItem
 
 TURNS = 50
 
@@ -47,7 +47,7 @@ def app_of(tmp_path, *sessions, **options):
 
 
 def prompts_shown(app):
-    return [item.source for item in app.chat.transcript._items if isinstance(item, UserMessage)]
+    return [item.source for item in app.chat.transcript._items if isinstance(item, UserMessageItem)]
 
 
 async def reading(pilot):
@@ -59,12 +59,12 @@ async def reading(pilot):
 async def test_session_of_20_000_items_does_not_block_the_loop():
     stage = Stage()
     async with stage.run_test(size=(80, 24)):
-        reading = asyncio.create_task(stage.transcript.read(facts(5_000)))
+        reading = asyncio.create_task(stage.transcript.build_timeline(facts(5_000)))
         rounds = 0
         while not reading.done():
             rounds += 1
             await asyncio.sleep(0)
-        stage.transcript.begin(await reading)
+        stage.transcript.set_timeline(await reading)
         assert len(stage.transcript._items) == 20_000
         assert "prompt 4999" in stage.shown()
     assert rounds > 3

@@ -15,8 +15,8 @@ from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import help_report
 from yourtool.tui.widgets.card import CommandCard
-from yourtool.tui.widgets.status import doing
-from yourtool.tui.widgets.timeline import Story
+from yourtool.tui.widgets.status import describe_activity
+from yourtool.tui.widgets.timeline import Timeline
 
 HELLO = turn("hello", "Hello to you.")
 
@@ -208,7 +208,7 @@ async def test_esc_stops_a_shell_command_and_holds_the_queue(home, tmp_path):
         await say(pilot, "and then")
         await press(pilot, "escape")
         await until(pilot, lambda: "⊘ ! sleep 9" in screen_text(app))
-        assert app.chat.queue.held
+        assert app.chat.queue.pause_reason
     assert session.sent == []
 
 
@@ -249,43 +249,43 @@ def rows(item, width=60):
 
 @pytest.mark.req("R-TUI-20")
 def test_shell_command_looks_the_same_live_and_resumed():
-    live, resumed = Story(clock=lambda: 0.0), Story(clock=lambda: 0.0)
+    live, resumed = Timeline(clock=lambda: 0.0), Timeline(clock=lambda: 0.0)
     fact = over("make", "no rule\n", 2, seconds=1.25)
     for event in (begun("make"), ToolOutputDelta(tool_use_id="m1", text="no"), fact):
-        live.take(event)
-    resumed.take(fact)
+        live.apply(event)
+    resumed.apply(fact)
     [card], [again] = live.items, resumed.items
     assert rows(card) == rows(again) == ["! make · failed · exit 2 · 1.2 s", "│ no rule"]
-    assert live.places == {"m1": card}
-    assert not live.ticking
-    assert live.arriving is None
+    assert live.message_items == {"m1": card}
+    assert not live.ticking_items
+    assert live.active_item is None
 
 
 def test_running_command_shows_the_end_of_its_output_and_its_duration():
     now = [0.0]
-    story = Story(clock=lambda: now[0])
-    story.take(begun("make"))
-    story.take(ToolOutputDelta(tool_use_id="m1", text="".join(f"{n}\n" for n in range(30))))
+    story = Timeline(clock=lambda: now[0])
+    story.apply(begun("make"))
+    story.apply(ToolOutputDelta(tool_use_id="m1", text="".join(f"{n}\n" for n in range(30))))
     now[0] = 3.0
     [card] = story.items
     assert rows(card)[0] == "! make · running 3 s"
     assert rows(card)[-1] == "│ 29"
-    assert story.ticking == [card]
+    assert story.ticking_items == [card]
     assert isinstance(card, CommandCard)
-    assert doing([], story.arriving) == "running your command"
+    assert describe_activity([], story.active_item) == "running your command"
 
 
 @pytest.mark.req("R-TUI-07")
 def test_command_output_does_not_control_the_terminal():
-    story = Story()
-    story.take(over("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
+    story = Timeline()
+    story.apply(over("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
     [card] = story.items
     assert not any("\x1b" in row or "\x07" in row for row in rows(card))
 
 
 def test_long_output_is_folded_to_its_end():
-    story = Story()
-    story.take(over("seq 100", "".join(f"{n}\n" for n in range(100))))
+    story = Timeline()
+    story.apply(over("seq 100", "".join(f"{n}\n" for n in range(100))))
     [card] = story.items
     assert rows(card)[1:3] == ["│ … 80 more rows", "│ 80"]
     card.toggle()

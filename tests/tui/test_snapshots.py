@@ -142,7 +142,7 @@ def test_consent_with_diff(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "edit")
-        await until(pilot, lambda: pilot.app.chat.approval_prompt.question is not None)
+        await until(pilot, lambda: pilot.app.chat.approval_prompt.confirmation is not None)
         await settle(pilot)
 
     app = app_of([started("edit"), routed(), Ask(asked)])
@@ -208,7 +208,7 @@ def test_narrow_or_wide_with_everything_at_once(app_of, snap_compare, size):
         await opened(pilot)
         await say(pilot, "go")
         await say(pilot, "and then this")
-        pilot.app.chat.banner.tell("demo", "This is a script, not a model.")
+        pilot.app.chat.banner.set_notice("demo", "This is a script, not a model.")
         await press(pilot, "/", "m", "o")
         await settle(pilot)
 
@@ -221,7 +221,7 @@ def test_consent_with_command(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "go")
-        await until(pilot, lambda: pilot.app.chat.approval_prompt.question is not None)
+        await until(pilot, lambda: pilot.app.chat.approval_prompt.confirmation is not None)
         await settle(pilot)
 
     app = app_of([started("go"), routed(), replied("I push."), Ask(question())])

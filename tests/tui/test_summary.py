@@ -6,7 +6,12 @@ from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
 from yourtool.messages import StopReason, TextBlock
 from yourtool.routing.availability import MAX_FAILURES, Availability
-from yourtool.tui.widgets.summary import TurnSummary, headline, outage, recovery
+from yourtool.tui.widgets.summary import (
+    TurnSummary,
+    format_headline,
+    format_outage,
+    format_recovery,
+)
 
 
 class Clock:
@@ -18,7 +23,7 @@ class Clock:
 
 def failed(availability: Availability, error: ErrorClass, times: int) -> list[str]:
     found = [availability.record_failure("acme:m", error) for _ in range(times)]
-    return [outage(event) for events in found for event in events]
+    return [format_outage(event) for events in found for event in events]
 
 
 @pytest.mark.parametrize(
@@ -27,18 +32,18 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
         (
             ErrorClass.SERVER_ERROR,
             MAX_FAILURES,
-            "`acme:m` is left out of automatic choices for now: it failed 5 times in a row",
+            "`acme:m` is excluded from automatic routing for now: it failed 5 times in a row",
         ),
         (
             ErrorClass.AUTH,
             1,
-            "All models of `acme` are left out of automatic choices for now:"
+            "All models of `acme` are excluded from automatic routing for now:"
             " it refused the key (it needs another one)",
         ),
         (
             ErrorClass.NETWORK,
             2,
-            "All models of `acme` are left out of automatic choices for now:"
+            "All models of `acme` are excluded from automatic routing for now:"
             " it could not be reached, or broke off, 2 times within 30 s",
         ),
     ],
@@ -54,9 +59,9 @@ def test_three_models_take_their_provider_out_in_words():
     for model in ("a", "b", "c"):
         for _ in range(MAX_FAILURES):
             said += map(
-                outage, availability.record_failure(f"acme:{model}", ErrorClass.SERVER_ERROR)
+                format_outage, availability.record_failure(f"acme:{model}", ErrorClass.SERVER_ERROR)
             )
-    left_out = "All models of `acme` are left out of automatic choices for now"
+    left_out = "All models of `acme` are excluded from automatic routing for now"
     assert said[-1] == f"{left_out}: it failed with 3 of its models"
 
 
@@ -64,8 +69,8 @@ def test_three_models_take_their_provider_out_in_words():
 def test_a_recovery_names_what_is_back():
     availability = Availability(Clock())
     failed(availability, ErrorClass.AUTH, MAX_FAILURES)
-    said = [recovery(event) for event in availability.record_success("acme:m")]
-    assert said == ["`acme:m` is back in use", "All models of `acme` are back in use"]
+    said = [format_recovery(event) for event in availability.record_success("acme:m")]
+    assert said == ["`acme:m` is available again", "All models of `acme` are available again"]
 
 
 def test_an_error_inside_a_stream_is_not_said_to_have_the_status_of_success():
@@ -79,21 +84,21 @@ def test_an_error_inside_a_stream_is_not_said_to_have_the_status_of_success():
         latency_ms=1,
         provider_status=200,
     )
-    assert headline(inside) == "The provider failed · server_error · acme"
-    assert headline(replace(inside, provider_status=502)).endswith("acme, HTTP 502")
+    assert format_headline(inside) == "The provider failed · server_error · acme"
+    assert format_headline(replace(inside, provider_status=502)).endswith("acme, HTTP 502")
 
 
 @pytest.mark.parametrize(
     ("content", "stop", "detail", "said"),
     [
         ("Fine.", StopReason.END_TURN, None, ""),
-        (" \n", StopReason.END_TURN, None, "The model said nothing. `/retry` asks again."),
+        (" \n", StopReason.END_TURN, None, "The reply is empty. `/retry` retries."),
         (
             "",
             StopReason.ERROR,
             "MALFORMED_FUNCTION_CALL",
             "The provider ended the reply with an error (MALFORMED_FUNCTION_CALL)."
-            " `/retry` asks again.",
+            " `/retry` retries.",
         ),
         ("", StopReason.REFUSAL, None, "The model refused to answer."),
     ],
@@ -104,7 +109,7 @@ def test_a_reply_that_is_none_is_told_under_it(content, stop, detail, said):
     metadata = replace(reply.message.metadata, stop_detail=detail)
     message = replace(reply.message, metadata=metadata)
     summary = TurnSummary()
-    summary.add(replace(reply, stop_reason=stop, message=message))
+    summary.add_request(replace(reply, stop_reason=stop, message=message))
     footer = summary.footer(session.ended(stop))
     assert footer.source.endswith(said or " s")
     assert ("again" in footer.source) == ("again" in said)

@@ -34,15 +34,21 @@ from yourtool.tui.screens.picker_rows import (
     model_choices,
     session_choices,
 )
-from yourtool.tui.widgets.approval import Consent
+from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.items import ErrorItem
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.tui.widgets.status import StatusFields, branch, doing, fitting, parts
+from yourtool.tui.widgets.status import (
+    StatusFields,
+    describe_activity,
+    find_branch,
+    fit_parts,
+    status_parts,
+)
 from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem
 
 FULL = StatusFields(
     model="anthropic:claude-sonnet-4-6",
-    pending="openai:gpt-5.2",
+    pending_model="openai:gpt-5.2",
     mode="ask",
     context=41,
     cost="$0.12",
@@ -63,7 +69,7 @@ def test_every_command_of_the_table_has_a_handler():
 
 @pytest.mark.req("R-TUI-21")
 def test_every_key_of_the_table_has_an_action():
-    owners = {"chat": ChatScreen, "prompt": Prompt, "approval": Consent}
+    owners = {"chat": ChatScreen, "prompt": Prompt, "approval": ApprovalPrompt}
     for key in KEYS:
         if key.action:
             name = key.action.partition("(")[0]
@@ -88,7 +94,7 @@ def test_key_ids_are_unique():
 
 
 def words(status, width):
-    return [part.text for part in fitting(parts(status, narrow=width < 60), width)]
+    return [part.text for part in fit_parts(status_parts(status, narrow=width < 60), width)]
 
 
 @pytest.mark.req("R-TUI-18")
@@ -118,8 +124,8 @@ def test_status_line_never_overflows(width):
 
 
 def test_least_important_part_is_dropped_first():
-    ranks = [part.rank for part in fitting(parts(FULL, narrow=False), 60)]
-    assert max(ranks) < len(parts(FULL, narrow=False)) - 1
+    ranks = [part.rank for part in fit_parts(status_parts(FULL, narrow=False), 60)]
+    assert max(ranks) < len(status_parts(FULL, narrow=False)) - 1
 
 
 def sent(provider="anthropic"):
@@ -163,13 +169,13 @@ ALLOWED = ToolConfirmationResolved(
 
 @pytest.mark.req("R-TUI-18")
 def test_stalled_reply_is_shown_as_silent():
-    status = StatusFields(activity="writing", seconds=75, silent=32)
-    assert parts(status, narrow=False)[0].text == "writing 1 min 15 s, silent for 32 s"
+    status = StatusFields(activity="writing", seconds=75, silent_seconds=32)
+    assert status_parts(status, narrow=False)[0].text == "writing 1 min 15 s, no output for 32 s"
 
 
 def waits(seconds):
     failure = ErrorItem("head", "cause", "advice", clock=lambda: 5.0)
-    failure.wait(seconds, "2 of 3")
+    failure.schedule_retry(seconds, "2 of 3")
     return failure
 
 
@@ -181,8 +187,8 @@ def waits(seconds):
         ([started("go"), sent("ev\x1bil")], None, "waiting for ev␛il"),
         ([started("go"), sent()], ThinkingItem(), "thinking"),
         ([started("go"), sent()], ReplyItem(), "writing"),
-        ([started("go"), sent(), failed()], None, "waiting to try again"),
-        ([started("go"), sent(), failed()], waits(10), "waiting to try again"),
+        ([started("go"), sent(), failed()], None, "waiting to retry"),
+        ([started("go"), sent(), failed()], waits(10), "waiting to retry"),
         ([started("go"), sent(), failed()], waits(0), "waiting for anthropic"),
         ([started("go"), sent(), replied("x"), ASKED], None, "waiting for you"),
         ([started("go"), sent(), replied("x"), ASKED, ALLOWED, called(1)], None, "running shell"),
@@ -193,15 +199,15 @@ def waits(seconds):
 )
 @pytest.mark.req("R-TUI-18")
 def test_status_line_shows_the_activity(facts, arriving, words):
-    assert doing(facts, arriving) == words
+    assert describe_activity(facts, arriving) == words
 
 
 def test_branch_is_read_without_a_process(tmp_path):
     subprocess.run(["git", "init", "-q", "-b", "topic/x", tmp_path], check=True)
     (tmp_path / "deep").mkdir()
-    assert branch(tmp_path / "deep") == "topic/x"
+    assert find_branch(tmp_path / "deep") == "topic/x"
     (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
-    assert branch(tmp_path) == "01234567"
+    assert find_branch(tmp_path) == "01234567"
 
 
 def test_branch_of_a_worktree_is_found(tmp_path):
@@ -210,7 +216,7 @@ def test_branch_of_a_worktree_is_found(tmp_path):
     (real / "HEAD").write_text("ref: refs/heads/side\n")
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / ".git").write_text(f"gitdir: {real}\n")
-    assert branch(tmp_path / "w") == "side"
+    assert find_branch(tmp_path / "w") == "side"
 
 
 # Pickers

@@ -6,7 +6,7 @@ from textual.app import App
 from tests.tui.driving import paint
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped_directory
-from yourtool.tui.themes import STYLES, Palette, load_theme, load_themes, palette_of
+from yourtool.tui.themes import DEFAULT_STYLES, Palette, get_palette, load_theme, load_themes
 from yourtool.tui.widgets.transcript import Transcript
 
 THEMES = load_themes([shipped_directory("themes")])
@@ -61,10 +61,10 @@ async def test_an_app_can_wear_every_theme(theme):
             yield Transcript()
 
     app = Wearer()
-    app.register_theme(theme.toolkit_theme())
+    app.register_theme(theme.to_textual_theme())
     app.theme = theme.name
     async with app.run_test(size=(40, 12)) as pilot:
-        app.query_one(Transcript).note("info", "hello")
+        app.query_one(Transcript).add_notice("info", "hello")
         await paint(pilot)
         assert app.current_theme.name == theme.name
 
@@ -74,11 +74,11 @@ def test_every_ink_in_the_sources_is_known():
         p.read_text("utf-8")
         for p in (shipped_directory("themes").parent / "yourtool/tui").rglob("*.py")
     )
-    inks = set(re.findall(r'"((?:diff|syntax|quote|table|code)\.[a-z.]+)"', sources))
-    assert inks and inks <= set(STYLES) | {"diff.added.mark", "diff.removed.mark"}
+    styles = set(re.findall(r'"((?:diff|syntax|quote|table|code)\.[a-z.]+)"', sources))
+    assert styles and styles <= set(DEFAULT_STYLES) | {"diff.added.mark", "diff.removed.mark"}
 
 
-def test_inks_combine_and_unknown_ones_change_nothing():
+def test_styles_combine_and_unknown_ones_change_nothing():
     palette = Palette(THEMES["dark"])
     style = palette.style("h1 strong nonsense")
     assert style.bold and style.underline and style.color == palette.style("h1").color
@@ -101,4 +101,4 @@ def test_a_broken_theme_is_named_and_left_out(tmp_path, caplog):
 
 
 def test_a_theme_of_the_toolkit_falls_back_to_the_default():
-    assert palette_of("nord").theme.name == "dark"
+    assert get_palette("nord").theme.name == "dark"

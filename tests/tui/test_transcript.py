@@ -31,14 +31,14 @@ from yourtool.messages import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from yourtool.tui.output_filter import Sanitise
+from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.widgets import transcript
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
-from yourtool.tui.widgets.items import Footer
-from yourtool.tui.widgets.remarks import remark
+from yourtool.tui.widgets.items import FooterItem
+from yourtool.tui.widgets.remarks import describe_change
 from yourtool.tui.widgets.texts import ReplyItem
-from yourtool.tui.widgets.timeline import Story
+from yourtool.tui.widgets.timeline import Timeline
 from yourtool.tui.widgets.transcript import Transcript
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})
@@ -59,7 +59,7 @@ class Stage(App[None]):
         self.ends: list[bool] = []
 
     def get_line_filters(self):
-        return [*super().get_line_filters(), Sanitise()]
+        return [*super().get_line_filters(), SanitizeFilter()]
 
     def compose(self):
         yield Transcript()
@@ -70,7 +70,7 @@ class Stage(App[None]):
     def on_transcript_retry_requested(self):
         self.asked += 1
 
-    def on_item_view_at_bottom(self, message: Transcript.AtBottom):
+    def on_item_view_following_changed(self, message: Transcript.FollowingChanged):
         self.ends.append(message.changed)
 
     @property
@@ -87,7 +87,7 @@ class Stage(App[None]):
 
 async def play(stage: Stage, pilot, *events: Event) -> str:
     for event in events:
-        stage.transcript.show(event)
+        stage.transcript.apply(event)
     await paint(pilot)
     stage.transcript._flush()
     await paint(pilot)
@@ -95,9 +95,9 @@ async def play(stage: Stage, pilot, *events: Event) -> str:
 
 
 def told(*events: Event, width: int = 60) -> list[str]:
-    story = Story(retry_key="Ctrl+T", clock=lambda: 5.0)
+    story = Timeline(retry_key="Ctrl+T", clock=lambda: 5.0)
     for event in events:
-        story.take(event)
+        story.apply(event)
     rows: list[str] = []
     for item in story.items:
         item.lay_out(width)
@@ -106,7 +106,7 @@ def told(*events: Event, width: int = 60) -> list[str]:
 
 
 def test_every_event_of_the_vocabulary_has_its_place(session):
-    parts = (Story._take_fact, Story._take_delta, remark)
+    parts = (Timeline._apply_fact, Timeline._apply_delta, describe_change)
     taken = [name for part in parts for name in part.__code__.co_names]
     kinds = [kind for kind in typing.get_args(Event) if not issubclass(kind, BlockEdge)]
     assert [kind.__name__ for kind in kinds if kind.__name__ not in taken] == []
@@ -153,8 +153,10 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
     async with live.run_test(size=(70, 60)) as pilot:
         shown = await play(live, pilot, *events)
     async with resumed.run_test(size=(70, 60)) as pilot:
-        resumed.transcript.begin(
-            await resumed.transcript.read([event for event in events if isinstance(event, Fact)])
+        resumed.transcript.set_timeline(
+            await resumed.transcript.build_timeline(
+                [event for event in events if isinstance(event, Fact)]
+            )
         )
         await paint(pilot)
         assert resumed.shown() == shown
@@ -167,7 +169,7 @@ async def test_resuming_lays_out_no_more_than_a_screenful(session):
     facts = [e for number in range(400) for e in session.turn(prompt=f"prompt {number}")]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.begin(await stage.transcript.read(facts))
+        stage.transcript.set_timeline(await stage.transcript.build_timeline(facts))
         await paint(pilot)
         items = stage.transcript._items
         assert sum(bool(item.rows) for item in items) < 30 < len(items)
@@ -188,7 +190,7 @@ async def test_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(se
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         transcript = stage.transcript
-        transcript.begin(await transcript.read(facts))
+        transcript.set_timeline(await transcript.build_timeline(facts))
         await paint(pilot)
         before = stage.rows()
         for _ in range(60):
@@ -211,15 +213,19 @@ async def test_the_end_is_followed_only_while_it_is_in_view(session):
     async with stage.run_test(size=(40, 12)) as pilot:
         transcript = stage.transcript
         await play(stage, pilot, *session.turn(reply="line\n\n" * 30))
-        assert "$0.0123" in stage.shown() and not transcript.unseen
+        assert "$0.0123" in stage.shown() and not transcript.has_unseen_rows
         transcript.scroll_home()
         await settle(pilot)
         top = stage.shown()
         assert await play(stage, pilot, *session.turn(prompt="more")) == top
-        assert transcript.unseen
+        assert transcript.has_unseen_rows
         transcript.scroll_end(animate=False)
         await settle(pilot)
-        assert not transcript.unseen and "A reply." in stage.shown() and stage.ends == [False, True]
+        assert (
+            not transcript.has_unseen_rows
+            and "A reply." in stage.shown()
+            and stage.ends == [False, True]
+        )
 
 
 @pytest.mark.req("R-TUI-07")
@@ -231,8 +237,8 @@ async def test_everything_is_wrapped_again_on_resize(session):
         for width in (40, 61, 100):
             await pilot.resize_terminal(width, 24)
             await paint(pilot)
-            items = [item for item in stage.transcript._items if item.laid_out]
-            assert items and all(item.laid_out == width - 3 for item in items)
+            items = [item for item in stage.transcript._items if item.layout_width]
+            assert items and all(item.layout_width == width - 3 for item in items)
             assert "$0.0123" in stage.shown()
             drawn = stage.screen._compositor.render_strips()
             assert any("$0.0123" in strip.text for strip in drawn)
@@ -240,11 +246,11 @@ async def test_everything_is_wrapped_again_on_resize(session):
 
 @pytest.mark.req("R-TUI-10")
 def test_thinking_is_folded_and_redacted_thinking_is_named(session):
-    assert told(*session.thinking("one two three")) == ["Thought, 3 words"]
+    assert told(*session.thinking("one two three")) == ["Reasoning, 3 words"]
     hidden = told(session.answered(RedactedThinkingBlock("xx")))
-    assert hidden == ["Thinking kept hidden by the provider"]
+    assert hidden == ["Reasoning hidden by the provider"]
     sealed = told(session.answered(ThinkingBlock("", signature="xx")))
-    assert sealed == ["Thinking kept hidden by the provider"]
+    assert sealed == ["Reasoning hidden by the provider"]
 
 
 @pytest.mark.parametrize(
@@ -264,10 +270,10 @@ def test_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_it(session
     stored = session.answered(*content)
     shown = told(*streamed, stored)
     assert shown == told(stored)
-    assert [line for line in shown if "hough" in line or "hink" in line] == [
-        "Thinking kept hidden by the provider",
-        "Thought, 3 words",
-        "Thinking kept hidden by the provider",
+    assert [line for line in shown if "easoning" in line] == [
+        "Reasoning hidden by the provider",
+        "Reasoning, 3 words",
+        "Reasoning hidden by the provider",
     ]
 
 
@@ -286,36 +292,36 @@ async def test_thinking_unfolds(session):
 @pytest.mark.req("R-TUI-11")
 def test_a_search_is_known_by_what_it_looks_for():
     card = ToolCard("grep")
-    card.takes({"path": "src", "pattern": "def main"})
+    card.set_arguments({"path": "src", "pattern": "def main"})
     card.lay_out(60)
     assert card.rows[0].text == "grep def main · queued"
 
 
 @pytest.mark.req("R-TUI-11")
 def test_a_card_goes_through_all_its_states(session):
-    story = Story(clock=iter([0.0, *[7.5] * 20]).__next__)
+    story = Timeline(clock=iter([0.0, *[7.5] * 20]).__next__)
 
     def head() -> str:
         [card] = story.items
-        card.changed()
+        card.invalidate()
         card.lay_out(60)
         return f"{card.mark[0]} {card.rows[0].text}"
 
-    story.take(
+    story.apply(
         ToolUseStart(message_id="m", content_block_index=0, tool_use_id="tu_1", tool_name="shell")
     )
     assert head() == "○ shell · queued"
-    story.take(
+    story.apply(
         ToolUseEnd(
             message_id="m", content_block_index=0, tool_use_id="tu_1", final_input=SHELL.input
         )
     )
     asked = session.asked(SHELL)
-    story.take(asked)
+    story.apply(asked)
     assert head() == "? shell make test · waiting for you"
-    story.take(session.called(SHELL))
+    story.apply(session.called(SHELL))
     assert head() == "● shell make test · running 7 s"
-    story.take(session.completed(SHELL, "all good"))
+    story.apply(session.completed(SHELL, "all good"))
     assert head() == "✓ shell make test · 1.2 s"
 
 
@@ -330,9 +336,9 @@ def test_a_card_goes_through_all_its_states(session):
 )
 @pytest.mark.req("R-TUI-11")
 def test_a_call_without_success_says_why(session, error_class, mark, word):
-    story = Story()
-    story.take(session.answered(SHELL))
-    story.take(session.tool_failed(SHELL, error_class, "the reason"))
+    story = Timeline()
+    story.apply(session.answered(SHELL))
+    story.apply(session.tool_failed(SHELL, error_class, "the reason"))
     [card] = story.items
     card.lay_out(60)
     assert card.mark[0] == mark and word in card.rows[0].text
@@ -342,10 +348,10 @@ def test_a_call_without_success_says_why(session, error_class, mark, word):
 @pytest.mark.req("R-TUI-11")
 def test_a_card_unfolds_to_all_its_input_and_output(session):
     card = ToolCard("shell")
-    card.takes({"command": "make\ninstall", "timeout": 5})
-    card.runs(SideEffects.EXECUTE)
+    card.set_arguments({"command": "make\ninstall", "timeout": 5})
+    card.start(SideEffects.EXECUTE)
     output = "\n".join(f"line {number}" for number in range(40))
-    card.ends("failed", output, 1.0, {"exit_code": 2})
+    card.finish("failed", output, 1.0, {"exit_code": 2})
     card.lay_out(60)
     folded = [line.text for line in card.rows]
     assert folded[0] == "shell make … · failed · exit 2 · 1 s"
@@ -389,7 +395,7 @@ def test_a_running_shell_shows_its_last_lines(session):
 
 @pytest.mark.req("R-TUI-15")
 def test_what_was_stopped_is_marked(session):
-    story = Story()
+    story = Timeline()
     for event in [
         session.started(),
         *session.words("half an "),
@@ -397,14 +403,14 @@ def test_what_was_stopped_is_marked(session):
         session.cancelled(),
         *session.turn(prompt="next", reply="works"),
     ]:
-        story.take(event)
+        story.apply(event)
     for item in story.items:
         item.lay_out(60)
     rows = [line.text for item in story.items for line in item.rows]
     assert "(cancelled)" in rows and "works" in rows
     [card, _] = [item for item in story.items if isinstance(item, ToolCard)]
     assert card.status == "cancelled"
-    assert all("cancelled" in ink for text, ink in card.rows[0].spans[:1] if text)
+    assert all("cancelled" in style for text, style in card.rows[0].spans[:1] if text)
 
 
 @pytest.mark.req("R-TUI-17")
@@ -413,8 +419,8 @@ def test_a_failure_names_class_provider_cause_and_ways_out(session):
     assert rows == [
         "The provider failed · server_error · acme, HTTP 500",
         "The server is on fire",
-        "This is the provider's fault; `/model` takes another one. Ctrl+T tries",
-        "again.",
+        "The fault is at the provider; `/model` switches models. Ctrl+T",
+        "retries.",
     ]
 
 
@@ -450,12 +456,12 @@ async def test_one_key_asks_for_another_try(session):
 
 def test_no_model_to_take_the_turn_is_a_failure_with_reasons(session):
     rows = told(session.started(), session.refused())
-    assert rows[1:3] == ["No model can take this turn", "acme:big: no key for it"]
+    assert rows[1:3] == ["No available model for this message", "acme:big: no key for it"]
 
 
 @pytest.mark.parametrize(
     ("policy", "said"),
-    [("per_message_override", "asked for in the message"), ("manual_sticky", "your choice")],
+    [("per_message_override", "`@model` in this message"), ("manual_sticky", "chosen with /model")],
 )
 def test_the_footer_says_why_where_the_choice_was_explicit(session, policy, said):
     rows = told(session.routed(policy), session.answered(TextBlock("a")), session.ended(), width=90)
@@ -472,8 +478,7 @@ def test_the_footer_says_why_the_model_changed(session):
     ]
     rows = told(*first, *second, width=90)
     assert (
-        rows[-2].startswith("acme:big · changed: now the default · ")
-        and "limit of output" in rows[-1]
+        rows[-2].startswith("acme:big · changed: now the default · ") and "output limit" in rows[-1]
     )
     assert not rows[2].endswith("default")
 
@@ -485,28 +490,28 @@ WAITING = RetryScheduled(
 
 def test_waiting_for_another_attempt_counts_down_and_offers_no_retry_of_its_own(session):
     moment = [10.0]
-    story = Story(retry_key="Ctrl+T", clock=lambda: moment[0])
+    story = Timeline(retry_key="Ctrl+T", clock=lambda: moment[0])
     for event in (session.started(), session.call_failed(), WAITING):
-        story.take(event)
-    [failure] = story.ticking
-    assert story.arriving is failure
+        story.apply(event)
+    [failure] = story.ticking_items
+    assert story.active_item is failure
     shown = []
     for moment[0] in (10.0, 12.5, 14.0):
-        failure.changed()
+        failure.invalidate()
         failure.lay_out(60)
         shown.append(failure.rows[-1].text)
     again = "(2 of 3); Esc stops."
-    assert shown == [f"Trying again {when}{again}" for when in ("in 4 s ", "in 2 s ", "")]
-    assert not story.failed
-    story.take(MessageStart(message_id="m", model="acme:big"))
-    assert story.ticking == []
+    assert shown == [f"Retrying {when}{again}" for when in ("in 4 s ", "in 2 s ", "")]
+    assert not story.has_failed
+    story.apply(MessageStart(message_id="m", model="acme:big"))
+    assert story.ticking_items == []
 
 
 def test_a_failure_that_was_waited_out_is_one_line(session):
     rows = told(session.started(), session.call_failed(), WAITING, session.call_failed("again"))
     assert rows[1] == "The provider failed · server_error · acme, HTTP 500: broken"
-    assert "Ctrl+T tries again." in rows[-1]
-    assert not any("Trying" in row for row in rows)
+    assert "Ctrl+T retries." in rows[-1]
+    assert not any("Retrying" in row for row in rows)
 
 
 def test_what_no_model_can_take_is_told_once(session):
@@ -623,9 +628,9 @@ async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(sess
     text = "word **bold** and `code`\n\n" * 4000
     async with stage.run_test(size=(80, 24)) as pilot:
         for event in session.words(*(text[at : at + 5000] for at in range(0, len(text), 5000))):
-            stage.transcript.show(event)
+            stage.transcript.apply(event)
         usage = TokenUsage(input_tokens=1, output_tokens=1)
-        stage.transcript.show(
+        stage.transcript.apply(
             MessageComplete(
                 message_id="m",
                 stop_reason=StopReason.END_TURN,
@@ -635,7 +640,7 @@ async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(sess
             )
         )
         reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
-        while reply.behind or not reply.rows:
+        while reply.is_partial or not reply.rows:
             await paint(pilot)
         assert len(reply.rows) == 7999
 
@@ -645,16 +650,16 @@ def test_heights_know_where_everything_is():
     for height in (2, 0, 3, 1):
         heights.append(height)
     assert [heights.top(index) for index in range(5)] == [0, 2, 2, 5, 6]
-    assert [heights.at(row) for row in (-1, 0, 1, 2, 4, 5, 99)] == [0, 0, 0, 2, 2, 3, 3]
+    assert [heights.index_at(row) for row in (-1, 0, 1, 2, 4, 5, 99)] == [0, 0, 0, 2, 2, 3, 3]
     heights[2] = 1
-    assert heights.total == 4 and heights.at(3) == 3
+    assert heights.total == 4 and heights.index_at(3) == 3
 
 
 def test_notices_have_a_level_and_footers_wrap_between_figures():
-    story = Story()
-    story.take(Notice(level="warning", text="careful"))
+    story = Timeline()
+    story.apply(Notice(level="warning", text="careful"))
     assert story.items[0].mark == ("!", "warning")
-    footer = Footer(["anthropic:claude", "1,234 in, 567 out", "$0.01"])
+    footer = FooterItem(["anthropic:claude", "1,234 in, 567 out", "$0.01"])
     footer.lay_out(30)
     assert [line.text for line in footer.rows] == ["anthropic:claude", "1,234 in, 567 out · $0.01"]
 
@@ -664,24 +669,26 @@ async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent(session, monk
     stage = Stage()
     async with stage.run_test():
         view = stage.transcript
-        view.show(session.started())
-        monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
-        assert view.silent is None
-        monkeypatch.setattr(transcript, "LONG_SILENCE", 10)
-        view.show(TextDelta(message_id="m", content_block_index=0, text="So "))
-        assert view.silent is None
-        monkeypatch.setattr(transcript, "LONG_SILENCE", 0)
-        assert view.silent == 0
+        view.apply(session.started())
+        monkeypatch.setattr(transcript, "SILENCE_SECONDS", 0)
+        assert view.silent_seconds is None
+        monkeypatch.setattr(transcript, "SILENCE_SECONDS", 10)
+        view.apply(TextDelta(message_id="m", content_block_index=0, text="So "))
+        assert view.silent_seconds is None
+        monkeypatch.setattr(transcript, "SILENCE_SECONDS", 0)
+        assert view.silent_seconds == 0
 
 
 async def test_a_long_stored_reply_is_laid_out_in_parts_and_ends_complete(session):
     stage = Stage()
     words = "word **bold** and `code`\n\n"
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.begin(await stage.transcript.read([*session.turn(reply=words * 6_000)]))
+        stage.transcript.set_timeline(
+            await stage.transcript.build_timeline([*session.turn(reply=words * 6_000)])
+        )
         reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
         assert 0 < len(reply.rows) < 2_000
-        while reply.behind:
+        while reply.is_partial:
             await paint(pilot)
         assert len(reply.rows) == 11_999
         assert stage.transcript.scroll_y == stage.transcript.max_scroll_y

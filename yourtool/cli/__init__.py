@@ -119,11 +119,11 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     require_data_directory(paths)
-    with import_module("yourtool.tui.typeahead").type_ahead() as typed_ahead:
+    with import_module("yourtool.tui.typeahead").collect_typeahead() as typed_ahead:
         config = load_config(paths)
         app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
-            load_highlight=lambda: import_module("yourtool.tui.highlight").highlighter_of,
+            load_highlight=lambda: import_module("yourtool.tui.highlight").get_highlighter,
             theme=config.theme,
             resume=arguments.resume or None,
             continue_last=arguments.continue_last,

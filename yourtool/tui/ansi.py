@@ -1,8 +1,8 @@
-"""What programs print, as spans: colours are kept, every other sequence loses its power.
+"""The output of programs as spans: colours are preserved, other sequences are neutralised.
 
 Select Graphic Rendition (https://ecma-international.org/publications-and-standards/standards/
-ecma-48/, 8.3.117) becomes inks; cursor movement and erasing, which mean nothing in a list of
-lines, are dropped; anything else that begins with a control character is shown as written.
+ecma-48/, 8.3.117) becomes style names. Cursor movement and erasing, which have no meaning in a list
+of lines, are dropped; other control characters are shown as visible text.
 """
 
 import re
@@ -10,44 +10,44 @@ import re
 from yourtool.text import printable
 from yourtool.tui.styled_lines import Span, expand_tabs
 
-_SGR = re.compile(r"\x1b\[([0-9;:]{0,200})m")  # a longer one is no terminal's, and text here
-_HARMLESS = re.compile(r"\x1b\[[?]?[\d;]*[A-HJKSTfhlsu]|\x1b\([B0]")
+_SGR = re.compile(r"\x1b\[([0-9;:]{0,200})m")  # no terminal sends a longer one, so it is text
+_DROPPED = re.compile(r"\x1b\[[?]?[\d;]*[A-HJKSTfhlsu]|\x1b\([B0]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",), 29: ("strike",)}
 
 
-class AnsiLines:
-    """Splits output into lines of spans; colours last until they are changed, also across lines."""
+class AnsiParser:
+    """Splits output into lines of spans; colours apply until they change, also across lines."""
 
     def __init__(self) -> None:
         self._attributes: tuple[str, ...] = ()
         self._color = ""
         self._background = ""
 
-    def lines(self, text: str) -> list[list[Span]]:
-        """Return the lines of `text`; a carriage return ends a line too."""
-        return [self._line(line) for line in _LINE_END.split(_HARMLESS.sub("", text))]
+    def parse(self, text: str) -> list[list[Span]]:
+        """Return the lines of `text`; a carriage return also ends a line."""
+        return [self._parse_line(line) for line in _LINE_END.split(_DROPPED.sub("", text))]
 
-    def _line(self, line: str) -> list[Span]:
-        if "\x1b" not in line and not self._ink:
+    def _parse_line(self, line: str) -> list[Span]:
+        if "\x1b" not in line and not self._style:
             return [(expand_tabs(printable(line)), "")] if line else []
         spans: list[Span] = []
         last = 0
         for match in _SGR.finditer(line):
-            self._add(spans, line[last : match.start()])
-            self._set(match[1])
+            self._append(spans, line[last : match.start()])
+            self._apply_sgr(match[1])
             last = match.end()
-        self._add(spans, line[last:])
+        self._append(spans, line[last:])
         return spans
 
-    def _add(self, spans: list[Span], text: str) -> None:
+    def _append(self, spans: list[Span], text: str) -> None:
         if text:
-            spans.append((expand_tabs(printable(text)), self._ink))
+            spans.append((expand_tabs(printable(text)), self._style))
 
     @property
-    def _ink(self) -> str:
+    def _style(self) -> str:
         words = [*self._attributes]
         if self._color:
             words.append(self._color)
@@ -55,12 +55,12 @@ class AnsiLines:
             words += ["on", self._background]
         return f"sgr:{','.join(words)}" if words else ""
 
-    def _set(self, parameters: str) -> None:
+    def _apply_sgr(self, parameters: str) -> None:
         codes = [int(code) if code else 0 for code in re.split("[;:]", parameters)]
         while codes:
             code = codes.pop(0)
             if code in (38, 48):
-                self._set_color(code, _extended(codes))
+                self._set_color(code, _parse_extended_color(codes))
             elif code in _ON:
                 self._attributes = tuple(dict.fromkeys((*self._attributes, _ON[code])))
             elif code in _OFF:
@@ -81,8 +81,8 @@ class AnsiLines:
             self._background = color
 
 
-def _extended(codes: list[int]) -> str:
-    """Take the rest of a 256-colour or a true-colour code."""
+def _parse_extended_color(codes: list[int]) -> str:
+    """Consume and return the rest of a 256-colour or true-colour code."""
     kind = codes.pop(0) if codes else 0
     if kind == 5 and codes:
         number = codes.pop(0)

@@ -19,9 +19,9 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
-from yourtool.tui.markdown.blocks import Highlight
-from yourtool.tui.output_filter import Sanitise
-from yourtool.tui.plain_look import Colourless, Plain
+from yourtool.tui.markdown.blocks import HighlighterFactory
+from yourtool.tui.output_filter import SanitizeFilter
+from yourtool.tui.plain_look import AsciiFilter, NoColorFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_handlers import suggest_local_servers
@@ -33,8 +33,13 @@ from yourtool.tui.screens.sessions import (
     update_demo_banner,
 )
 from yourtool.tui.screens.turn_screen import TurnScreen
-from yourtool.tui.terminal import OutputDriver, called, titled, untitled
-from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, use_themes
+from yourtool.tui.terminal import (
+    OutputDriver,
+    notification_sequence,
+    restore_title_sequence,
+    set_title_sequence,
+)
+from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, register_themes
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime
@@ -59,7 +64,7 @@ class YourtoolApp(App[None]):
         self,
         open_runtime: "Callable[[], Awaitable[Runtime]]",
         *,
-        load_highlight: Callable[[], Highlight] | None = None,
+        load_highlight: Callable[[], HighlighterFactory] | None = None,
         theme: str = "dark",
         resume: str | None = None,
         continue_last: bool = False,
@@ -75,9 +80,9 @@ class YourtoolApp(App[None]):
         self._resume = resume
         self._continue_last = continue_last
         self._pick_session = pick_session
-        self._output_filters: list[LineFilter] = [Sanitise()]
+        self._output_filters: list[LineFilter] = [SanitizeFilter()]
         if self.no_color:
-            self._output_filters.append(Colourless())
+            self._output_filters.append(NoColorFilter())
         self.typed_ahead = b""
         """Bytes typed before the app started; set before `run`."""
         self._is_quitting = False
@@ -96,7 +101,7 @@ class YourtoolApp(App[None]):
 
     def use_ascii(self) -> None:
         """Draw lines and symbols in ASCII; call before `run`."""
-        self._output_filters.append(Plain())
+        self._output_filters.append(AsciiFilter())
 
     def get_default_screen(self) -> Screen[None]:
         """Return the chat as the first screen."""
@@ -108,20 +113,20 @@ class YourtoolApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
-        self._write_to_terminal(titled(Path.cwd().name, os.environ))
+        self._write_to_terminal(set_title_sequence(Path.cwd().name, os.environ))
         self.call_after_refresh(self._open_core)
 
     @on(events.DescendantFocus)
     def start_reading_keys(self) -> None:
         """Start reading keys once a widget has the focus."""
         if isinstance(self._driver, OutputDriver):
-            self._driver.listen(self.typed_ahead)
+            self._driver.start_reading(self.typed_ahead)
 
     @on(TurnScreen.AttentionNeeded)
     def alert_user(self, wanted: TurnScreen.AttentionNeeded) -> None:
         """Notify the user if the terminal does not have the focus."""
         if not self.app_focus:
-            self._write_to_terminal(called(wanted.reason, os.environ))
+            self._write_to_terminal(notification_sequence(wanted.reason, os.environ))
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to an open approval prompt first, then to the prompt."""
@@ -180,7 +185,7 @@ class YourtoolApp(App[None]):
             await asyncio.wait([opening], timeout=STOP_SECONDS)
         if (turn := chat.turn) is not None:
             await asyncio.wait([asyncio.ensure_future(_wait_for_turn(turn))], timeout=STOP_SECONDS)
-        self._write_to_terminal(untitled(os.environ))
+        self._write_to_terminal(restore_title_sequence(os.environ))
         exit_message = None if hung_up else self._exit_message()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
@@ -281,8 +286,8 @@ class YourtoolApp(App[None]):
     def _register_themes(self, themes: Iterable[ThemeFile]) -> None:
         for theme in themes:
             self.themes[theme.name] = theme
-            self.register_theme(theme.toolkit_theme())
-        use_themes(self.themes.values())
+            self.register_theme(theme.to_textual_theme())
+        register_themes(self.themes.values())
         self.chat.completer.values = {
             **self.chat.completer.values,
             "theme": [(name, "") for name in sorted(self.themes)],

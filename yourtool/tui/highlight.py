@@ -1,8 +1,8 @@
-"""Code in colours, line by line, by Pygments' lexers.
+"""Syntax highlighting line by line, with Pygments' lexers.
 
-Loaded after the first paint: the transcript draws code plain until it is given `highlighter_of`.
-A lexer's state is carried from line to line, so each line is lexed once and never looks back;
-block comments, which many lexers match as one token, are carried by hand.
+Loaded after the first paint: code blocks are plain until the transcript gets `get_highlighter`.
+The lexer's state is passed from line to line, so each line is lexed once. Block comments, which
+many lexers match as one token, are tracked here.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from pygments.util import ClassNotFound
 
 from yourtool.tui.styled_lines import Span
 
-_LONGEST = 1000
-"""Characters; longer lines are data, and stay plain."""
+_MAX_LINE_LENGTH = 1000
+"""Characters; longer lines are usually data and stay plain."""
 
-_INKS = (
+_STYLES = (
     (Comment, "syntax.comment"),
     (Keyword.Type, "syntax.type"),
     (Keyword, "syntax.keyword"),
@@ -36,7 +36,7 @@ _INKS = (
     (Generic.Heading, "syntax.heading"),
     (Generic.Subheading, "syntax.heading"),
 )
-_NAMES = """
+_LANGUAGE_NAMES = """
     ada apacheconf awk bash batch bibtex c clojure cmake cobol coffeescript common-lisp console
     coq cpp cr csharp css cuda cython d dart delphi diff django docker dtd elixir elm emacs-lisp
     erb erlang fish fortran fsharp gas gherkin glsl go graphql graphviz groovy handlebars
@@ -47,11 +47,11 @@ _NAMES = """
     solidity splus sql sqlite3 swift systemverilog tcl tcsh terraform tex thrift toml tsx
     typescript vala vb.net verilog vhdl vim vue wast xml xslt yaml zig
 """
-LANGUAGES = frozenset(_NAMES.split())
-"""Pygments' names of the lexers that are used. Each one takes any line in little time, which the
-tests check; some others never end on a line of tabs, or fail outside of Pygments' own loop."""
+LANGUAGES = frozenset(_LANGUAGE_NAMES.split())
+"""Names of the Pygments lexers in use. Each one lexes any line quickly, which the tests check;
+some others never end on a line of tabs, or fail outside of Pygments' loop."""
 _WITHOUT_CONTEXT = frozenset({"http", "markdown", "restructuredtext", "scheme"})
-"""Lexers with callbacks that take no `LexerContext`; each line is lexed from the first state."""
+"""Lexers whose callbacks do not support `LexerContext`; each line starts in the first state."""
 _ALIASES = {
     "jsonc": "json",
     "sh-session": "console",
@@ -63,14 +63,14 @@ _ALIASES = {
 }
 
 
-def highlighter_of(language: str) -> "PygmentsHighlighter | None":
-    """Return a highlighter for the first word of a fence; None when nobody knows the language."""
-    lexer = _lexer(language.lower().strip("{}."))
+def get_highlighter(language: str) -> "PygmentsHighlighter | None":
+    """Return a highlighter for the language of a fence; None if it is unknown."""
+    lexer = _find_lexer(language.lower().strip("{}."))
     return PygmentsHighlighter(lexer) if lexer is not None else None
 
 
 @cache
-def _lexer(language: str) -> Lexer | None:
+def _find_lexer(language: str) -> Lexer | None:
     try:
         lexer = get_lexer_by_name(_ALIASES.get(language, language), stripnl=False, ensurenl=False)
     except ClassNotFound:
@@ -79,16 +79,18 @@ def _lexer(language: str) -> Lexer | None:
 
 
 @cache
-def _ink(kind: Any) -> str:
-    return next((f"code.block {ink}" for one, ink in _INKS if kind in one), "code.block")
+def _style_of(kind: Any) -> str:
+    return next(
+        (f"code.block {style}" for parent, style in _STYLES if kind in parent), "code.block"
+    )
 
 
 class PygmentsHighlighter:
-    """Highlights the lines of one piece of code, in order."""
+    """Highlights the lines of one code block in order."""
 
     def __init__(self, lexer: Lexer) -> None:
         self._lexer = lexer
-        self._resumes = (
+        self._can_resume = (
             isinstance(lexer, RegexLexer)
             and not isinstance(lexer, ExtendedRegexLexer)
             and lexer.aliases[0] not in _WITHOUT_CONTEXT
@@ -97,35 +99,35 @@ class PygmentsHighlighter:
         self._in_comment = False
 
     def fork(self) -> "PygmentsHighlighter":
-        """Return one in the same state."""
+        """Return a copy with the same state."""
         copy = PygmentsHighlighter(self._lexer)
         copy._states, copy._in_comment = self._states, self._in_comment
         return copy
 
-    def line(self, text: str) -> list[Span]:
+    def highlight(self, text: str) -> list[Span]:
         """Return the spans of the next line."""
-        if len(text) > _LONGEST:
+        if len(text) > _MAX_LINE_LENGTH:
             return [(text, "code.block")]
         comment = ""
         if self._in_comment:
             end = text.find("*/")
             if end < 0:
-                return [(text, _ink(Comment))] if text else []
+                return [(text, _style_of(Comment))] if text else []
             comment, text, self._in_comment = text[: end + 2], text[end + 2 :], False
-        spans: list[Span] = [(comment, _ink(Comment))] if comment else []
+        spans: list[Span] = [(comment, _style_of(Comment))] if comment else []
         for kind, value in self._tokens(f"{text}\n"):
-            ink, words = _ink(kind), value.rstrip("\n")
-            if spans and spans[-1][1] == ink:
-                spans[-1] = (spans[-1][0] + words, ink)
+            style, words = _style_of(kind), value.rstrip("\n")
+            if spans and spans[-1][1] == style:
+                spans[-1] = (spans[-1][0] + words, style)
             elif words:
-                spans.append((words, ink))
+                spans.append((words, style))
         if "".join(part for part, _ in spans) != comment + text:
             return [(comment + text, "code.block")]
         return spans
 
     def _tokens(self, text: str) -> Iterator[tuple[Any, str]]:
         """Lex one line in the state that the line before ended in."""
-        if not self._resumes:
+        if not self._can_resume:
             yield from (
                 (kind, value) for _, kind, value in self._lexer.get_tokens_unprocessed(text)
             )

@@ -1,9 +1,9 @@
-"""What comes from the keyboard, before it is taken for keys.
+"""Reads the keyboard and neutralises escape sequences in pastes.
 
-A terminal puts marks around what is pasted, so that none of it counts as pressed: DECSET 2004,
-https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode. Textual looks for
-sequences of keys within such a paste all the same and sends them on, line ends among them, so what
-begins one is made visible here: a coloured log that is pasted sends nothing and answers nothing.
+A terminal brackets pasted text, so that it is not mistaken for keys: DECSET 2004,
+https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode. Textual still
+parses key sequences inside a paste, line ends included. Escapes inside pastes are therefore made
+visible, so that a pasted log with colours can neither send a prompt nor answer an approval prompt.
 """
 
 import os
@@ -14,68 +14,68 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-ESCAPE, SHOWN = "\x1b", "␛"
-BEGIN, END = f"{ESCAPE}[200~", f"{ESCAPE}[201~"
+ESCAPE, VISIBLE_ESCAPE = "\x1b", "␛"
+PASTE_START, PASTE_END = f"{ESCAPE}[200~", f"{ESCAPE}[201~"
 
 
-class Pastes:
-    """Replaces the escapes within pastes, which may come in pieces."""
+class PasteFilter:
+    """Replaces escapes inside pastes, which can arrive in pieces."""
 
     def __init__(self) -> None:
         self._inside = False
         self._last = ""
-        """Outside: the newest characters; inside: what may be the beginning of the end."""
+        """Outside a paste: the last characters; inside: a possible start of the end marker."""
 
     def __call__(self, data: str) -> str:
-        """Return what came, harmless; the end of a paste waits until it is whole."""
+        """Return the filtered input; an incomplete end marker is buffered."""
         done = ""
         while data:
-            step = self._within if self._inside else self._before
+            step = self._filter_paste if self._inside else self._filter_outside
             some, data = step(data)
             done += some
         return done
 
-    def _before(self, data: str) -> tuple[str, str]:
-        """Let everything through up to the beginning of a paste; never hold a key back."""
-        known = self._last + data
-        at = known.find(BEGIN)
+    def _filter_outside(self, data: str) -> tuple[str, str]:
+        """Pass everything up to the start of a paste, without delaying keys."""
+        recent = self._last + data
+        at = recent.find(PASTE_START)
         if at < 0:
-            self._last = known[-len(BEGIN) + 1 :]
+            self._last = recent[-len(PASTE_START) + 1 :]
             return data, ""
-        rest = known[at + len(BEGIN) :]
+        rest = recent[at + len(PASTE_START) :]
         self._inside, self._last = True, ""
         return data[: len(data) - len(rest)], rest
 
-    def _within(self, data: str) -> tuple[str, str]:
-        known, self._last = self._last + data, ""
-        pasted, end, rest = known.partition(END)
+    def _filter_paste(self, data: str) -> tuple[str, str]:
+        text, self._last = self._last + data, ""
+        pasted, end, rest = text.partition(PASTE_END)
         if end:
             self._inside = False
-            return pasted.replace(ESCAPE, SHOWN) + end, rest
+            return pasted.replace(ESCAPE, VISIBLE_ESCAPE) + end, rest
         at = pasted.rfind(ESCAPE)
-        if at >= 0 and END.startswith(pasted[at:]):
+        if at >= 0 and PASTE_END.startswith(pasted[at:]):
             pasted, self._last = pasted[:at], pasted[at:]
-        return pasted.replace(ESCAPE, SHOWN), ""
+        return pasted.replace(ESCAPE, VISIBLE_ESCAPE), ""
 
 
 def read_keys(
     terminal: int,
     feed: Callable[[str], Iterable[T]],
     tick: Callable[[], Iterable[T]],
-    is_over: Callable[[], bool],
+    is_done: Callable[[], bool],
     typed_ahead: bytes = b"",
 ) -> Iterable[T]:
-    """Yield what `feed` makes of what is typed, and `tick` of time that passes, until it is over.
+    """Yield the events of `feed` for input, and of `tick` for elapsed time, until `is_done`.
 
-    `typed_ahead` was read before, and may end inside of a character or a sequence. Bytes that are
-    not UTF-8 are replaced. It is over, too, when the terminal is gone.
+    `typed_ahead` is input that was read before; it can end inside a character or a sequence.
+    Invalid UTF-8 is replaced. Reading also ends when the terminal is closed.
     """
-    decode, pastes = getincrementaldecoder("utf-8")("replace").decode, Pastes()
+    decode, pastes = getincrementaldecoder("utf-8")("replace").decode, PasteFilter()
     if text := pastes(decode(typed_ahead)):
         yield from feed(text)
     with selectors.DefaultSelector() as selector:
         selector.register(terminal, selectors.EVENT_READ)
-        while not is_over():
+        while not is_done():
             if selector.select(0.1):
                 try:
                     typed = os.read(terminal, 4_096)

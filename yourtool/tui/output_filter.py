@@ -1,7 +1,7 @@
-"""The last look at what is painted: nothing but text and styles reaches the terminal.
+"""The last filter before the terminal: only text and styles pass.
 
-The toolkit writes control characters and hyperlinks in text as they are. Every row of every widget
-passes the app's line filters, so one filter closes them all.
+Textual writes control characters and hyperlinks unchanged. Every row of every widget passes the
+app's line filters, so one filter covers all of them.
 """
 
 import re
@@ -13,36 +13,36 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
-_OBEYED = re.compile(
+_CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
-class Sanitise(LineFilter):
-    """Takes away what a terminal would obey, and hyperlinks.
+class SanitizeFilter(LineFilter):
+    """Removes control characters and hyperlinks.
 
-    It is the net under `text.printable`, which shows such characters where there is room for it.
-    The toolkit counts all of them as having no width, so rows keep theirs.
+    This is the safety net for text that did not pass `text.printable`, which makes such characters
+    visible. Textual counts them as zero-width, so removing them does not change the row width.
     """
 
     def apply(self, segments: Sequence[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a row with no control left in them."""
-        return [segment if _harmless(segment) else _safe(segment) for segment in segments]
+        """Return the segments of a row without control characters."""
+        return [segment if _is_safe(segment) else _sanitize(segment) for segment in segments]
 
 
-def _harmless(segment: Segment) -> bool:
+def _is_safe(segment: Segment) -> bool:
     text, style, _ = segment
     return (style is None or style.link is None) and (
-        (text.isascii() and text.isprintable()) or not _OBEYED.search(text)
+        (text.isascii() and text.isprintable()) or not _CONTROLS.search(text)
     )
 
 
-def _safe(segment: Segment) -> Segment:
+def _sanitize(segment: Segment) -> Segment:
     style = segment.style
     linked = style is not None and style.link is not None
-    return Segment(_OBEYED.sub("", segment.text), _unlinked(style) if linked else style)
+    return Segment(_CONTROLS.sub("", segment.text), _without_link(style) if linked else style)
 
 
 @lru_cache(256)
-def _unlinked(style: Style) -> Style:
+def _without_link(style: Style) -> Style:
     return style.update_link(None)

@@ -1,7 +1,7 @@
-"""Lines of styled text before they are painted: spans of words and the names of their styles.
+"""Lines of styled text before they are painted: spans of text with style names.
 
-A line knows nothing of colours, widgets or the terminal; `themes.Palette` turns the names (inks)
-into styles when a line is painted. Text that goes into a span is already printable.
+A line is independent of colours, widgets and the terminal; `themes.Palette` resolves the style
+names when a line is painted. The text of a span is already printable.
 """
 
 import itertools
@@ -13,16 +13,16 @@ from typing import NamedTuple, TypeAlias
 from rich.cells import cell_len, split_graphemes
 
 Span: TypeAlias = tuple[str, str]
-"""Text and its ink: names of styles, separated by spaces; later ones win."""
+"""Text and its style: names separated by spaces, of which later ones take precedence."""
 
 TAB = 4
 """Columns from one tab stop to the next."""
 
-_PART = 2_000
-"""Characters of a paragraph that are cut into rows at once; more than any row has."""
+_SLICE = 2_000
+"""Characters of a paragraph that are wrapped at once; more than the longest row."""
 
-_GRAPHEME = 16
-"""Characters of a grapheme; the longest emoji and syllables have fewer."""
+_MAX_GRAPHEME = 16
+"""Largest number of characters of a grapheme; real emoji and syllables have fewer."""
 
 _NARROW = re.compile(
     "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u0588\u2010-\u2027\u2030-\u205e"
@@ -31,7 +31,7 @@ _NARROW = re.compile(
 
 
 class Source:
-    """The text that a block of lines was made from; what copying the whole block gives."""
+    """The source text of a block of lines; copying the entire block returns it."""
 
     __slots__ = ("_parts",)
 
@@ -40,36 +40,36 @@ class Source:
 
     @property
     def text(self) -> str:
-        """All of it, as of now."""
+        """The current source text."""
         return "".join(self._parts)
 
-    def add(self, text: str) -> None:
-        """Take more: a long block is made in parts."""
+    def append(self, text: str) -> None:
+        """Append text; a long block is built in slices."""
         self._parts.append(text)
 
 
 class StyledLine(NamedTuple):
-    """One row of the screen, not wider than the width it was made for."""
+    """One row of the screen, at most as wide as the width it was built for."""
 
     spans: tuple[Span, ...]
     source: Source | None = None
-    """Shared by all rows of a block; None: decoration that is never copied."""
+    """Shared by all rows of a block; None for decoration that is never copied."""
     fill: str = ""
-    """The ink of the cells right of the text."""
-    joint: str = "\n"
-    """What stood between the row before and this one: a space or nothing where a line was cut."""
+    """The style of the cells to the right of the text."""
+    separator: str = "\n"
+    """The source text between the previous row and this one: a line feed, a space or nothing."""
 
     @property
     def text(self) -> str:
-        """The words alone."""
+        """The text without styles."""
         return "".join(text for text, _ in self.spans)
 
 
 BLANK = StyledLine(())
 
 
-def width_of(spans: Iterable[Span]) -> int:
-    """Return how many cells the spans take."""
+def cell_width(spans: Iterable[Span]) -> int:
+    """Return the width of the spans in cells."""
     return sum(len(text) if text.isascii() else cell_len(text) for text, _ in spans)
 
 
@@ -78,8 +78,8 @@ def expand_tabs(text: str) -> str:
     return text.expandtabs(TAB) if "\t" in text else text
 
 
-def lines_of(text: str) -> Iterator[str]:
-    """Return the lines of a text as `split` does, each when it is asked for."""
+def iter_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text like `text.split("\\n")`."""
     begin = 0
     while (end := text.find("\n", begin)) >= 0:
         yield text[begin:end]
@@ -87,22 +87,22 @@ def lines_of(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def clip(text: str, width: int) -> str:
-    """Return as much of `text` as fits, with an ellipsis where it was cut."""
+def truncate(text: str, width: int) -> str:
+    """Return `text`, cut to `width` with an ellipsis if it does not fit."""
     if (len(text) if text.isascii() else cell_len(text)) <= width:
         return text
-    end = breaks(text, max(1, width - 1), words=False)[0][1]
+    end = find_breaks(text, max(1, width - 1), words=False)[0][1]
     return text[:end] + "…"
 
 
-def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]]:
-    """Return the pieces of one paragraph, as offsets, that fit into `width` cells each.
+def find_breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]]:
+    """Return the pieces of a paragraph, as offsets, that fit into `width` cells each.
 
-    A width below one cell counts as one, so that every piece takes something. A grapheme of more
-    than `_GRAPHEME` characters counts as several, so that no piece is long without being wide.
-    Cuts at spaces, which are dropped there, and beside wide characters; a longer word is cut
-    between graphemes. With `words=False` every cut is made at the last cell and nothing dropped,
-    and marks count for as many cells as any terminal gives them.
+    A width below one counts as one, so that no piece is empty. A grapheme of more than
+    `_MAX_GRAPHEME` characters counts as several, so that a narrow piece is never very long.
+    Breaks are at spaces, which are dropped, and next to wide characters; a longer word breaks
+    between graphemes. With `words=False` every break is at the last cell, nothing is dropped, and
+    combining marks count for the largest width that any terminal gives them.
     """
     width = max(1, width)
     if _NARROW.fullmatch(text):
@@ -111,7 +111,11 @@ def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]
     start = used = 0
     chance: tuple[int, int, int] | None = None  # end of piece, start of next, cells up to there
     for begin, end, least in _graphemes(text):
-        cells = least if words or end - begin == 1 else least + _spacing(text[begin + 1 : end])
+        cells = (
+            least
+            if words or end - begin == 1
+            else least + _count_spacing_marks(text[begin + 1 : end])
+        )
         if text[begin] == " " and words:
             chance = (begin, end, used + cells)
             if used + cells > width + 1:
@@ -121,44 +125,44 @@ def breaks(text: str, width: int, *, words: bool = True) -> list[tuple[int, int]
             chance = (begin, begin, used)
         if used + cells > width and begin > start and not (words and text[begin] == " "):
             cut, following, passed = chance if chance and words else (begin, begin, used)
-            pieces.append((start, _without_spaces(text, start, cut) if words else cut))
+            pieces.append((start, _strip_end(text, start, cut) if words else cut))
             start, used, chance = following, used - passed, None
         used += cells
     end = len(text)
-    return [*pieces, (start, _without_spaces(text, start, end) if words and used > width else end)]
+    return [*pieces, (start, _strip_end(text, start, end) if words and used > width else end)]
 
 
-def cut_pieces(pieces: Iterable[str], width: int) -> Iterator[str]:
-    """Return the rows of a paragraph that comes in pieces, as `breaks` without `words` cuts it.
+def wrap_pieces(pieces: Iterable[str], width: int) -> Iterator[str]:
+    """Yield the rows of a paragraph that arrives in pieces, broken with `words=False`.
 
-    A row is final as soon as another one begins, so a long paragraph need not be cut at once.
+    A row is final when the next one starts, so a long paragraph is not wrapped at once.
     """
     rest = ""
     for piece in pieces:
-        for at in range(0, len(piece), _PART):
-            rest += piece[at : at + _PART]
-            if len(rest) >= _PART:
-                *rows, last = breaks(rest, width, words=False)
+        for at in range(0, len(piece), _SLICE):
+            rest += piece[at : at + _SLICE]
+            if len(rest) >= _SLICE:
+                *rows, last = find_breaks(rest, width, words=False)
                 yield from (rest[begin:end] for begin, end in rows)
                 rest = rest[last[0] :]
-    yield from (rest[begin:end] for begin, end in breaks(rest, width, words=False))
+    yield from (rest[begin:end] for begin, end in find_breaks(rest, width, words=False))
 
 
 def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
-    """Return where graphemes begin and end, and how many cells they take."""
+    """Yield start, end and width in cells of the graphemes."""
     for begin, end, cells in split_graphemes(text)[0]:
-        yield begin, min(end, begin + _GRAPHEME), cells
-        for at in range(begin + _GRAPHEME, end, _GRAPHEME):
-            yield at, min(end, at + _GRAPHEME), 2  # as an emoji at the beginning of a row
+        yield begin, min(end, begin + _MAX_GRAPHEME), cells
+        for at in range(begin + _MAX_GRAPHEME, end, _MAX_GRAPHEME):
+            yield at, min(end, at + _MAX_GRAPHEME), 2  # like an emoji at the start of a row
 
 
-def _spacing(marks: str) -> int:
-    """Return how many marks have a cell of their own on some terminals."""
+def _count_spacing_marks(marks: str) -> int:
+    """Return how many marks take a separate cell on some terminals."""
     return sum(unicodedata.category(mark) == "Mc" for mark in marks)
 
 
-def _without_spaces(text: str, start: int, end: int) -> int:
-    """Return where a piece ends when the spaces at its end are dropped."""
+def _strip_end(text: str, start: int, end: int) -> int:
+    """Return the end of a piece without its trailing spaces."""
     return start + len(text[start:end].rstrip(" "))
 
 
@@ -182,39 +186,39 @@ def _narrow_breaks(text: str, width: int, words: bool) -> list[tuple[int, int]]:
 
 
 def wrap(spans: Sequence[Span], width: int, *, words: bool = True) -> list[tuple[Span, ...]]:
-    """Break spans into rows of at most `width` cells; a line feed always begins a new row."""
-    return [row for row, _ in wrap_lines(spans, width, words=words)]
+    """Break spans into rows of at most `width` cells; a line feed always starts a new row."""
+    return [row for row, _ in wrap_with_separators(spans, width, words=words)]
 
 
-def wrap_lines(
+def wrap_with_separators(
     spans: Sequence[Span], width: int, *, words: bool = True
 ) -> list[tuple[tuple[Span, ...], str]]:
-    """Return the rows of `wrap`, each with what stood in the text before it."""
+    """Return the rows of `wrap`, each with the text that separates it from the previous row."""
     text = "".join(part for part, _ in spans)
     if "\n" not in text and len(text) <= width and text.isascii():
         return [(tuple(span for span in spans if span[0]), "\n")]
     cuts: list[tuple[int, int]] = []
-    joints: list[str] = []
+    separators: list[str] = []
     offset = 0
     for paragraph in text.split("\n"):
-        pieces = breaks(paragraph, width, words=words)
+        pieces = find_breaks(paragraph, width, words=words)
         cuts += [(offset + start, offset + end) for start, end in pieces]
         ends = itertools.pairwise(pieces)
-        joints += ["\n", *(" " if before[1] < after[0] else "" for before, after in ends)]
+        separators += ["\n", *(" " if before[1] < after[0] else "" for before, after in ends)]
         offset += len(paragraph) + 1
-    return list(zip(_cut(spans, cuts), joints, strict=True))
+    return list(zip(_cut_spans(spans, cuts), separators, strict=True))
 
 
-def _cut(spans: Sequence[Span], cuts: Sequence[tuple[int, int]]) -> list[tuple[Span, ...]]:
+def _cut_spans(spans: Sequence[Span], cuts: Sequence[tuple[int, int]]) -> list[tuple[Span, ...]]:
     rows: list[tuple[Span, ...]] = []
-    index = offset = 0  # the current span and where it begins
+    index = offset = 0  # the current span and its start
     for start, end in cuts:
         row: list[Span] = []
         while index < len(spans):
-            text, ink = spans[index]
+            text, style = spans[index]
             stop = offset + len(text)
             if stop > start and offset < end:
-                row.append((text[max(0, start - offset) : end - offset], ink))
+                row.append((text[max(0, start - offset) : end - offset], style))
             if stop > end:
                 break
             index, offset = index + 1, stop

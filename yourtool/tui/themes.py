@@ -1,8 +1,8 @@
-"""Themes: files that name a dozen colours, and the styles that everything drawn is made of.
+"""Themes: files that name about twenty colours, and the styles built from them.
 
-A theme file holds colours; `STYLES` says which of them an ink uses, so a theme need not repeat it
-but may (`[styles]`). Colours are `#rrggbb` or, in a theme with `ansi = true`, the sixteen names of
-the terminal's own palette, `default` included.
+A theme file contains colours. `DEFAULT_STYLES` defines which of them a style uses; a theme can
+override it in `[styles]`. Colours are `#rrggbb` or, in a theme with `ansi = true`, the sixteen
+names of the terminal's palette and `default`.
 """
 
 import logging
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 DEFAULT = "dark"
 
-STYLES: Mapping[str, str] = {
+DEFAULT_STYLES: Mapping[str, str] = {
     "muted": "muted",
     "accent": "accent",
     "success": "success",
@@ -72,7 +72,7 @@ STYLES: Mapping[str, str] = {
     "syntax.removed": "error on code_background",
     "syntax.heading": "bold on code_background",
 }
-"""By ink: attributes, a colour of the theme, and after `on` one for the background."""
+"""By style name: attributes, a colour of the theme and, after `on`, a background colour."""
 
 
 class Colors(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,85 +111,86 @@ class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
     colors: Colors
     dark: bool = True
     ansi: bool = False
-    """The colours are names of the terminal's own palette."""
+    """Whether the colours are names of the terminal's palette."""
     styles: dict[str, str] = {}
-    """Inks that differ from `STYLES`."""
+    """Styles that differ from `DEFAULT_STYLES`."""
 
-    def toolkit_theme(self) -> Theme:
-        """Return the theme as the toolkit takes it."""
+    def to_textual_theme(self) -> Theme:
+        """Return the theme as a Textual theme."""
         colors = self.colors
 
-        def shown(color: str) -> str:
+        def convert(color: str) -> str:
             return f"ansi_{color}" if self.ansi else color
 
         return Theme(
             name=self.name,
-            primary=shown(colors.accent),
-            secondary=shown(colors.secondary),
-            accent=shown(colors.accent),
-            warning=shown(colors.warning),
-            error=shown(colors.error),
-            success=shown(colors.success),
-            foreground=shown(colors.foreground),
-            background=shown(colors.background),
-            surface=shown(colors.surface),
-            panel=shown(colors.panel),
+            primary=convert(colors.accent),
+            secondary=convert(colors.secondary),
+            accent=convert(colors.accent),
+            warning=convert(colors.warning),
+            error=convert(colors.error),
+            success=convert(colors.success),
+            foreground=convert(colors.foreground),
+            background=convert(colors.background),
+            surface=convert(colors.surface),
+            panel=convert(colors.panel),
             dark=self.dark,
-            boost=shown(colors.surface) if self.ansi else None,
+            boost=convert(colors.surface) if self.ansi else None,
             ansi=self.ansi,
-            variables={"muted": shown(colors.muted), **(_ansi_variables() if self.ansi else {})},
+            variables={"muted": convert(colors.muted), **(_ansi_variables() if self.ansi else {})},
         )
 
 
 class Palette:
-    """The styles of one theme, by ink."""
+    """The styles of one theme by name."""
 
     def __init__(self, theme: ThemeFile) -> None:
         self.theme = theme
         colors = msgspec.structs.asdict(theme.colors)
-        self._named = {
-            ink: _style(words, colors) for ink, words in {**STYLES, **theme.styles}.items()
+        self._styles = {
+            name: _parse_style(words, colors)
+            for name, words in {**DEFAULT_STYLES, **theme.styles}.items()
         }
         self._cache: dict[str, Style] = {"": Style()}
 
-    def style(self, ink: str) -> Style:
-        """Return the style of an ink; names that no theme knows change nothing.
+    def style(self, names: str) -> Style:
+        """Return the Rich style of a style name; unknown names have no effect.
 
-        A name that begins with `sgr:` is a style in Rich's words: colours a program printed.
+        A name that starts with `sgr:` contains a style in Rich's syntax, from program output.
         """
-        if (style := self._cache.get(ink)) is None:
+        if (style := self._cache.get(names)) is None:
             style = Style()
-            for name in ink.split(" "):
-                style += self._one(name)
-            self._cache[ink] = style
+            for name in names.split(" "):
+                style += self._named_style(name)
+            self._cache[names] = style
         return style
 
-    def _one(self, name: str) -> Style:
+    def _named_style(self, name: str) -> Style:
         if name.startswith("sgr:"):
             return Style.parse(name[4:].replace(",", " "))
-        return self._named.get(name, self._cache[""])
+        return self._styles.get(name, self._cache[""])
 
 
 def load_theme(path: Path) -> ThemeFile:
     """Read a theme.
 
     Raises:
-        ConfigError: it is not a theme; names the file and what is wrong in it.
+        ConfigError: the file is not a valid theme; the message names the file and the error.
     """
     try:
         theme = msgspec.convert(parse_toml(path.read_text("utf-8-sig")), ThemeFile)
         Palette(theme)
-        theme.toolkit_theme().to_color_system().generate()
+        theme.to_textual_theme().to_color_system().generate()
     except (OSError, ValueError, msgspec.ValidationError, StyleSyntaxError) as error:
         raise ConfigError(
             f"`{printable(str(path))}` is not a usable theme: {printable(str(error))};"
-            " compare it with a theme that ships with the program"
+            " compare it with a built-in theme"
         ) from error
     return theme
 
 
 def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
-    """Read all themes by name; later directories win, an unusable file is logged and left out."""
+    """Read all themes by name; later directories override, invalid files are logged and skipped."""
     themes: dict[str, ThemeFile] = {}
     for directory in directories:
         for path in sorted(directory.glob("*.toml")):
@@ -203,30 +204,30 @@ def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
 
 
 def _ansi_variables() -> dict[str, str]:
-    """Return what the toolkit's style sheets ask of such a theme beyond its colours."""
+    """Return the variables that Textual's style sheets need in addition to the colours."""
     return {
         **BUILTIN_THEMES["ansi-dark"].variables,
-        # A muted colour would be the very one that is written on it.
+        # A muted colour would equal the colour of the text on it.
         **{f"{name}-muted": "ansi_default" for name in ("success", "warning", "error")},
         "foreground-disabled": "ansi_bright_black",
         "surface-active": "ansi_default",
     }
 
 
-def _style(words: str, colors: Mapping[str, str]) -> Style:
+def _parse_style(words: str, colors: Mapping[str, str]) -> Style:
     return Style.parse(" ".join(colors.get(word, word) for word in words.split()))
 
 
 _palettes: dict[str, Palette] = {}
 
 
-def use_themes(themes: Iterable[ThemeFile]) -> None:
-    """Make the palettes of these themes the ones that are painted with."""
+def register_themes(themes: Iterable[ThemeFile]) -> None:
+    """Register the palettes of themes for painting."""
     _palettes.update({theme.name: Palette(theme) for theme in themes})
 
 
-def palette_of(name: str) -> Palette:
-    """Return the palette of a theme by name; the default's for one of the toolkit's own."""
+def get_palette(name: str) -> Palette:
+    """Return the palette of a theme; the default palette for Textual's themes."""
     if DEFAULT not in _palettes:
-        use_themes(load_themes([shipped_directory("themes")]).values())
+        register_themes(load_themes([shipped_directory("themes")]).values())
     return _palettes.get(name) or _palettes[DEFAULT]

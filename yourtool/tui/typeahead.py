@@ -1,8 +1,8 @@
 """Keys that are typed before the interface reads them.
 
-A terminal that no program has set up edits lines by itself, echoes what is typed, and turns Enter
-into a line feed (termios(3): ICANON, ECHO, ICRNL). Importing and painting the interface takes a
-while, so the terminal is set up first, and what was typed by then is read as the keys it was.
+By default, a terminal edits lines, echoes input and turns Enter into a line feed (termios(3):
+ICANON, ECHO, ICRNL). Importing and painting the interface takes a while, so the terminal is set up
+first, and earlier input is converted back to the keys that were pressed.
 """
 
 import fcntl
@@ -18,8 +18,8 @@ _PASTES_ON, _PASTES_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 
 
 @contextmanager
-def type_ahead(terminal: int = 0, screen: int = 1) -> Generator[bytes, None, None]:
-    """Set the terminal up for typing ahead; yield the bytes that were typed before.
+def collect_typeahead(terminal: int = 0, screen: int = 1) -> Generator[bytes, None, None]:
+    """Set up the terminal for typing ahead; yield the bytes that were typed before.
 
     Ctrl+C and Ctrl+Z still send their signals. The terminal is restored at the end.
     """
@@ -31,27 +31,27 @@ def type_ahead(terminal: int = 0, screen: int = 1) -> Generator[bytes, None, Non
     try:
         ours = [before[0] & ~mapped, *before[1:3], local, *before[4:6], characters]
         termios.tcsetattr(terminal, termios.TCSANOW, ours)
-        typed = _buffered(terminal)
-        os.write(screen, _PASTES_ON + (_erased(typed) if before[3] & termios.ECHO else b""))
+        typed = _read_buffered(terminal)
+        os.write(screen, _PASTES_ON + (_erase_sequence(typed) if before[3] & termios.ECHO else b""))
         yield typed.translate(_KEYS) if before[3] & termios.ICANON else typed
     finally:
-        with suppress(OSError, termios.error):  # the terminal may be gone
+        with suppress(OSError, termios.error):  # the terminal may be closed
             os.write(screen, _PASTES_OFF)
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
-def _buffered(terminal: int) -> bytes:
+def _read_buffered(terminal: int) -> bytes:
     typed = b""
     while size := struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)))[0]:
         typed += os.read(terminal, size)
     return typed
 
 
-def _erased(typed: bytes) -> bytes:
-    """Return what erases the echo of `typed`.
+def _erase_sequence(typed: bytes) -> bytes:
+    """Return the sequence that erases the echo of `typed`.
 
-    Only a line feed proves that a line was echoed: a shell may have left keys in the buffer that
-    it never showed, and then the lines above are its own.
+    Only a line feed proves that a line was echoed: a shell can leave keys in the buffer that it
+    never echoed, and then the lines above belong to the shell.
     """
     if not typed:
         return b""

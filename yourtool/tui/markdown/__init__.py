@@ -1,1 +1,1 @@
-"""Markdown to lines, while it arrives."""
+"""Markdown rendered as styled lines while it streams."""

@@ -1,7 +1,7 @@
-"""What the beginning of a line makes of it: a heading, a rule, a fence, a quote or a list item.
+"""The starts of Markdown blocks: headings, rules, fences, quotes and list items.
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#leaf-blocks). Every function takes
-time linear in the length of the line, whatever is in it.
+time linear in the length of the line, for any content.
 """
 
 import re
@@ -13,7 +13,7 @@ SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _HASHES = re.compile(r" {0,3}(#{1,6})(?![^ \t])")
 _FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})")
 _UNDECIDED = re.compile(r" {0,3}(?:#{1,6}|[-=*_+~`> ]+|\d{1,9}[.)]?|[|:][-|: ]*|\[[ xX]?\]?)")
-_BLANKS = " \t"
+_WHITESPACE = " \t"
 
 
 class Heading(NamedTuple):
@@ -31,19 +31,19 @@ class FenceStart(NamedTuple):
     language: str
 
 
-def heading(line: str) -> Heading | None:
-    """Return the heading that a line is; None: it is none."""
+def parse_heading(line: str) -> Heading | None:
+    """Return the ATX heading in a line; None if there is no heading."""
     if (hashes := _HASHES.match(line)) is None:
         return None
-    text = line[hashes.end() :].strip(_BLANKS)
+    text = line[hashes.end() :].strip(_WHITESPACE)
     words = text.rstrip("#")
-    if not words or words[-1] in _BLANKS:
-        text = words.rstrip(_BLANKS)
+    if not words or words[-1] in _WHITESPACE:
+        text = words.rstrip(_WHITESPACE)
     return Heading(len(hashes[1]), text)
 
 
-def fence_start(line: str) -> FenceStart | None:
-    """Return the fence that a line opens; None: it opens none."""
+def parse_fence_start(line: str) -> FenceStart | None:
+    """Return the fence that a line opens; None if it opens no fence."""
     if (fence := _FENCE.match(line)) is None:
         return None
     info = line[fence.end() :]
@@ -54,7 +54,7 @@ def fence_start(line: str) -> FenceStart | None:
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line is a thematic break."""
+    """Return whether a line is a thematic break."""
     text = line.lstrip(" ")
     if len(line) - len(text) > 3 or not text.startswith(("*", "-", "_")):
         return False
@@ -63,6 +63,6 @@ def is_rule(line: str) -> bool:
 
 
 def is_undecided(line: str) -> bool:
-    """Whether a line that begins like this may yet become any kind of block."""
-    begun = line.rstrip(_BLANKS)
-    return bool(line) and (not begun or _UNDECIDED.fullmatch(begun) is not None)
+    """Return whether the start of a line can still become any kind of block."""
+    start = line.rstrip(_WHITESPACE)
+    return bool(line) and (not start or _UNDECIDED.fullmatch(start) is not None)

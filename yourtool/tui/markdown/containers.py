@@ -1,4 +1,4 @@
-"""Block quotes and list items: what they put before their rows, and how a line opens them.
+"""Block quotes and list items: their row prefixes, and how a line opens them.
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#container-blocks).
 """
@@ -7,25 +7,25 @@ import re
 from typing import NamedTuple
 
 from yourtool.tui.markdown.block_starts import ITEM, QUOTE, is_rule
-from yourtool.tui.styled_lines import Span, width_of
+from yourtool.tui.styled_lines import Span, cell_width
 
 MAX_NESTING = 16
-"""Quotes and list items inside one another; the marks of deeper ones are shown as text."""
+"""Depth of nested quotes and list items; the markers of deeper ones are shown as text."""
 
 _BULLETS = "•◦▪"
-_LEAST_WIDTH = 10
+_MIN_WIDTH = 10
 
 
 class Container(NamedTuple):
-    """A block quote or a list item, and what it puts before its lines."""
+    """A block quote or a list item with its row prefix."""
 
-    rest: Span
+    prefix: Span
     marker: Span | None
-    """What stands before the first row, until that row was drawn."""
+    """The prefix of the first row; None after that row is rendered."""
     indent: int = 0
-    """Columns that further lines of an item are indented by; 0 for a quote."""
+    """Indentation of the following lines of an item; 0 for a quote."""
     kind: str = ">"
-    """`>`, or the character that ends the marker of an item."""
+    """`>`, or the last character of the item's marker."""
     number: int = 0
 
 
@@ -36,16 +36,16 @@ Containers = tuple[Container, ...]
 def open_containers(
     containers: Containers, rest: str, sibling: Container | None
 ) -> tuple[Containers, str]:
-    """Open the quotes and items at the beginning of `rest`; return all, and the text in them.
+    """Open the quotes and items at the start of `rest`; return all containers and the text.
 
-    `sibling` is the item before, which the first item may continue the numbers of.
+    `sibling` is the item before, whose numbering the first item can continue.
     """
     while len(containers) < MAX_NESTING:
         if quote := QUOTE.match(rest):
             rest = rest[quote.end() :]
             containers += (Container(("▎ ", "quote.bar"), None),)
         elif (item := ITEM.match(rest)) and not is_rule(rest):
-            containers += (_item(item, sibling, containers),)
+            containers += (_parse_item(item, sibling, containers),)
             rest = rest[item.end() :]
             if len(item[3]) > 4:
                 rest = " " * (len(item[3]) - 1) + rest
@@ -56,13 +56,13 @@ def open_containers(
 
 
 def visible_containers(containers: Containers, width: int) -> Containers:
-    """Return the containers, without outer ones where there is no room for all their marks."""
-    while containers and width - width_of(one.rest for one in containers) < _LEAST_WIDTH:
+    """Return the containers, without outer ones if the prefixes do not fit."""
+    while containers and width - cell_width(one.prefix for one in containers) < _MIN_WIDTH:
         containers = containers[1:]
     return containers
 
 
-def _item(match: re.Match[str], sibling: Container | None, around: Containers) -> Container:
+def _parse_item(match: re.Match[str], sibling: Container | None, parents: Containers) -> Container:
     mark, kind, number = match[2], match[2][-1], 0
     if mark[0].isdigit():
         number = int(mark[:-1])
@@ -70,7 +70,7 @@ def _item(match: re.Match[str], sibling: Container | None, around: Containers) -
             number = max(number, sibling.number + 1)
         shown = f"{number}{kind} "
     else:
-        depth = sum(one.kind in "-*+" for one in around)
+        depth = sum(one.kind in "-*+" for one in parents)
         shown = f"{_BULLETS[depth % len(_BULLETS)]} "
     if match[4]:
         shown = "☐ " if match[4][1] == " " else "☑ "

@@ -1,4 +1,4 @@
-"""Tables: cells measured as they arrive, columns fitted into the width at hand.
+"""Tables: cells are measured when they arrive, and columns fitted into the available width.
 
 Syntax: https://github.github.com/gfm/#tables-extension-.
 """
@@ -8,28 +8,28 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Literal, TypeAlias
 
-from yourtool.tui.markdown.inline import inline
-from yourtool.tui.styled_lines import Span, width_of, wrap
+from yourtool.tui.markdown.inline import parse_inline
+from yourtool.tui.styled_lines import Span, cell_width, wrap
 
 Align: TypeAlias = Literal["left", "right", "center"]
 Cell: TypeAlias = list[Span]
 Row: TypeAlias = tuple[Span, ...]
 
 MAX_COLUMNS = 100
-"""Columns of a table; lines with more are shown as text."""
+"""Largest number of columns; lines with more are shown as text."""
 MAX_ROWS = 200
 MAX_CHARACTERS = 8000
-"""Of rows that are laid out together; the rows after them take over the column widths."""
+"""Characters of the rows that are laid out together; later rows reuse the column widths."""
 
 _MARK = re.compile(":?-+:?")
 _MARKS = re.compile("[-:| \t]+")
 _BAR = re.compile(r"(?<!\\)\|")
-_LEAST = 6
-"""Narrower columns than this on average, and each row becomes a list of named cells."""
+_MIN_COLUMN = 6
+"""Least average column width; below it, each row becomes a list of named cells."""
 
 
-def cells_of(line: str) -> list[str]:
-    """Split a table row at its bars; `\\|` is a bar inside a cell."""
+def split_cells(line: str) -> list[str]:
+    """Split a table row at its bars; `\\|` is a literal bar."""
     text = line.strip()
     if text.startswith("|"):
         text = text[1:]
@@ -38,14 +38,14 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in _BAR.split(text)]
 
 
-def alignments(header: str, line: str) -> tuple[Align, ...] | None:
-    """Return how columns are aligned if `line` makes `header` the head of a table."""
+def parse_alignments(header: str, line: str) -> tuple[Align, ...] | None:
+    """Return the column alignments if `line` makes `header` a table header; otherwise None."""
     if "|" not in header or not _MARKS.fullmatch(line):
         return None
-    marks = cells_of(line)
+    marks = split_cells(line)
     if len(marks) > MAX_COLUMNS or not all(map(_MARK.fullmatch, marks)):
         return None
-    if len(marks) != len(cells_of(header)):
+    if len(marks) != len(split_cells(header)):
         return None
     return tuple(
         "center"
@@ -58,44 +58,45 @@ def alignments(header: str, line: str) -> tuple[Align, ...] | None:
 
 
 class Table:
-    """The rows so far. Rows are laid out once per set of column widths."""
+    """The rows of a table, laid out once per set of column widths."""
 
     def __init__(self, header: str, aligns: tuple[Align, ...]) -> None:
         self.source: list[str] = []
-        """The lines it was made from."""
+        """The source lines."""
         self._aligns = aligns
         self._continues = False
         self._size = 0
-        self._header = [inline(cell, "table.head") for cell in cells_of(header)]
+        self._header = [parse_inline(cell, "table.head") for cell in split_cells(header)]
         self._rows: list[list[Cell]] = []
-        self._natural = [max(1, _cell_width(cell)) for cell in self._header]
-        self._laid: list[Row] = []
-        self._laid_rows = 0
-        self._laid_for: tuple[int, ...] = ()
+        self._natural_widths = [max(1, _cell_width(cell)) for cell in self._header]
+        self._layout: list[Row] = []
+        self._layout_rows = 0
+        self._layout_widths: tuple[int, ...] = ()
 
     @property
     def is_long(self) -> bool:
-        """Whether the rows so far should be settled, so that they cost no more."""
+        """Whether the rows should be settled, so that they are not laid out again."""
         return len(self._rows) >= MAX_ROWS or self._size >= MAX_CHARACTERS
 
     def continuation(self) -> "Table":
-        """Return a table without rows whose rows go below those of this one."""
+        """Return an empty table that continues this one."""
         table = copy(self)
         table.source, table._rows, table._size = [], [], 0
         table._continues = True
-        table._laid, table._laid_rows = [], 0
+        table._layout, table._layout_rows = [], 0
         return table
 
     def add(self, line: str, source: str) -> None:
-        """Take one more row; missing cells are empty, surplus ones are dropped."""
+        """Add a row; missing cells are empty, surplus cells are dropped."""
         self.source.append(source)
         self._size += len(line)
-        texts = cells_of(line)[: len(self._header)]
+        texts = split_cells(line)[: len(self._header)]
         texts += [""] * (len(self._header) - len(texts))
-        row = [inline(text) for text in texts]
+        row = [parse_inline(text) for text in texts]
         self._rows.append(row)
-        self._natural = [
-            max(before, _cell_width(cell)) for before, cell in zip(self._natural, row, strict=True)
+        self._natural_widths = [
+            max(before, _cell_width(cell))
+            for before, cell in zip(self._natural_widths, row, strict=True)
         ]
 
     def rows(self, width: int) -> list[Row]:
@@ -103,22 +104,24 @@ class Table:
         columns = len(self._header)
         available = width - 3 * (columns - 1)
         if self._continues:
-            stacked, widths = not self._laid_for, self._laid_for
+            stacked, widths = not self._layout_widths, self._layout_widths
         else:
-            stacked = available < columns * min(_LEAST, max(self._natural)) and columns > 1
-            widths = _fit(self._natural, max(columns, available))
+            stacked = (
+                available < columns * min(_MIN_COLUMN, max(self._natural_widths)) and columns > 1
+            )
+            widths = _fit_columns(self._natural_widths, max(columns, available))
         if stacked:
             return self._stacked(width)
-        if widths != self._laid_for:
+        if widths != self._layout_widths:
             rule: Row = (("─┼─".join("─" * size for size in widths), "table.rule"),)
-            self._laid = [*self._lay(self._header, widths), rule]
-            self._laid_rows, self._laid_for = 0, widths
-        for row in self._rows[self._laid_rows :]:
-            self._laid += self._lay(row, widths)
-        self._laid_rows = len(self._rows)
-        return self._laid
+            self._layout = [*self._lay_out_row(self._header, widths), rule]
+            self._layout_rows, self._layout_widths = 0, widths
+        for row in self._rows[self._layout_rows :]:
+            self._layout += self._lay_out_row(row, widths)
+        self._layout_rows = len(self._rows)
+        return self._layout
 
-    def _lay(self, cells: Sequence[Cell], widths: Sequence[int]) -> list[Row]:
+    def _lay_out_row(self, cells: Sequence[Cell], widths: Sequence[int]) -> list[Row]:
         wrapped = [wrap(cell, size) for cell, size in zip(cells, widths, strict=True)]
         rows: list[Row] = []
         for at in range(max(len(lines) for lines in wrapped)):
@@ -127,7 +130,7 @@ class Table:
                 if column:
                     row.append((" │ ", "table.rule"))
                 spans = lines[at] if at < len(lines) else ()
-                row += _aligned(spans, widths[column], self._aligns[column])
+                row += _align(spans, widths[column], self._aligns[column])
             rows.append(tuple(row))
         return rows
 
@@ -146,12 +149,12 @@ class Table:
 def _cell_width(cell: Cell) -> int:
     text = "".join(part for part, _ in cell)
     if "\n" in text:
-        return max(width_of([(part, "")]) for part in text.split("\n"))
-    return width_of(cell)
+        return max(cell_width([(part, "")]) for part in text.split("\n"))
+    return cell_width(cell)
 
 
-def _fit(natural: Sequence[int], available: int) -> tuple[int, ...]:
-    """Narrow the widest columns, and only those, until all fit."""
+def _fit_columns(natural: Sequence[int], available: int) -> tuple[int, ...]:
+    """Return column widths that fit; only the widest columns are narrowed."""
     if sum(natural) <= available:
         return tuple(natural)
     fitted = [0] * len(natural)
@@ -162,7 +165,7 @@ def _fit(natural: Sequence[int], available: int) -> tuple[int, ...]:
     return tuple(fitted)
 
 
-def _aligned(spans: Sequence[Span], width: int, align: Align) -> list[Span]:
-    space = max(0, width - width_of(spans))
+def _align(spans: Sequence[Span], width: int, align: Align) -> list[Span]:
+    space = max(0, width - cell_width(spans))
     before = {"left": 0, "right": space, "center": space // 2}[align]
     return [span for span in ((" " * before, ""), *spans, (" " * (space - before), "")) if span[0]]

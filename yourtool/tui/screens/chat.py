@@ -18,9 +18,9 @@ from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS, set_mode
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.picker_rows import history_choices
 from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
-from yourtool.tui.terminal import can_be_woken
-from yourtool.tui.widgets.approval import Consent
-from yourtool.tui.widgets.completion import Completion
+from yourtool.tui.terminal import has_job_control
+from yourtool.tui.widgets.approval import ApprovalPrompt
+from yourtool.tui.widgets.completion import CompletionList
 from yourtool.tui.widgets.notices import Banner, Greeting
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
@@ -44,13 +44,13 @@ class ChatScreen(TurnScreen):
 
     def compose(self) -> ComposeResult:
         """Lay out the widgets from top to bottom."""
-        completion = Completion()
+        completion = CompletionList()
         prompt, status = Prompt(self.completer, completion, self), StatusLine()
         yield Greeting(status)
         yield Transcript()
         yield Banner()
         yield Queue()
-        yield Consent(prompt, self.clock)
+        yield ApprovalPrompt(prompt, self.clock)
         yield completion
         yield prompt
         yield status
@@ -70,13 +70,13 @@ class ChatScreen(TurnScreen):
             if draft is not None:
                 self.prompt.load(draft)
 
-    @on(Queue.Chosen)
-    def edit_queued(self, chosen: Queue.Chosen) -> None:
+    @on(Queue.MessageClicked)
+    def edit_queued(self, chosen: Queue.MessageClicked) -> None:
         """Move a queued message to the prompt."""
         if not self.prompt.text:
             self._edit_queued(chosen.at)
 
-    @on(Prompt.Paused)
+    @on(Prompt.TypingPaused)
     def save_draft(self) -> None:
         """Save the text in the prompt."""
         if self.history is not None:
@@ -84,31 +84,31 @@ class ChatScreen(TurnScreen):
 
     def leave_prompt(self) -> None:
         """Focus the open approval prompt, or else the transcript."""
-        if self.approval_prompt.question is None:
+        if self.approval_prompt.confirmation is None:
             self.transcript.focus()
         else:
-            self.approval_prompt.enter()
+            self.approval_prompt.focus_when_safe()
 
     @on(TextArea.Changed)
     def update_after_edit(self) -> None:
         """Focus the approval prompt if the prompt is now empty, and update the hint."""
-        self.approval_prompt.reconsider()
+        self.approval_prompt.arm_when_safe()
         self.set_hint()
 
     def on_screen_suspend(self) -> None:
         """Pause the approval prompt while a picker or a report has the focus."""
-        self.approval_prompt.rest()
+        self.approval_prompt.suspend()
 
     def on_screen_resume(self) -> None:
         """Resume the approval prompt."""
-        self.approval_prompt.reconsider()
+        self.approval_prompt.arm_when_safe()
 
     @on(Transcript.RetryRequested)
     def retry_from_block(self) -> None:
         """Retry after a click on the error block."""
         self.action_retry()
 
-    @on(Prompt.FilesWanted)
+    @on(Prompt.FilesNeeded)
     @work(group="files", exclusive=True)
     async def load_files(self) -> None:
         """List the files of the workspace, off the event loop."""
@@ -120,13 +120,13 @@ class ChatScreen(TurnScreen):
         finally:
             self._listing_files = False
         if self.completer.files:
-            self.prompt.offer()
+            self.prompt.update_completions()
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 
     def action_stop(self) -> None:
         """Esc: close a list, decline a tool call, or stop the turn."""
-        if not self.prompt.close_list() and not self.approval_prompt.escape():
+        if not self.prompt.close_completions() and not self.approval_prompt.handle_escape():
             self.prompt.focus()
             self.stop()
 
@@ -156,7 +156,7 @@ class ChatScreen(TurnScreen):
     def action_suspend(self) -> None:
         """Ctrl+Z: suspend to the shell that started the program."""
         self.save_draft()
-        if can_be_woken():
+        if has_job_control():
             self.app.action_suspend_process()
         else:
             self.note("info", "Cannot suspend: no shell with job control could resume the program.")
@@ -174,12 +174,14 @@ class ChatScreen(TurnScreen):
         """Ctrl+X: drop the last queued message."""
         if self.prompt.text or not len(self.queue):
             raise SkipAction
-        self.queue.take(-1)
+        self.queue.pop(-1)
         self.refresh_status()
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""
-        view = self.approval_prompt.scroll if self.approval_prompt.reading else self.transcript
+        view = (
+            self.approval_prompt.pane if self.approval_prompt.handles_page_keys else self.transcript
+        )
         match where:
             case "page_up":
                 view.scroll_page_up(animate=False)
@@ -210,7 +212,7 @@ class ChatScreen(TurnScreen):
     # ── internals ───────────────────────────────────────────────────────────────────────────────
 
     def _edit_queued(self, at: int) -> None:
-        if (draft := self.queue.take(at)) is not None:
+        if (draft := self.queue.pop(at)) is not None:
             self.prompt.load(draft)
             self.refresh_status()
 

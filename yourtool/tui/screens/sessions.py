@@ -105,7 +105,7 @@ async def search_sessions(chat: TurnScreen, argument: str) -> None:
     hit = hits[int(picked)]
     if hit.session_id != session.id:
         await _switch_to(chat, hit.session_id)
-    chat.transcript.go_to(hit.message_id)
+    chat.transcript.scroll_to_message(hit.message_id)
 
 
 async def export_session(chat: TurnScreen, argument: str) -> None:
@@ -130,10 +130,10 @@ def update_demo_banner(chat: TurnScreen) -> None:
     """Show a banner if the demo script answers, with the ways to use a model."""
     runtime, session = require_session(chat)
     if session.model.provider != DEMO:
-        chat.banner.tell(DEMO, None)
+        chat.banner.set_notice(DEMO, None)
         return
     names = [env for row in runtime.registry.providers() for env in row.key_env[:1]][:2]
-    chat.banner.tell(
+    chat.banner.set_notice(
         DEMO,
         "This is a script, not a model; it works in a copy of this directory. For a real model: "
         "/key to enter a key now · "
@@ -146,14 +146,14 @@ async def _switch_to(chat: TurnScreen, session_id: str) -> None:
     """Replace the session with a stored one."""
     runtime, _ = require_session(chat)
     notice = chat.set_timer(
-        NOTICE_SECONDS, lambda: chat.banner.tell("opening", "Opening the session …")
+        NOTICE_SECONDS, lambda: chat.banner.set_notice("opening", "Opening the session …")
     )
     try:
         resumed, refused = await open_stored_session(chat, runtime, session_id)
         await show_session(chat, runtime, resumed)
     finally:
         notice.stop()
-        chat.banner.tell("opening", None)
+        chat.banner.set_notice("opening", None)
     update_demo_banner(chat)
     if refused is not None and refused.media:
         chat.note("info", f"`/model {refused.model}` shows the alternatives.")
@@ -166,7 +166,7 @@ async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session")
     """
     chat.opening = asyncio.current_task()
     try:
-        story = await chat.transcript.read(session.state.facts)
+        timeline = await chat.transcript.build_timeline(session.state.facts)
         if chat.session is not None:
             await chat.session.close()
     except BaseException:
@@ -174,7 +174,7 @@ async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session")
         raise
     finally:
         chat.opening = None
-    chat.set_session(runtime, session, story)
+    chat.set_session(runtime, session, timeline)
 
 
 async def open_stored_session(

@@ -27,12 +27,12 @@ from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.reports import format_spending
 from yourtool.tui.screens import queue_hold
 from yourtool.tui.screens.user_shell import shell_hint, start_events
-from yourtool.tui.widgets.approval import Consent
-from yourtool.tui.widgets.notices import MODE_WORDS, Banner
+from yourtool.tui.widgets.approval import ApprovalPrompt
+from yourtool.tui.widgets.notices import MODE_DESCRIPTIONS, Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
-from yourtool.tui.widgets.status import StatusFields, StatusLine, branch, doing
-from yourtool.tui.widgets.timeline import Story
+from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
+from yourtool.tui.widgets.timeline import Timeline
 from yourtool.tui.widgets.transcript import Transcript
 from yourtool.tui.widgets.view import SLICE_SECONDS
 
@@ -68,7 +68,7 @@ class TurnScreen(Screen[None]):
             Prompt { border: none; min-height: 1; max-height: 3; }
             Banner { max-height: 2; }
             #preview { max-height: 3; }
-            Consent.-expanded #preview { max-height: 3; }
+            ApprovalPrompt.-expanded #preview { max-height: 3; }
         }
     }
     """
@@ -85,7 +85,7 @@ class TurnScreen(Screen[None]):
     transcript = getters.query_one(Transcript)
     banner = getters.query_one(Banner)
     queue = getters.query_one(Queue)
-    approval_prompt = getters.query_one(Consent)
+    approval_prompt = getters.query_one(ApprovalPrompt)
     prompt = getters.query_one(Prompt)
     status_line = getters.query_one(StatusLine)
 
@@ -95,7 +95,7 @@ class TurnScreen(Screen[None]):
         self.session: Session | None = None
         self.history: History | None = None
         self.completer = Completer()
-        self.attachments = PendingAttachments(lambda text: self.banner.tell("attached", text))
+        self.attachments = PendingAttachments(lambda text: self.banner.set_notice("attached", text))
         self.turn_running = False
         """Whether a turn is running."""
         self.turn: Worker[None] | None = None
@@ -123,16 +123,16 @@ class TurnScreen(Screen[None]):
 
     # ── sessions ────────────────────────────────────────────────────────────────────────────────
 
-    def set_session(self, runtime: "Runtime", session: "Session", story: Story) -> None:
+    def set_session(self, runtime: "Runtime", session: "Session", timeline: Timeline) -> None:
         """Show a session instead of the previous one and send the next queued message."""
         first = self.runtime is None
         self.runtime, self.session = runtime, session
-        self.transcript.begin(story, keeps_remarks=first)
-        self._branch = branch(session.workspace)
+        self.transcript.set_timeline(timeline, keeps_notices=first)
+        self._branch = find_branch(session.workspace)
         self.completer.files = ()
         self.completer.values = {
             **self.completer.values,
-            "mode": [(mode.value, MODE_WORDS[mode]) for mode in Mode],
+            "mode": [(mode.value, MODE_DESCRIPTIONS[mode]) for mode in Mode],
             "provider": [(row.name, row.label) for row in runtime.registry.providers()],
         }
         self.update_model_completions()
@@ -154,7 +154,7 @@ class TurnScreen(Screen[None]):
 
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Show a notice in the transcript; it is not part of the session."""
-        self.transcript.note(level, text)
+        self.transcript.add_notice(level, text)
 
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the user's answer to an approval prompt; the agent calls this during a turn."""
@@ -166,23 +166,23 @@ class TurnScreen(Screen[None]):
             decision = await panel.ask(confirmation)
         finally:
             if panel.is_running and panel.is_attached:  # the screen may be closing
-                self._shrink_other_widgets(for_approval=panel.question is not None)
-        if panel.question is None:
+                self._shrink_other_widgets(for_approval=panel.confirmation is not None)
+        if panel.confirmation is None:
             self.set_hint(HINT_BUSY)
         return decision
 
     def _shrink_other_widgets(self, *, for_approval: bool) -> None:
         """Shrink other widgets so that the approval prompt, prompt and status line fit."""
         self.set_class(for_approval, "-approval")
-        self.queue.set_small(for_approval)
+        self.queue.set_compact(for_approval)
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────
 
     def take(self, draft: Draft) -> None:
         """Run or send the content of the prompt, or queue it if a turn or command is running."""
         if not draft.full_text.strip():
-            if self.queue.held and not self.turn_running:
-                self.queue.go_on()
+            if self.queue.pause_reason and not self.turn_running:
+                self.queue.resume()
                 self.send_next()
             return
         parsed = parse_input(draft.text)
@@ -201,7 +201,7 @@ class TurnScreen(Screen[None]):
         ):
             self._start_command(parsed, draft)
         elif (self.session is None or self.turn_running or self._command_running) or (
-            len(self.queue) and not self.queue.held
+            len(self.queue) and not self.queue.pause_reason
         ):
             self.queue.add(draft)
             self.refresh_status()
@@ -220,9 +220,14 @@ class TurnScreen(Screen[None]):
 
     def send_next(self) -> None:
         """Send or run the next queued message unless the queue is held."""
-        if self.session is None or self.turn_running or self._command_running or self.queue.held:
+        if (
+            self.session is None
+            or self.turn_running
+            or self._command_running
+            or self.queue.pause_reason
+        ):
             return
-        if (draft := self.queue.take()) is not None:
+        if (draft := self.queue.pop()) is not None:
             parsed = parse_input(draft.text)
             if isinstance(parsed, Invocation):
                 self._start_command(parsed, draft)
@@ -246,8 +251,8 @@ class TurnScreen(Screen[None]):
         except YourtoolError as error:
             self.note("error", str(error))
             self._restore_prompt(draft)
-            if not self.turn_running and not self.queue.held:
-                self.queue.hold(queue_hold.COMMAND_FAILED)
+            if not self.turn_running and not self.queue.pause_reason:
+                self.queue.pause(queue_hold.COMMAND_FAILED)
         except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             self._report_exception(error)
         finally:
@@ -263,7 +268,7 @@ class TurnScreen(Screen[None]):
         self._mark_turn_started()
         hold_reason, started = "", False
         last: type[Event] | None = None
-        show = self.transcript.show  # looked up once: a reply has thousands of events
+        show = self.transcript.apply  # looked up once: a reply has thousands of events
         try:
             async with aclosing(events):
                 paused = self.clock()
@@ -292,7 +297,7 @@ class TurnScreen(Screen[None]):
         self.post_message(self.AttentionNeeded("the turn is over"))
         assert self.session is not None, "a turn belongs to a session"
         reason = hold_reason or queue_hold.failure_reason(self.session)
-        self.queue.hold(reason, can_retry=self.session.state.failed)
+        self.queue.pause(reason, can_retry=self.session.state.failed)
         self.send_next()
 
     def stop(self) -> None:
@@ -305,7 +310,7 @@ class TurnScreen(Screen[None]):
         """Show the events of a change outside a turn."""
         async with aclosing(events):
             async for event in events:
-                self.transcript.show(event)
+                self.transcript.apply(event)
         self.refresh_status()
 
     # ── state display ───────────────────────────────────────────────────────────────────────────
@@ -316,27 +321,31 @@ class TurnScreen(Screen[None]):
         if session is None or runtime is None:
             queued = len(self.queue)
             self.status_line.status = StatusFields(
-                model="opening …", queued=queued, urgent=self._urgent_hint
+                model="opening …", queued=queued, alert=self._urgent_hint
             )
             return
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
-        activity = "stopping" if self._stopping else doing(state.facts, self.transcript.arriving)
+        activity = (
+            "stopping"
+            if self._stopping
+            else describe_activity(state.facts, self.transcript.active_item)
+        )
         self.status_line.status = StatusFields(
             model=model.id,
-            pending="" if pending is None else pending or "default",
+            pending_model="" if pending is None else pending or "default",
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
             cost=format_spending(state.cost_usd, unpriced=state.unpriced),
             activity=activity if self.turn_running else "",
             seconds=int(self.clock() - self._started_at) if self.turn_running else None,
-            silent=self.transcript.silent,
+            silent_seconds=self.transcript.silent_seconds,
             queued=len(self.queue),
             branch=self._branch,
             directory=str(runtime.options.workspace),
-            urgent=self._urgent_hint,
-            fresh=not state.messages and not self.turn_running,
+            alert=self._urgent_hint,
+            is_new_session=not state.messages and not self.turn_running,
         )
 
     def _mark_turn_started(self) -> None:
@@ -351,7 +360,7 @@ class TurnScreen(Screen[None]):
             self._ticker.stop()
         self.set_hint(HINT)
         if self.session is not None:
-            self._branch = branch(self.session.workspace)
+            self._branch = find_branch(self.session.workspace)
         self.completer.files = ()  # the turn may have made some
         self.refresh_status()
 
@@ -375,14 +384,14 @@ class TurnScreen(Screen[None]):
         hint = str(self.prompt.border_subtitle or "")
         if hint not in (HINT, HINT_BUSY, HINT_APPROVAL):
             return hint
-        return HINT_UNSEEN if self.transcript.unseen else ""
+        return HINT_UNSEEN if self.transcript.has_unseen_rows else ""
 
     def update_mode_banner(self) -> None:
         """Show a banner in the approval mode `auto`."""
         assert self.session is not None, "a mode belongs to a session"
         auto = self.session.mode is Mode.AUTO
         text = "AUTO: tools run without approval. Shift+Tab switches back to ask." if auto else None
-        self.banner.tell("mode", text)
+        self.banner.set_notice("mode", text)
 
     # ── internals ───────────────────────────────────────────────────────────────────────────────
 
@@ -408,7 +417,7 @@ class TurnScreen(Screen[None]):
     def _restore_prompt(self, draft: Draft) -> None:
         if self.prompt.text:
             self.queue.add(draft, first=True)
-            self.queue.hold(queue_hold.NOT_SENT)
+            self.queue.pause(queue_hold.NOT_SENT)
         else:
             self.prompt.load(draft, selected=True)
 

@@ -1,9 +1,9 @@
-"""The question that only the user may answer, above the prompt.
+"""The approval prompt: shows a tool call above the prompt until the user allows or denies it.
 
-It is modal to nothing but the answer: the transcript scrolls, the prompt takes text, the turn can
-be stopped. The prompt keeps the cursor, and of its keys only the letters of the answers reach the
-question, when `KeystrokeGuard` allows it. From an empty prompt, Tab moves into it, where arrows
-and Enter answer too. Nothing is allowed before the end of what is asked about was on the screen.
+It does not block the screen: the transcript scrolls, the prompt accepts text and the turn can be
+stopped. The prompt keeps the focus, and only the letters of the answers reach the approval prompt,
+when `KeystrokeGuard` permits it. From an empty prompt, Tab moves the focus here, where arrows and
+Enter work too. A call can be allowed only after its last row was on the screen.
 """
 
 import asyncio
@@ -18,21 +18,21 @@ from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.questions import DENY, Option, approval_options, approval_title
-from yourtool.tui.widgets.options import Options
-from yourtool.tui.widgets.preview import PreviewText, ReadingPane
+from yourtool.tui.widgets.options import ApprovalOptions
+from yourtool.tui.widgets.preview import PreviewPane, PreviewText
 from yourtool.tui.widgets.prompt import Prompt
 
-ROOMY = 60
-"""Columns from which on every hint has room."""
+WIDE_COLUMNS = 60
+"""Columns from which on all key hints fit."""
 _CHAT_KEYS = frozenset(name for key in KEYS if key.place == "chat" for name in key.keys.split(","))
-"""Keys that do the same everywhere, so they are not typing."""
+"""Keys with the same effect everywhere, which do not count as typing."""
 
 
-class Consent(Vertical):
-    """Shows one question at a time; others wait behind it."""
+class ApprovalPrompt(Vertical):
+    """Shows one confirmation request at a time and queues the others."""
 
     DEFAULT_CSS = """
-    Consent {
+    ApprovalPrompt {
         display: none;
         height: auto;
         max-height: 85vh;
@@ -47,68 +47,68 @@ class Consent(Vertical):
         #rest { display: none; height: auto; max-height: 1; color: $text-warning; }
         #note { display: none; border: none; height: auto; max-height: 1; padding: 0; }
         &.-noting #note { display: block; }
-        &.-noting Options { display: none; }
+        &.-noting ApprovalOptions { display: none; }
     }
     """
     BINDINGS = bindings("approval")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     preview = getters.query_one(PreviewText)
-    scroll = getters.query_one(ReadingPane)
-    rest_line = getters.query_one("#rest", Static)
-    choices = getters.query_one(Options)
+    pane = getters.query_one(PreviewPane)
+    remaining = getters.query_one("#rest", Static)
+    options = getters.query_one(ApprovalOptions)
     note = getters.query_one("#note", Input)
 
     def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.can_focus = False
-        self.answering = KeystrokeGuard(clock)
+        self.guard = KeystrokeGuard(clock)
         self._prompt = prompt
-        self._waiting: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
-        self._furnishing = asyncio.Lock()
+        self._pending: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
+        self._mount_lock = asyncio.Lock()
 
-    # ── for the core and the screen ─────────────────────────────────────────────────────────────
-
-    @property
-    def question(self) -> Confirmation | None:
-        """What is being asked."""
-        return self._waiting[0][0] if self._waiting else None
+    # ── called by the core and the screen ───────────────────────────────────────────────────────
 
     @property
-    def reading(self) -> bool:
-        """Whether the keys that turn pages turn those of the question."""
-        return self.question is not None and self.has_class("-expanded")
+    def confirmation(self) -> Confirmation | None:
+        """The request on the screen."""
+        return self._pending[0][0] if self._pending else None
 
-    async def ask(self, question: Confirmation) -> Decision:
-        """Ask, after the questions before; taken back when the waiting task is cancelled."""
-        async with self._furnishing:
+    @property
+    def handles_page_keys(self) -> bool:
+        """Whether Page Up and Page Down scroll the preview instead of the transcript."""
+        return self.confirmation is not None and self.has_class("-expanded")
+
+    async def ask(self, confirmation: Confirmation) -> Decision:
+        """Return the user's decision, after earlier requests; cancelling withdraws the request."""
+        async with self._mount_lock:
             if not self.children:
-                await self._furnish()
+                await self._mount_children()
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        entry = (question, answer)
-        self._waiting.append(entry)
-        if self.question is question:
-            self._show()
+        entry = (confirmation, answer)
+        self._pending.append(entry)
+        if self.confirmation is confirmation:
+            self._show_current()
         else:
-            self._subtitle()
+            self._update_hints()
         try:
             return await answer
         finally:
-            shown = self._waiting[0] is entry
-            self._waiting.remove(entry)
+            shown = self._pending[0] is entry
+            self._pending.remove(entry)
             if not self.is_running or not self.is_attached:
-                pass  # the screen is being taken down
+                pass  # the screen is closing
             elif shown:
-                self._show()
+                self._show_current()
             else:
-                self._subtitle()
+                self._update_hints()
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
-        """See every key and paste before it has a destination; True: it was meant for here.
+        """Handle a key or paste before it is dispatched; True if it was consumed.
 
         Everything that looks like typing goes to the prompt, in the order it was typed.
         """
-        self.answering.mark_keystroke()
-        if self.question is None or self.app.screen is not self.screen:
+        self.guard.mark_keystroke()
+        if self.confirmation is None or self.app.screen is not self.screen:
             return False
         is_here = self.screen.focused is self  # `has_focus` is set later
         if self._prompt.text:
@@ -116,54 +116,54 @@ class Consent(Vertical):
                 self._leave_to_prompt()
             return False
         if is_here:
-            return self._obey(event)
-        listens = self.choices.awake and self.screen.focused in (self._prompt, None)
-        return listens and self._obey_letter(event)
+            return self._handle_focused_key(event)
+        listens = self.options.accepts_letters and self.screen.focused in (self._prompt, None)
+        return listens and self._handle_letter(event)
 
-    def reconsider(self) -> None:
-        """Let letters count if that is safe now, or look again when it may be."""
-        if self.question is None or self.app.screen is not self.screen:
+    def arm_when_safe(self) -> None:
+        """Accept letters if that is safe now, otherwise check again later."""
+        if self.confirmation is None or self.app.screen is not self.screen:
             return
         if self.has_class("-noting"):
-            return  # the cursor is on its way there
+            return  # the focus is moving to the note
         if self._prompt.text:
-            self._sleep()
+            self._disarm()
         elif self.screen.focused is self:
             return
-        elif (wait := self.answering.seconds_until_ready) > 0:
+        elif (wait := self.guard.seconds_until_ready) > 0:
             if wait < 60:
-                self.set_timer(wait, self.reconsider)
+                self.set_timer(wait, self.arm_when_safe)
         else:
-            self.choices.awake = True
+            self.options.accepts_letters = True
             self._prompt.focus()
-        self._subtitle()
+        self._update_hints()
 
-    def enter(self) -> None:
-        """Move the cursor here, for arrows and Enter, unless the prompt holds text.
+    def focus_when_safe(self) -> None:
+        """Move the focus here, for arrows and Enter, unless the prompt contains text.
 
-        Enter after a text is meant to send it, also when Tab was pressed to complete a word.
-        Tab that was pressed before the question could be seen was not meant for it. It moves here
-        when nothing was pressed for a while since.
+        After text, Enter is meant to send it, even if Tab was pressed to complete a word. A Tab
+        pressed before the request was visible was not meant for it, so the focus moves only after
+        a pause without keys.
         """
-        if self.question is None or self._prompt.text:
+        if self.confirmation is None or self._prompt.text:
             return
-        if not self.answering.is_new:
-            self._enter()
-        elif (wait := self.answering.seconds_until_ready) < 60:
-            self.set_timer(wait, lambda: self.answering.seconds_until_ready > 0 or self._enter())
+        if not self.guard.is_new:
+            self._take_focus()
+        elif (wait := self.guard.seconds_until_ready) < 60:
+            self.set_timer(wait, lambda: self.guard.seconds_until_ready > 0 or self._take_focus())
 
-    def rest(self) -> None:
-        """Something was laid over the screen: its keys are not answers, nor are those after it."""
-        if self.question is not None:
-            self._sleep()
+    def suspend(self) -> None:
+        """Stop accepting answers because another screen covers this one."""
+        if self.confirmation is not None:
+            self._disarm()
 
-    def escape(self) -> bool:
-        """Obey Esc; False where it cannot mean this question, because it is too new."""
-        if self.question is None or self.answering.is_new:
+    def handle_escape(self) -> bool:
+        """Deny, or leave the note; False if the request is too new for Esc to mean it."""
+        if self.confirmation is None or self.guard.is_new:
             return False
         if self.has_class("-noting"):
             self.remove_class("-noting")
-            self._enter()
+            self._take_focus()
         else:
             self._answer(DENY)
         return True
@@ -171,66 +171,68 @@ class Consent(Vertical):
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 
     def on_blur(self) -> None:
-        """The cursor is elsewhere: keys do not answer."""
+        """Stop accepting answers when the focus moves elsewhere."""
         if not self.has_class("-noting"):
-            self._sleep()
+            self._disarm()
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:
-        """Deny with the words of the note."""
+        """Deny, with the note as the reason."""
         submitted.stop()
         note = submitted.value.strip()
         self._answer(Decision(verdict=Verdict.DENY, note=note or None))
 
-    def on_reading_pane_looked(self) -> None:
-        """More of the question was seen, or there is more of it to see."""
-        self._subtitle()
+    def on_preview_pane_visible_rows_changed(self) -> None:
+        """Update the hints when other rows of the preview are visible."""
+        self._update_hints()
 
     def action_answer(self, letter: str) -> None:
-        """Take a letter as the answer unless typing goes on at once."""
-        if self.choices.awake and letter in {each.letter for each in self.choices.options}:
-            self.answering.hold_letter(letter)
-            self.set_timer(HOLD_SECONDS, self.settle)
+        """Answer with a letter unless another key follows immediately."""
+        if self.options.accepts_letters and letter in {
+            each.letter for each in self.options.options
+        }:
+            self.guard.hold_letter(letter)
+            self.set_timer(HOLD_SECONDS, self.commit_held_letter)
 
     def action_expand(self) -> None:
-        """Give the command or the change more room and the keys that turn pages, or less."""
+        """Enlarge or shrink the preview; enlarged, it scrolls with Page Up and Page Down."""
         self._expand(not self.has_class("-expanded"))
 
-    def settle(self) -> None:
-        """Let a held letter count once its time has come."""
-        if (letter := self.answering.accept_letter()) is not None:
-            self._choose(next(each for each in self.choices.options if each.letter == letter))
-        elif self.answering.held_letter is not None:
-            self.set_timer(HOLD_SECONDS / 4, self.settle)
+    def commit_held_letter(self) -> None:
+        """Apply a held letter when its delay has passed."""
+        if (letter := self.guard.accept_letter()) is not None:
+            self._choose(next(each for each in self.options.options if each.letter == letter))
+        elif self.guard.held_letter is not None:
+            self.set_timer(HOLD_SECONDS / 4, self.commit_held_letter)
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _furnish(self) -> None:
-        """Lay out the question and the answers: not before the first is asked.
+    async def _mount_children(self) -> None:
+        """Mount the preview and the answers with the first request.
 
-        The first paint does not need them, and should not wait for them.
+        The first paint does not need them and should not wait for them.
         """
         note = Input(id="note", placeholder="Why not? Enter sends, Esc goes back")
         note.cursor_blink = False
-        await self.mount(ReadingPane(), Static(id="rest", markup=False), Options(), note)
+        await self.mount(PreviewPane(), Static(id="rest", markup=False), ApprovalOptions(), note)
 
-    def _obey(self, event: events.Key | events.Paste) -> bool:
-        """Obey what is pressed while the cursor is here."""
-        if isinstance(event, events.Key) and self.answering.held_letter is None:
+    def _handle_focused_key(self, event: events.Key | events.Paste) -> bool:
+        """Handle a key while the focus is here; True if it was consumed."""
+        if isinstance(event, events.Key) and self.guard.held_letter is None:
             if event.key in ("left", "up", "right", "down"):
-                self._move(-1 if event.key in ("left", "up") else 1)
+                self._move_selection(-1 if event.key in ("left", "up") else 1)
                 return True
             if event.key == "enter":
-                self._choose(self.choices.options[self.choices.at])
+                self._choose(self.options.options[self.options.selected])
                 return True
             if event.key == "tab":
                 self._leave_to_prompt()
                 return True
-        return self._obey_letter(event)
+        return self._handle_letter(event)
 
-    def _obey_letter(self, event: events.Key | events.Paste) -> bool:
-        """Obey the letter of an answer; any other key goes to the prompt, after a held letter."""
-        if isinstance(event, events.Key) and self.answering.held_letter is None:
-            if event.character in {each.letter for each in self.choices.options}:
+    def _handle_letter(self, event: events.Key | events.Paste) -> bool:
+        """Handle an answer letter; any other key goes to the prompt, after a held letter."""
+        if isinstance(event, events.Key) and self.guard.held_letter is None:
+            if event.character in {each.letter for each in self.options.options}:
                 self.action_answer(event.character)
                 return True
             if event.key == "ctrl+e":
@@ -243,18 +245,20 @@ class Consent(Vertical):
         return False
 
     def _leave_to_prompt(self) -> None:
-        self._sleep()
-        self.set_timer(QUIET_SECONDS, self.reconsider)
+        self._disarm()
+        self.set_timer(QUIET_SECONDS, self.arm_when_safe)
 
-    def _move(self, step: int) -> None:
-        self.choices.at = max(0, min(self.choices.at + step, len(self.choices.options) - 1))
+    def _move_selection(self, step: int) -> None:
+        self.options.selected = max(
+            0, min(self.options.selected + step, len(self.options.options) - 1)
+        )
 
     def _choose(self, option: Option) -> None:
-        self.scroll.look()
-        if option.allows and not self.scroll.was_read:
+        self.pane.check_visible_rows()
+        if option.allows and not self.pane.was_read_to_end:
             self._expand(True)
         elif option.decision is None:
-            self.choices.awake = False  # the cursor arrives there later
+            self.options.accepts_letters = False  # the focus moves to the note later
             self.note.value = ""
             self.add_class("-noting")
             self.note.focus()
@@ -262,81 +266,81 @@ class Consent(Vertical):
             self._answer(option.decision)
 
     def _answer(self, decision: Decision) -> None:
-        if self._waiting and not self._waiting[0][1].done():
-            self._waiting[0][1].set_result(decision)
-        self._sleep()
+        if self._pending and not self._pending[0][1].done():
+            self._pending[0][1].set_result(decision)
+        self._disarm()
 
-    def _enter(self) -> None:
+    def _take_focus(self) -> None:
         if self._prompt.text:
-            self._sleep()
-        elif self.question is not None:
+            self._disarm()
+        elif self.confirmation is not None:
             self.can_focus = True
-            self.choices.reset()
-            self.choices.awake = self.choices.entered = True
+            self.options.select_deny()
+            self.options.accepts_letters = self.options.accepts_arrows = True
             self.screen.set_focus(self.note if self.has_class("-noting") else self)
-            self._subtitle()
+            self._update_hints()
 
-    def _sleep(self) -> None:
-        """Answer to no key; a letter that did not count yet belongs to the prompt."""
-        if letter := self.answering.release_letter():
-            self._prompt.type(letter)
+    def _disarm(self) -> None:
+        """Stop accepting keys; a held letter goes to the prompt."""
+        if letter := self.guard.release_letter():
+            self._prompt.insert_text(letter)
         if self.screen.focused in (self, self.note):
             self.screen.set_focus(self._prompt)
-        self.choices.awake = self.choices.entered = False
-        self.choices.reset()
+        self.options.accepts_letters = self.options.accepts_arrows = False
+        self.options.select_deny()
         self.can_focus = False
         self.remove_class("-noting")
-        self._subtitle()
+        self._update_hints()
 
-    def _show(self) -> None:
-        self._sleep()
-        self.answering.reset()
+    def _show_current(self) -> None:
+        self._disarm()
+        self.guard.reset()
         self.remove_class("-expanded")
-        self.set_class(self.question is not None, "-open")
-        if (question := self.question) is None:
+        self.set_class(self.confirmation is not None, "-open")
+        if (question := self.confirmation) is None:
             return
         self.border_title = approval_title(question)
-        self.scroll.show(question)
-        self.choices.options = approval_options(question)
-        self.choices.reset()
-        self.choices.changed()
-        self._subtitle()
-        self.call_after_refresh(self._drawn, question)
+        self.pane.show(question)
+        self.options.options = approval_options(question)
+        self.options.select_deny()
+        self.options.refresh_rows()
+        self._update_hints()
+        self.call_after_refresh(self._on_drawn, question)
 
-    def _drawn(self, question: Confirmation) -> None:
-        if self.question is question:
-            self.answering.mark_drawn()
-            self.scroll.look()
-            self.reconsider()
+    def _on_drawn(self, question: Confirmation) -> None:
+        if self.confirmation is question:
+            self.guard.mark_drawn()
+            self.pane.check_visible_rows()
+            self.arm_when_safe()
 
     def _expand(self, expanded: bool) -> None:
-        self.set_class(self.scroll.overflows and expanded, "-expanded")
-        self._subtitle()
+        self.set_class(self.pane.overflows and expanded, "-expanded")
+        self._update_hints()
 
-    def _subtitle(self) -> None:
+    def _update_hints(self) -> None:
         """Update the key hints and the count of hidden lines."""
-        roomy, expanded = self.size.width >= ROOMY, self.has_class("-expanded")
+        roomy, expanded = self.size.width >= WIDE_COLUMNS, self.has_class("-expanded")
         hints: list[str] = []
-        if self._prompt.text and not self.choices.entered:
+        if self._prompt.text and not self.options.accepts_arrows:
             hints.append("send or clear the prompt to answer" if roomy else "clear the prompt")
-        elif not self.choices.awake:
+        elif not self.options.accepts_letters:
             hints += ["stop typing to answer"] if roomy else []
-        elif self.scroll.overflows:
+        elif self.pane.overflows:
             hints.append("Page Down for more" if expanded else "Ctrl+E shows more")
             hints += ["Ctrl+E shows less"] if expanded and roomy else []
         elif roomy:
-            hints.append("Enter selects" if self.choices.entered else "press a letter")
+            hints.append("Enter selects" if self.options.accepts_arrows else "press a letter")
         hints.append("Esc denies")
-        if (behind := len(self._waiting) - 1) > 0:
+        if (behind := len(self._pending) - 1) > 0:
             hints.append(f"{behind} more")
         self.border_subtitle = " · ".join(hints)
         if not self.children:
             return
-        below, is_complete = self.scroll.below, self.scroll.is_complete
-        self.choices.locked = not self.scroll.was_read
-        self.rest_line.display = self.scroll.overflows
+        below, is_complete = self.pane.rows_below, self.pane.is_complete
+        self.options.blocks_allowing = not self.pane.was_read_to_end
+        self.remaining.display = self.pane.overflows
         count = f"{below:,}" if is_complete else f"more than {below:,}"
         lines = f"{count} {'line' if below == 1 and is_complete else 'lines'} not shown"
         locked = "; scroll to the end before you allow it" if roomy else "; read first"
-        why = locked if self.choices.locked else ""
-        self.rest_line.update(f"↓ {lines}{why}" if below or not is_complete else "the end")
+        why = locked if self.options.blocks_allowing else ""
+        self.remaining.update(f"↓ {lines}{why}" if below or not is_complete else "the end")

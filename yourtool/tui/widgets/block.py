@@ -1,4 +1,4 @@
-"""A widget whose rows depend on its width."""
+"""A base class for widgets that build their rows for a width."""
 
 from textual.content import Content
 from textual.geometry import Size
@@ -6,18 +6,18 @@ from textual.widget import Widget
 
 
 class WrappedWidget(Widget):
-    """Override `rows`; call `changed` when they are others."""
+    """A widget that draws `rows`; call `refresh_rows` when they change."""
 
     DEFAULT_CSS = """
     WrappedWidget { height: auto; }
     """
 
     def rows(self, width: int) -> list[Content]:
-        """Return what is drawn, a row each, none wider than `width`."""
+        """Return the rows, each at most `width` cells wide."""
         raise NotImplementedError
 
-    def changed(self) -> None:
-        """Draw again, with room for as many rows as there are now."""
+    def refresh_rows(self) -> None:
+        """Redraw, and update the height to the number of rows."""
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
-from yourtool.tui.ansi import AnsiLines
-from yourtool.tui.styled_lines import BLANK, Source, Span, StyledLine, clip, width_of, wrap
+from yourtool.tui.ansi import AnsiParser
+from yourtool.tui.styled_lines import BLANK, Source, Span, StyledLine, cell_width, truncate, wrap
 from yourtool.tui.verbatim import plain_lines
 from yourtool.tui.widgets.diff import diff_lines, diff_size
 from yourtool.tui.widgets.items import Item
@@ -23,17 +23,17 @@ CardStatus: TypeAlias = Literal[
 _KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
 _DIFF_ROWS = 24
-_ALL_ROWS = 5000
+_MAX_ROWS = 5000
 _LIVE_CHARACTERS = 20_000
-_CHARACTERS = 50_000
-"""Characters of the arguments, of a diff and of the output that are laid out at all."""
-_COUNTED = 250_000
-"""Characters of a diff whose lines are counted; more than a tool's result holds."""
-_NAME = 200
-"""Characters of the name of an argument."""
-_STEP = 20
-"""Characters that a step counts for beside its words."""
-_WAY_OUT = " are not shown; c copies all of the output"
+_MAX_CHARACTERS = 50_000
+"""Characters of the arguments, a diff or the output that are laid out."""
+_MAX_COUNTED = 250_000
+"""Characters of a diff whose lines are counted; more than the limit of a tool result."""
+_MAX_NAME = 200
+"""Characters of an argument name that are shown."""
+_STEP_OVERHEAD = 20
+"""Characters that a step counts for in addition to its text."""
+_COPY_HINT = " not shown; c copies the full output"
 _STEP_MARKS: Mapping[str, Span] = {
     "done": ("✓ ", "success"),
     "completed": ("✓ ", "success"),
@@ -42,11 +42,11 @@ _STEP_MARKS: Mapping[str, Span] = {
 
 
 class ToolCard(Item):
-    """Name, key argument, status and output of a call; unfolds to everything."""
+    """Name, key argument, status and output of a tool call; expands to all details."""
 
     compact = True
-    rows_shown: ClassVar[tuple[int, int]] = (5, 8)
-    """Rows of output while folded: of what went well, and of what did not."""
+    folded_rows: ClassVar[tuple[int, int]] = (5, 8)
+    """Rows of output while folded: after a success, and after a failure."""
 
     MARKS: ClassVar[dict[CardStatus, Span]] = {
         "queued": ("○", "muted"),
@@ -66,121 +66,121 @@ class ToolCard(Item):
         self._input: Mapping[str, Any] = {}
         self._started = 0.0
         self._seconds: float | None = None
-        self._live: deque[str] = deque()
+        self._live_output: deque[str] = deque()
         self._live_length = 0
         self._output = ""
         self._details: Mapping[str, Any] = {}
-        self._size: str | None = None
+        self._diff_size: str | None = None
         self._problem = ""
-        self._quiet = False
+        self._is_read_only = False
         self._label = name
 
     @property
     def mark(self) -> Span:  # pyright: ignore[reportIncompatibleVariableOverride]  # by status
-        """The sign of the status."""
+        """The symbol of the status."""
         return self.MARKS[self.status]
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the call has no result yet."""
         return self.status in ("queued", "waiting", "running")
 
-    def takes(self, arguments: Mapping[str, Any]) -> None:
-        """The arguments are known."""
+    def set_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """Set the arguments of the call."""
         if arguments != self._input:
             self._input = arguments
-            self.changed()
+            self.invalidate()
 
-    def waits(self) -> None:
-        """The user is being asked."""
-        self._become("waiting")
+    def wait_for_approval(self) -> None:
+        """Show that the call waits for an approval."""
+        self._set_status("waiting")
 
-    def queues(self) -> None:
-        """The question was answered with yes; the call waits for its turn."""
+    def mark_queued(self) -> None:
+        """Show that the call was allowed and waits for its turn."""
         if self.status == "waiting":
-            self._become("queued")
+            self._set_status("queued")
 
-    def runs(self, effects: SideEffects, hints: ToolHints | None = None) -> None:
-        """The tool has begun."""
+    def start(self, effects: SideEffects, hints: ToolHints | None = None) -> None:
+        """Show that the tool runs."""
         if hints is not None and hints.label:
             self._label = f"{hints.icon} {hints.label}".strip()
-        self._quiet = effects in (SideEffects.NONE, SideEffects.READ)
+        self._is_read_only = effects in (SideEffects.NONE, SideEffects.READ)
         self._started = self._clock()
-        self._become("running")
+        self._set_status("running")
 
-    def prints(self, text: str) -> None:
-        """The tool printed something; only the end of it is kept."""
-        self._live.append(text)
+    def append_output(self, text: str) -> None:
+        """Append live output; only the last `_LIVE_CHARACTERS` are stored."""
+        self._live_output.append(text)
         self._live_length += len(text)
-        while self._live_length > _LIVE_CHARACTERS and len(self._live) > 1:
-            self._live_length -= len(self._live.popleft())
+        while self._live_length > _LIVE_CHARACTERS and len(self._live_output) > 1:
+            self._live_length -= len(self._live_output.popleft())
         if len(text) > _LIVE_CHARACTERS:
-            self._live[0] = text[-_LIVE_CHARACTERS:]
+            self._live_output[0] = text[-_LIVE_CHARACTERS:]
             self._live_length = _LIVE_CHARACTERS
-        self.changed()
+        self.invalidate()
 
-    def ends(
+    def finish(
         self, status: CardStatus, output: str, seconds: float | None, details: Mapping[str, Any]
     ) -> None:
-        """The call has its result."""
-        self._output, self._details, self._size = output, details, None
+        """Show the result of the call."""
+        self._output, self._details, self._diff_size = output, details, None
         self._seconds = seconds
-        self._live.clear()
-        self._become(status)
+        self._live_output.clear()
+        self._set_status(status)
 
-    def complains(self, problem: str) -> None:
-        """The arguments do not fit the tool."""
+    def show_problem(self, problem: str) -> None:
+        """Show why the arguments are invalid."""
         self._problem = problem
-        self.changed()
+        self.invalidate()
 
     @property
     def source(self) -> str:
         """The call and its output, as text."""
-        head = f"{self.name} {self._argument}".strip()
+        head = f"{self.name} {self._key_argument}".strip()
         return f"{head}\n{self._output}" if self._output else head
 
     def estimate(self, width: int) -> int:
-        """Little more than the head, unless it is unfolded."""
+        """Guess the height; a folded card has few rows."""
         if self.expanded:
             return super().estimate(width) + 4
         if self._diff:
             return 2 + min(_DIFF_ROWS, self._diff.count("\n"))
-        return 1 if self._quiet and self.status == "ok" else 4
+        return 1 if self._is_read_only and self.status == "ok" else 4
 
     def build(self, width: int) -> list[StyledLine]:
-        """Make the head, and beneath it what matters or, unfolded, all."""
-        return [self._head(width), *self._indented(width)]
+        """Build the head and the body, which is shortened while folded."""
+        return [self._head(width), *self._body(width)]
 
-    def _become(self, status: CardStatus) -> None:
+    def _set_status(self, status: CardStatus) -> None:
         self.status = status
-        self.changed()
+        self.invalidate()
 
     @property
-    def _argument(self) -> str:
+    def _key_argument(self) -> str:
         for key in (*_KEY_ARGUMENTS, *self._input):
             if isinstance(value := self._input.get(key), str) and value:
                 return value
         return ""
 
     def _head(self, width: int) -> StyledLine:
-        struck = " cancelled" if self.status == "cancelled" else ""
-        name, facts = printable(self._label).replace("\n", " "), self._facts
-        first, newline, _ = self._argument.strip().partition("\n")
+        style = " cancelled" if self.status == "cancelled" else ""
+        name, facts = printable(self._label).replace("\n", " "), self._status_text
+        first, newline, _ = self._key_argument.strip().partition("\n")
         first = first[: max(1_000, 4 * width)]
         argument = printable(first).replace("\t", " ") + (" …" if newline else "")
-        room = width - width_of([(name, ""), (facts, "")]) - 4
-        spans: list[Span] = [(name, f"title{struck}")]
+        room = width - cell_width([(name, ""), (facts, "")]) - 4
+        spans: list[Span] = [(name, f"title{style}")]
         if argument and room >= 6:
-            spans += [(" ", ""), (clip(argument, room), struck.strip())]
+            spans += [(" ", ""), (truncate(argument, room), style.strip())]
         if facts:
             spans += [(f" · {facts}", "muted")]
         return StyledLine(
             wrap(spans, width)[0],
-            Source(f"{self.name} {self._argument}".partition("\n")[0].strip()),
+            Source(f"{self.name} {self._key_argument}".partition("\n")[0].strip()),
         )
 
     @property
-    def _facts(self) -> str:
+    def _status_text(self) -> str:
         parts: list[str] = []
         if self.status == "running":
             elapsed = int(self._clock() - self._started)
@@ -194,9 +194,9 @@ class ToolCard(Item):
         if self._details.get("timed_out") is True:
             parts.append("timed out")
         if self._diff:
-            self._size = self._size or str(diff_size(self._diff[:_COUNTED]))
-            parts.append(self._size)
-        if self.status == "ok" and self._quiet and self._output and not self._plan:
+            self._diff_size = self._diff_size or str(diff_size(self._diff[:_MAX_COUNTED]))
+            parts.append(self._diff_size)
+        if self.status == "ok" and self._is_read_only and self._output and not self._plan:
             count = self._output.count("\n") + (not self._output.endswith("\n"))
             parts.append(f"{count:,} {'line' if count == 1 else 'lines'}")
         if self._seconds is not None and self._seconds >= 0.1 and self.status in ("ok", "failed"):
@@ -213,147 +213,147 @@ class ToolCard(Item):
         plan: Any = self._details.get("plan")
         return plan if isinstance(plan, list | tuple) else ()  # pyright: ignore[reportUnknownVariableType]  # stored JSON
 
-    def _indented(self, width: int) -> list[StyledLine]:
+    def _body(self, width: int) -> list[StyledLine]:
         inner = max(10, width - 2)
-        lines = self._unfolded(inner) if self.expanded else self._folded(inner)
+        lines = self._expanded_body(inner) if self.expanded else self._folded_body(inner)
         return [
             line._replace(spans=(("│ ", "muted"), *line.spans)) if line is not BLANK else line
             for line in lines
         ]
 
-    def _folded(self, width: int) -> list[StyledLine]:
-        well, failures = self.rows_shown
+    def _folded_body(self, width: int) -> list[StyledLine]:
+        success_rows, failure_rows = self.folded_rows
         if self._problem:
-            return plain_lines(self._problem[:_CHARACTERS], "error", width)[:failures]
+            return plain_lines(self._problem[:_MAX_CHARACTERS], "error", width)[:failure_rows]
         if self._plan:
-            return self._steps(width)
+            return self._plan_rows(width)
         if self._diff and self.status == "ok":
-            part, left_out = _part(self._diff)
-            return _cut(list(diff_lines(part, width)), _DIFF_ROWS, width, left_out=left_out)
+            part, omitted = _excerpt(self._diff)
+            return _limit_rows(list(diff_lines(part, width)), _DIFF_ROWS, width, omitted=omitted)
         if self.status == "running":
-            lines = _output_lines("".join(self._live), width)
+            lines = _output_rows("".join(self._live_output), width)
             return lines[-_LIVE_ROWS:]
         if self.status in ("failed", "denied", "cancelled"):
-            return self._end_of_output(failures, width)
-        if self.status == "ok" and not self._quiet:
-            return self._end_of_output(well, width)
+            return self._last_output_rows(failure_rows, width)
+        if self.status == "ok" and not self._is_read_only:
+            return self._last_output_rows(success_rows, width)
         return []
 
-    def _end_of_output(self, rows: int, width: int) -> list[StyledLine]:
-        part, left_out = _part(self._output, end=True)
-        lines = _output_lines(part, width)
-        return _cut(lines, rows, width, keep_end=True, left_out=left_out)
+    def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
+        part, omitted = _excerpt(self._output, end=True)
+        lines = _output_rows(part, width)
+        return _limit_rows(lines, rows, width, keep_end=True, omitted=omitted)
 
-    def _unfolded(self, width: int) -> list[StyledLine]:
-        lines, left_out = self._arguments(width)
-        body = self._steps(width) if self._plan else []
+    def _expanded_body(self, width: int) -> list[StyledLine]:
+        lines, omitted = self._argument_rows(width)
+        body = self._plan_rows(width) if self._plan else []
         if self._diff:
-            text, more = _part(self._diff)
-            left_out += more
+            text, more = _excerpt(self._diff)
+            omitted += more
             body = list(diff_lines(text, width))
-        text, more = _part(self._problem or self._output or "".join(self._live))
-        left_out += more
+        text, more = _excerpt(self._problem or self._output or "".join(self._live_output))
+        omitted += more
         if text:
-            body = [*body, *([BLANK] if body else []), *_output_lines(text, width)]
+            body = [*body, *([BLANK] if body else []), *_output_rows(text, width)]
         if lines and body:
             lines.append(StyledLine((("─" * min(width, 20), "muted"),)))
-        return _cut([*lines, *body], _ALL_ROWS, width, left_out=left_out, way_out=_WAY_OUT)
+        return _limit_rows([*lines, *body], _MAX_ROWS, width, omitted=omitted, hint=_COPY_HINT)
 
-    def _arguments(self, width: int) -> tuple[list[StyledLine], int]:
-        """Return the rows of the arguments, and how many lines of them are left out at least."""
+    def _argument_rows(self, width: int) -> tuple[list[StyledLine], int]:
+        """Return the rows of the arguments and the least number of omitted lines."""
         lines: list[StyledLine] = []
-        left_out, room = 0, _CHARACTERS
+        omitted, room = 0, _MAX_CHARACTERS
         for key, value in self._input.items():
-            text, more = _part(value if isinstance(value, str) else _json(value), room)
+            text, more = _excerpt(value if isinstance(value, str) else _json(value), room)
             if room <= 0:
-                left_out += 1
+                omitted += 1
                 continue
-            name = key if len(key) <= _NAME else f"{key[:_NAME]}…"
-            left_out, room = left_out + more, room - len(text) - len(name)
+            name = key if len(key) <= _MAX_NAME else f"{key[:_MAX_NAME]}…"
+            omitted, room = omitted + more, room - len(text) - len(name)
             lines += plain_lines(f"{name}:" if "\n" in text else f"{name}: {text}", "muted", width)
             if "\n" in text:
                 lines += plain_lines(text, "", width)
-        return lines, left_out
+        return lines, omitted
 
-    def _steps(self, width: int) -> list[StyledLine]:
+    def _plan_rows(self, width: int) -> list[StyledLine]:
         lines: list[StyledLine] = []
-        room = _CHARACTERS
+        room = _MAX_CHARACTERS
         for number, step in enumerate(self._plan):
             if room <= 0:
-                return _cut(lines, len(lines), width, left_out=len(self._plan) - number)
+                return _limit_rows(lines, len(lines), width, omitted=len(self._plan) - number)
             status = str(step.get("status", ""))
-            told = str(step.get("step") or step.get("text") or step.get("content") or "")
-            words = printable(told if len(told) <= room else f"{told[:room]}…")
-            room -= len(words) + _STEP
+            text = str(step.get("step") or step.get("text") or step.get("content") or "")
+            words = printable(text if len(text) <= room else f"{text[:room]}…")
+            room -= len(words) + _STEP_OVERHEAD
             mark = _STEP_MARKS.get(status, ("○ ", "muted"))
-            ink = {"✓ ": "muted", "▸ ": "strong"}.get(mark[0], "")
-            for at, row in enumerate(wrap([(words, ink)], width - 2)):
+            style = {"✓ ": "muted", "▸ ": "strong"}.get(mark[0], "")
+            for at, row in enumerate(wrap([(words, style)], width - 2)):
                 lines.append(
                     StyledLine(
                         (mark if at == 0 else ("  ", ""), *row),
                         Source(words),
-                        joint=" " if at else "\n",
+                        separator=" " if at else "\n",
                     )
                 )
         return lines
 
 
 class CommandCard(ToolCard):
-    """A command of the user, as it was typed, with more of its output: it was run to be read."""
+    """A shell command of the user, with more rows of output than a tool call."""
 
-    rows_shown = (20, 20)
+    folded_rows = (20, 20)
 
     def __init__(
         self, command: str, shared: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__("!" if shared else "!!", clock)
-        self.takes({"command": command})
-        self.runs(SideEffects.EXECUTE)
+        self.set_arguments({"command": command})
+        self.start(SideEffects.EXECUTE)
 
 
-def _output_lines(text: str, width: int) -> list[StyledLine]:
+def _output_rows(text: str, width: int) -> list[StyledLine]:
     lines: list[StyledLine] = []
-    for spans in AnsiLines().lines(text.rstrip("\r\n")) if text.strip() else []:
+    for spans in AnsiParser().parse(text.rstrip("\r\n")) if text.strip() else []:
         source = Source("".join(part for part, _ in spans))
-        shown = [(part, f"muted {ink}".strip()) for part, ink in spans]
+        shown = [(part, f"muted {style}".strip()) for part, style in spans]
         for at, row in enumerate(wrap(shown, width, words=False)):
-            lines.append(StyledLine(row, source, joint="" if at else "\n"))
+            lines.append(StyledLine(row, source, separator="" if at else "\n"))
     return lines
 
 
 def _json(value: object) -> str:
-    """Return a value as JSON, or more of it than is laid out."""
+    """Return a value as JSON, cut after more than is laid out."""
     pieces = json.JSONEncoder(ensure_ascii=False).iterencode(value)
-    return "".join(itertools.islice(pieces, _CHARACTERS))
+    return "".join(itertools.islice(pieces, _MAX_CHARACTERS))
 
 
-def _part(text: str, room: int = _CHARACTERS, *, end: bool = False) -> tuple[str, int]:
-    """Return as much of a text as is laid out, and how many lines are left out at least."""
+def _excerpt(text: str, room: int = _MAX_CHARACTERS, *, end: bool = False) -> tuple[str, int]:
+    """Return the part of a text that is laid out and the least number of omitted lines."""
     part = (text[-room:] if end else text[:room]) if len(text) > room else text
-    if part.count("\n") >= _ALL_ROWS:
-        lines = part.rsplit("\n", _ALL_ROWS)[1:] if end else part.split("\n", _ALL_ROWS)[:-1]
+    if part.count("\n") >= _MAX_ROWS:
+        lines = part.rsplit("\n", _MAX_ROWS)[1:] if end else part.split("\n", _MAX_ROWS)[:-1]
         part = "\n".join(lines)
     if len(part) == len(text):
         return text, 0
     return part, max(1, text.count("\n") - part.count("\n"))
 
 
-def _cut(
+def _limit_rows(
     lines: list[StyledLine],
-    most: int,
+    limit: int,
     width: int,
     *,
     keep_end: bool = False,
-    left_out: int = 0,
-    way_out: str = "",
+    omitted: int = 0,
+    hint: str = "",
 ) -> list[StyledLine]:
-    """Leave out rows beyond `most` and give their number; `left_out` lines are not there already.
+    """Return at most `limit` rows, with a note about the omitted ones.
 
-    `way_out` names where to find them.
+    `omitted` counts lines that are already missing; `hint` names where to find them.
     """
-    if len(lines) <= most + 1 and not left_out:
+    if len(lines) <= limit + 1 and not omitted:
         return lines
-    hidden = max(0, len(lines) - most) + left_out
-    words = f"… {'at least ' if left_out else ''}{hidden:,} more rows{way_out}"
-    note = StyledLine(((clip(words, width), "muted"),))
-    return [note, *lines[-most:]] if keep_end else [*lines[:most], note]
+    hidden = max(0, len(lines) - limit) + omitted
+    words = f"… {'at least ' if omitted else ''}{hidden:,} more rows{hint}"
+    note = StyledLine(((truncate(words, width), "muted"),))
+    return [note, *lines[-limit:]] if keep_end else [*lines[:limit], note]

@@ -1,4 +1,4 @@
-"""What is copied when rows of the screen are selected."""
+"""The text that a mouse selection copies."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -7,30 +7,30 @@ from typing import NamedTuple
 from yourtool.tui.styled_lines import StyledLine
 
 
-class CopiedRow(NamedTuple):
-    """A selected row, from one character to before another; -1 is the end."""
+class SelectedRow(NamedTuple):
+    """A selected row with its character range; an `end` of -1 is the end of the row."""
 
     line: StyledLine
     start: int
     end: int
-    begun_before: bool
+    continues_above: bool
     """The row above belongs to the same block."""
-    goes_on: bool
+    continues_below: bool
     """The row below belongs to the same block."""
 
     @property
     def text(self) -> str:
-        """The selected words."""
+        """The selected characters."""
         return self.line.text[self.start : None if self.end < 0 else self.end]
 
     @property
-    def whole(self) -> bool:
-        """Whether nothing of the row is left out."""
+    def is_complete(self) -> bool:
+        """Whether the entire row is selected."""
         return self.start == 0 and (self.end < 0 or self.end >= len(self.line.text))
 
 
-def copied(rows: Sequence[CopiedRow]) -> str:
-    """Return the source of blocks that are selected whole, and the words of the others."""
+def selection_text(rows: Sequence[SelectedRow]) -> str:
+    """Return the source of blocks that are completely selected, and the visible text of others."""
     parts: list[str] = []
     for _, group in groupby(rows, key=lambda row: id(row.line.source) if row.line.source else None):
         block = list(group)
@@ -38,12 +38,14 @@ def copied(rows: Sequence[CopiedRow]) -> str:
         if source is None:
             parts += ["" for row in block if not row.line.spans]
         elif (
-            all(row.whole for row in block) and not block[0].begun_before and not block[-1].goes_on
+            all(row.is_complete for row in block)
+            and not block[0].continues_above
+            and not block[-1].continues_below
         ):
             parts.append(source.text)
         else:
             words = block[0].text
             for row in block[1:]:
-                words += row.line.joint + row.text
+                words += row.line.separator + row.text
             parts.append(words)
     return "\n".join(parts)

@@ -1,16 +1,16 @@
-"""Which item stands at which row, when the heights of the items change all the time."""
+"""The vertical positions of items whose heights change often."""
 
 from bisect import bisect_right
 from itertools import accumulate
 
 
 class Heights:
-    """Heights of items one below the other; changing a late one is cheap."""
+    """Heights of stacked items; changing one near the end is cheap."""
 
     def __init__(self) -> None:
         self._heights: list[int] = []
-        self._tops: list[int] = [0]  # one more than heights, but only the first so many are true
-        self._true = 1
+        self._tops: list[int] = [0]  # one more than heights; only the first `_valid` are up to date
+        self._valid = 1
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -25,29 +25,29 @@ class Heights:
     def __setitem__(self, index: int, height: int) -> None:
         if self._heights[index] != height:
             self._heights[index] = height
-            self._true = min(self._true, index + 1)
+            self._valid = min(self._valid, index + 1)
 
     def clear(self) -> None:
-        """Forget all items."""
+        """Remove all items."""
         self._heights.clear()
-        self._true = 1
+        self._valid = 1
 
     def top(self, index: int) -> int:
-        """Return the row an item begins at; the number of items gives the total."""
-        if index >= self._true:
-            known = self._true - 1
-            tops = accumulate(self._heights[known:], initial=self._tops[known])
-            self._tops[known:] = tops
-            self._true = len(self._tops)
+        """Return the first row of an item; for the number of items, the total height."""
+        if index >= self._valid:
+            first = self._valid - 1
+            tops = accumulate(self._heights[first:], initial=self._tops[first])
+            self._tops[first:] = tops
+            self._valid = len(self._tops)
         return self._tops[index]
 
     @property
     def total(self) -> int:
-        """The height of everything."""
+        """The height of all items."""
         return self.top(len(self._heights))
 
-    def at(self, row: int) -> int:
+    def index_at(self, row: int) -> int:
         """Return the item that covers a row; the last one for rows beyond the end."""
         total = self.total
         row = min(max(row, 0), total - 1)
-        return min(bisect_right(self._tops, row, 0, self._true) - 1, len(self._heights) - 1)
+        return min(bisect_right(self._tops, row, 0, self._valid) - 1, len(self._heights) - 1)

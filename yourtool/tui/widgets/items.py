@@ -1,6 +1,6 @@
-"""What a transcript is made of: each item has a source, which it lays out in rows of any width.
+"""The items of a transcript: each lays out its source in rows of a given width.
 
-Items know nothing of the screen. Rows are made when somebody looks at them and may be forgotten
+Items are independent of the screen. Rows are built when they become visible and can be discarded
 at any time; the source stays.
 """
 
@@ -15,20 +15,20 @@ from yourtool.text import printable
 from yourtool.tui.styled_lines import Span, StyledLine
 from yourtool.tui.verbatim import plain_lines
 
-_LONGEST = 10_000
-"""Characters of a message that are laid out; the whole can be copied."""
+_MAX_CHARACTERS = 10_000
+"""Characters of a message that are laid out; copying returns all of them."""
 
 
 class Item(ABC):
     """One entry of the transcript."""
 
     compact: ClassVar[bool] = False
-    """No blank row between two compact neighbours."""
+    """Whether there is no blank row between this item and a compact neighbour."""
     focusable: ClassVar[bool] = True
 
     expanded = False
     mark: Span = ("", "")
-    """One cell before the first row."""
+    """A symbol of one cell before the first row."""
 
     def __init__(self) -> None:
         self._width = 0
@@ -36,61 +36,61 @@ class Item(ABC):
 
     @property
     def rows(self) -> Sequence[StyledLine]:
-        """The rows of the last `lay_out`."""
+        """The rows that the last `lay_out` built."""
         return self._rows
 
     @property
-    def laid_out(self) -> int:
-        """The width the rows were made for; 0: there are none."""
+    def layout_width(self) -> int:
+        """The width of the rows; 0 if none are built."""
         return self._width
 
     def lay_out(self, width: int) -> int:
-        """Make the rows for a width, if need be, and return the first one that is new."""
+        """Build the rows for a width unless they are up to date; return the first changed row."""
         if self._width == width:
             return len(self._rows)
         before, self._rows, self._width = self._rows, self.build(width), width
         return first_difference(before, self._rows)
 
-    def forget(self) -> None:
-        """Drop the rows; they are made again when somebody looks."""
+    def discard_rows(self) -> None:
+        """Discard the rows; they are rebuilt when the item becomes visible."""
         self._rows, self._width = [], 0
 
-    def changed(self) -> None:
-        """Have the rows made again; the old ones are kept to see what differs."""
+    def invalidate(self) -> None:
+        """Mark the rows as outdated; the next `lay_out` compares them with the new ones."""
         self._width = 0
 
     def toggle(self) -> None:
-        """Show more, or less."""
+        """Expand or fold the item."""
         self.expanded = not self.expanded
-        self.changed()
+        self.invalidate()
 
     def estimate(self, width: int) -> int:
-        """Guess the height without laying out."""
+        """Guess the height without a layout."""
         text = self.source
         return max(1, text.count("\n") + 1 + len(text) // max(1, width))
 
     @property
-    def behind(self) -> bool:
-        """Whether some rows are not made yet; `lay_out` makes more of them."""
+    def is_partial(self) -> bool:
+        """Whether some rows are not built yet; `lay_out` builds more of them."""
         return False
 
     @property
-    def streaming(self) -> bool:
-        """Whether there may be more to show later."""
+    def is_streaming(self) -> bool:
+        """Whether more text can arrive."""
         return False
 
     @abstractmethod
     def build(self, width: int) -> list[StyledLine]:
-        """Make all rows."""
+        """Build all rows."""
 
     @property
     @abstractmethod
     def source(self) -> str:
-        """What copying the whole item gives."""
+        """The text that copying the item returns."""
 
 
-class Remark(Item):
-    """Words of the program."""
+class NoticeItem(Item):
+    """A message of the program."""
 
     compact = True
     focusable = False
@@ -100,26 +100,26 @@ class Remark(Item):
         "warning": ("!", "warning"),
         "error": ("✗", "error"),
     }
-    INKS: ClassVar[dict[str, str]] = {"info": "muted", "warning": "warning", "error": "error"}
+    STYLES: ClassVar[dict[str, str]] = {"info": "muted", "warning": "warning", "error": "error"}
 
     def __init__(self, level: Literal["info", "warning", "error"], text: str) -> None:
         super().__init__()
         self.mark = self.MARKS[level]
-        self._ink = self.INKS[level]
+        self._style = self.STYLES[level]
         self._text = text
 
     @property
     def source(self) -> str:
-        """The words."""
+        """The text of the message."""
         return self._text
 
     def build(self, width: int) -> list[StyledLine]:
-        """Wrap the words."""
-        return _message(self._text, self._ink, width)
+        """Wrap the text."""
+        return _message_rows(self._text, self._style, width)
 
 
 class ErrorItem(Item):
-    """A model request that failed: what, where, why, and the way out."""
+    """A failed model request: what failed, where, why, and what to do."""
 
     mark = ("✗", "error")
 
@@ -129,60 +129,60 @@ class ErrorItem(Item):
         super().__init__()
         self._head, self._cause, self._advice = head, cause, advice
         self._clock = clock
-        self._until = 0.0
+        self._retry_at = 0.0
         self._attempts = ""
-        self.settled = False
+        self.is_resolved = False
 
     @property
-    def waiting(self) -> bool:
-        """Whether the request is about to be sent again without anybody asking for it."""
-        return bool(self._attempts) and not self.settled
+    def is_waiting(self) -> bool:
+        """Whether an automatic retry is scheduled or running."""
+        return bool(self._attempts) and not self.is_resolved
 
     @property
-    def under_way(self) -> bool:
-        """Whether the wait is over, and nothing came of the next attempt yet."""
-        return self.waiting and self._clock() >= self._until
+    def is_retrying(self) -> bool:
+        """Whether the delay is over and the retry has no result yet."""
+        return self.is_waiting and self._clock() >= self._retry_at
 
-    def wait(self, seconds: float, attempts: str) -> None:
-        """The request is sent again after some time; `attempts` is such as `2 of 3`."""
-        self._until, self._attempts = self._clock() + seconds, attempts
+    def schedule_retry(self, seconds: float, attempts: str) -> None:
+        """Show the delay in seconds before the retry; `attempts` is for example `2 of 3`."""
+        self._retry_at, self._attempts = self._clock() + seconds, attempts
         self.mark = ("!", "warning")
-        self.changed()
+        self.invalidate()
 
-    def settle(self) -> None:
-        """The turn went on after it: one line is enough."""
-        self.settled = True
+    def resolve(self) -> None:
+        """Shrink to one line, because the turn continued after the failure."""
+        self.is_resolved = True
         self.mark = ("·", "muted")
-        self.changed()
+        self.invalidate()
 
     @property
     def source(self) -> str:
-        """Everything that is said."""
-        return "\n".join((self._head, self._cause, self._way_out))
+        """The text of the error."""
+        return "\n".join((self._head, self._cause, self._next_step))
 
     def build(self, width: int) -> list[StyledLine]:
-        """Head, cause and advice; a failure that was overcome is one line."""
-        if self.settled and not self.expanded:
-            words = f"{self._head}: {self._cause}".partition("\n")[0]
-            return _message(words, "muted", width)
+        """Build head, cause and advice; a resolved failure is one line."""
+        if self.is_resolved and not self.expanded:
+            text = f"{self._head}: {self._cause}".partition("\n")[0]
+            return _message_rows(text, "muted", width)
         return [
-            *_message(self._head, "warning" if self.waiting else "error", width),
-            *_message(self._cause, "", width),
-            *_message(self._way_out, "muted", width),
+            *_message_rows(self._head, "warning" if self.is_waiting else "error", width),
+            *_message_rows(self._cause, "", width),
+            *_message_rows(self._next_step, "muted", width),
         ]
 
     @property
-    def _way_out(self) -> str:
-        if not self.waiting:
+    def _next_step(self) -> str:
+        if not self.is_waiting:
             return self._advice
-        if self.under_way:
-            return f"Trying again ({self._attempts}); Esc stops."
-        left = format_duration(math.ceil(self._until - self._clock()))
-        return f"Trying again in {left} ({self._attempts}); Esc stops."
+        if self.is_retrying:
+            return f"Retrying ({self._attempts}); Esc stops."
+        left = format_duration(math.ceil(self._retry_at - self._clock()))
+        return f"Retrying in {left} ({self._attempts}); Esc stops."
 
 
-class Footer(Item):
-    """Under a reply: model, tokens, cost, time, and why it went there."""
+class FooterItem(Item):
+    """The line under a turn: model, tokens, cost, time, and why the model was chosen."""
 
     focusable = False
 
@@ -193,31 +193,33 @@ class Footer(Item):
 
     @property
     def source(self) -> str:
-        """The figures."""
+        """The figures as text."""
         return " · ".join((*self._parts, self._warning) if self._warning else self._parts)
 
     def build(self, width: int) -> list[StyledLine]:
-        """Wrap between the figures, never inside one."""
+        """Wrap between figures, never inside one."""
         lines: list[StyledLine] = []
         row = ""
         for part in map(printable, self._parts):
             if row and len(row) + 3 + len(part) > width:
-                lines += _message(row, "muted", width)
+                lines += _message_rows(row, "muted", width)
                 row = part
             else:
                 row = f"{row} · {part}" if row else part
         if row:
-            lines += _message(row, "muted", width)
-        return lines + (_message(self._warning, "warning", width) if self._warning else [])
+            lines += _message_rows(row, "muted", width)
+        return lines + (_message_rows(self._warning, "warning", width) if self._warning else [])
 
 
-def _message(text: str, ink: str, width: int) -> list[StyledLine]:
-    """Return the rows of a message, which is short unless a server or an import made it long."""
-    return plain_lines(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…", ink, width)
+def _message_rows(text: str, style: str, width: int) -> list[StyledLine]:
+    """Return the rows of a message, cut if a server or an import made it very long."""
+    return plain_lines(
+        text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…", style, width
+    )
 
 
 def first_difference(before: Sequence[StyledLine], after: Sequence[StyledLine]) -> int:
-    """Return the first row that does not look the same."""
+    """Return the index of the first row that looks different."""
     for at, (old, new) in enumerate(zip(before, after, strict=False)):
         if old is not new and (old.spans != new.spans or old.fill != new.fill):
             return at

@@ -1,4 +1,4 @@
-"""What is said for as long as it is true: notices above the prompt, a greeting in the void."""
+"""Notices above the prompt, and the greeting of a new session."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from yourtool.text import printable
 from yourtool.tui.widgets.block import WrappedWidget
 from yourtool.tui.widgets.status import StatusFields, StatusLine
 
-MODE_WORDS = {
-    Mode.ASK: "ask before anything is changed or run",
-    Mode.ACCEPT_EDITS: "edit files unasked, ask before the rest",
+MODE_DESCRIPTIONS = {
+    Mode.ASK: "ask before changes and commands",
+    Mode.ACCEPT_EDITS: "edit files without asking, ask before the rest",
     Mode.PLAN: "read only",
     Mode.AUTO: "never ask",
 }
@@ -26,7 +26,7 @@ _HINTS = (
 
 
 class Banner(Static):
-    """One notice per kind; hidden when there is none."""
+    """At most one notice per kind; hidden if empty."""
 
     DEFAULT_CSS = """
     Banner {
@@ -44,8 +44,8 @@ class Banner(Static):
         super().__init__(markup=False)
         self._notices: dict[str, str] = {}
 
-    def tell(self, kind: str, text: str | None) -> None:
-        """Say something, in place of what was said of this kind; None takes it away."""
+    def set_notice(self, kind: str, text: str | None) -> None:
+        """Set the notice of a kind; None removes it."""
         if text is None:
             self._notices.pop(kind, None)
         else:
@@ -55,7 +55,7 @@ class Banner(Static):
 
 
 class Greeting(WrappedWidget):
-    """Who is here, and three ways to begin; leaves once something is said."""
+    """Version, directory, model and three commands; hidden after the first prompt."""
 
     DEFAULT_CSS = """
     Greeting {
@@ -75,31 +75,31 @@ class Greeting(WrappedWidget):
         self._status = StatusFields()
 
     def on_mount(self) -> None:
-        """Keep to what the status line says."""
-        self.watch(self._line, "status", self._tell)
+        """Follow the status line."""
+        self.watch(self._line, "status", self._update_status)
 
     def rows(self, width: int) -> list[Content]:
-        """Draw name, place, model and hints; no blank row where rows are rare."""
+        """Draw name, directory, model and hints, without blank rows on a low screen."""
         name = Content.styled(f"yourtool {__version__}", self.get_visual_style("greeting--name"))
         key = self.get_visual_style("greeting--key")
         status = self._status
-        mode = f" · {MODE_WORDS[Mode(status.mode)]}" if status.mode else ""
-        place = Content.assemble(name, "  ", _shown(status.directory))
+        mode = f" · {MODE_DESCRIPTIONS[Mode(status.mode)]}" if status.mode else ""
+        place = Content.assemble(name, "  ", _format_directory(status.directory))
         fits = cell_len(status.model + mode) <= width
         rows = [place, Content(status.model + mode * fits), Content()]
         rows += [Content.assemble((f"{usage:10}", key), words) for usage, words in _HINTS]
-        kept = [row for row in rows if row.plain] if self.app.size.height < 16 else rows
-        return [row.truncate(width, ellipsis=True) for row in kept]
+        visible = [row for row in rows if row.plain] if self.app.size.height < 16 else rows
+        return [row.truncate(width, ellipsis=True) for row in visible]
 
-    def _tell(self, status: StatusFields) -> None:
+    def _update_status(self, status: StatusFields) -> None:
         before, self._status = self._status, status
-        self.set_class(status.fresh, "-shown")
-        if status.fresh and (status.model, status.mode) != (before.model, before.mode):
-            self.changed()
+        self.set_class(status.is_new_session, "-shown")
+        if status.is_new_session and (status.model, status.mode) != (before.model, before.mode):
+            self.refresh_rows()
 
 
-def _shown(directory: str) -> str:
-    """Return a directory as people write it."""
+def _format_directory(directory: str) -> str:
+    """Return a directory with `~` for the home directory."""
     home = f"{Path.home()}/"
     return printable(
         f"~/{directory.removeprefix(home)}" if directory.startswith(home) else directory

@@ -1,4 +1,4 @@
-"""Lines to strips, in the colours of the theme."""
+"""Styled lines painted as strips, in the colours of the theme."""
 
 from collections.abc import Sequence
 
@@ -9,40 +9,40 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from yourtool.tui.styled_lines import Span, StyledLine
-from yourtool.tui.themes import palette_of
+from yourtool.tui.themes import get_palette
 
 GUTTER = 2
-"""Cells left of the text: the mark of an item and the sign of the selected one."""
-_MOST = 1500
+"""Cells left of the text: the mark of an item and the selection marker."""
+_MAX_STRIPS = 1500
 
 
 class Painter:
-    """Paints lines for one widget in its width and look of now; keeps what it painted."""
+    """Paints and caches lines for the current width and theme of one widget."""
 
     def __init__(self, widget: Widget) -> None:
-        self._palette = palette_of(widget.app.theme)
+        self._palette = get_palette(widget.app.theme)
         self._base: Style = widget.rich_style
         self._background = widget.background_colors[1]
         self._filters: Sequence[LineFilter] = widget.get_line_filters()
         self._selection: Style = widget.screen.get_component_rich_style("screen--selection")
         self._width = widget.region.width
         self._strips: dict[tuple[int, Span, bool], tuple[StyledLine, Strip]] = {}
-        self._blank = self._finished([Segment(" " * self._width, self._base)])
+        self._blank = self._build_strip([Segment(" " * self._width, self._base)])
 
     def blank(self) -> Strip:
         """Return an empty row."""
         return self._blank
 
-    def strip(self, line: StyledLine, mark: Span, *, chosen: bool) -> Strip:
-        """Return a row with what stands in the gutter before it."""
-        key = (id(line), mark, chosen)
-        if (known := self._strips.get(key)) is not None and known[0] is line:
-            return known[1]
+    def strip(self, line: StyledLine, mark: Span, *, selected: bool) -> Strip:
+        """Return a painted row with its gutter."""
+        key = (id(line), mark, selected)
+        if (cached := self._strips.get(key)) is not None and cached[0] is line:
+            return cached[1]
         style, base = self._palette.style, self._base
         segments = [
             Segment(mark[0] or " ", base + style(mark[1])),
-            Segment("▌" if chosen else " ", base + style("marker")),
-            *(Segment(text, base + style(ink)) for text, ink in line.spans),
+            Segment("▌" if selected else " ", base + style("marker")),
+            *(Segment(text, base + style(name)) for text, name in line.spans),
         ]
         used = sum(segment.cell_length for segment in segments)
         if used < self._width:
@@ -51,14 +51,14 @@ class Painter:
                 segments.append(Segment(" " * (self._width - used - 1), fill))
                 used = self._width - 1
             segments.append(Segment(" " * (self._width - used), base))
-        strip = self._finished(segments)
-        if len(self._strips) > _MOST:
+        strip = self._build_strip(segments)
+        if len(self._strips) > _MAX_STRIPS:
             self._strips.clear()
         self._strips[key] = (line, strip)
         return strip
 
-    def highlighted(self, strip: Strip, start: int, end: int) -> Strip:
-        """Return a row with the characters from `start` to before `end` (-1: all) selected."""
+    def selected_strip(self, strip: Strip, start: int, end: int) -> Strip:
+        """Return a row with the characters from `start` to before `end` (-1: end) selected."""
         first = strip.index_to_cell_position(start)
         last = strip.index_to_cell_position(end) if end >= 0 else self._width
         before, inside, after = (
@@ -72,7 +72,7 @@ class Painter:
         )
         return Strip.join([before, marked, after])
 
-    def _finished(self, segments: list[Segment]) -> Strip:
+    def _build_strip(self, segments: list[Segment]) -> Strip:
         for one in self._filters:
             segments = one.apply(segments, self._background)
         strip = Strip([segment for segment in segments if segment.text])

@@ -1,4 +1,4 @@
-"""What a question asks about, whole: the command, the change, or the arguments."""
+"""The preview of an approval prompt: the complete command, change or arguments."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -19,34 +19,34 @@ from textual.widget import Widget
 from yourtool.effects import Confirmation
 from yourtool.text import escape_line_pieces
 from yourtool.tui.questions import approval_details, argument_lines
-from yourtool.tui.styled_lines import StyledLine, cut_pieces, lines_of
-from yourtool.tui.widgets.diff import approved_pieces, diff_lines
-from yourtool.tui.widgets.view import PAUSE
+from yourtool.tui.styled_lines import StyledLine, iter_lines, wrap_pieces
+from yourtool.tui.widgets.diff import approval_pieces, diff_lines
+from yourtool.tui.widgets.view import PAUSE_SECONDS
 
-_INKS = (
+_STYLE_CLASSES = (
     ("diff.added", "preview--added"),
     ("diff.removed", "preview--removed"),
     ("diff.", "preview--quiet"),
     ("quiet", "preview--quiet"),
 )
-_BAR, _INDENT = "│ ", "  "
-"""Before the first row of a line, and before the others: a row that was broken is no new line.
+_BAR, _CONTINUATION = "│ ", "  "
+"""Prefixes of the first row of a line and of its continuation rows.
 
-Quoted text never reaches these columns, so it cannot be taken for the words of the question.
+Quoted text never reaches these columns, so it cannot imitate the text of the approval prompt.
 """
 _ABOUT_INDENT = "    "
-_SPACE = "␠"
-_SLICE = 500
-"""Rows that are made at once; more wait for the loop's next turn."""
-_WIDTHS = 2
-"""Widths for which rows are kept."""
+_VISIBLE_SPACE = "␠"
+_ROWS_PER_SLICE = 500
+"""Rows that are built at once; a timer builds the others."""
+_MAX_WIDTHS = 2
+"""Number of widths whose rows are cached."""
 
 
 class PreviewText(Widget):
-    """Nothing is cut; the container scrolls.
+    """The complete text of a preview; the container scrolls.
 
-    Rows are made in slices, so that a very long text does not block the event loop, and painted
-    when they are on the screen.
+    Rows are built in slices, so that a very long text does not block the event loop, and painted
+    when they are visible.
     """
 
     DEFAULT_CSS = """
@@ -61,32 +61,32 @@ class PreviewText(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._question: Confirmation | None = None
-        self._made: dict[int, _Rows] = {}
-        """By width: layout asks for that with a scroll bar and that without."""
+        self._confirmation: Confirmation | None = None
+        self._rows_by_width: dict[int, _LazyRows] = {}
+        """Rows by width: a layout uses the width with and without the scroll bar."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether all rows are made."""
-        return all(rows.is_complete for rows in self._made.values())
+        """Whether all rows are built."""
+        return all(rows.is_complete for rows in self._rows_by_width.values())
 
     def show(self, question: Confirmation) -> None:
-        """Show what this question is about."""
-        self._question = question
-        self._made.clear()
+        """Show the preview of a request."""
+        self._confirmation = question
+        self._rows_by_width.clear()
         self.refresh(layout=True)
 
     def rows(self, width: int) -> list[StyledLine]:
-        """Return the rows for a width that are made so far; the others follow by and by."""
-        if width not in self._made:
-            if len(self._made) == _WIDTHS:
-                del self._made[next(iter(self._made))]
-            question = self._question
-            rows = _Rows(question_rows(question, width) if question else iter(()))
-            self._made[width] = rows
+        """Return the rows for a width that are built so far; a timer builds the others."""
+        if width not in self._rows_by_width:
+            if len(self._rows_by_width) == _MAX_WIDTHS:
+                del self._rows_by_width[next(iter(self._rows_by_width))]
+            question = self._confirmation
+            rows = _LazyRows(preview_rows(question, width) if question else iter(()))
+            self._rows_by_width[width] = rows
             if not rows.is_complete:
-                self.set_timer(PAUSE, partial(self._go_on, width, rows))
-        return self._made[width].lines
+                self.set_timer(PAUSE_SECONDS, partial(self._build_more, width, rows))
+        return self._rows_by_width[width].lines
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows."""
@@ -101,136 +101,136 @@ class PreviewText(Widget):
         return strip.adjust_cell_length(width, self.visual_style.rich_style).apply_offsets(0, y)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected rows as they are drawn."""
+        """Return the selected rows as drawn."""
         rows = self.rows(max(1, self.content_size.width))
         return selection.extract("\n".join(row.text for row in rows)), "\n"
 
-    def _go_on(self, width: int, rows: "_Rows") -> None:
-        """Make more rows, unless the width or the question is another by now."""
-        if self._made.get(width) is not rows:
+    def _build_more(self, width: int, rows: "_LazyRows") -> None:
+        """Build more rows unless the width or the request has changed."""
+        if self._rows_by_width.get(width) is not rows:
             return
-        rows.make()
+        rows.build_slice()
         if not rows.is_complete:
-            self.set_timer(PAUSE, partial(self._go_on, width, rows))
+            self.set_timer(PAUSE_SECONDS, partial(self._build_more, width, rows))
         self.refresh(layout=True)
 
     def _content(self, row: StyledLine, width: int) -> Content:
-        pieces = [Content(text).stylize(self._style_of(ink)) for text, ink in row.spans]
+        pieces = [Content(text).stylize(self._get_style(style)) for text, style in row.spans]
         content = Content.assemble(*pieces)
         if row.fill:
-            fill = self._style_of(row.fill)
+            fill = self._get_style(row.fill)
             content = content.pad_right(max(0, width - content.cell_length))
             content = content.stylize_before(fill, len(_BAR))
         return content
 
-    def _style_of(self, ink: str) -> Style | str:
-        for prefix, name in _INKS:
-            if ink.startswith(prefix):
+    def _get_style(self, style: str) -> Style | str:
+        for prefix, name in _STYLE_CLASSES:
+            if style.startswith(prefix):
                 return self.get_visual_style(name)
         return ""
 
 
-class _Rows:
-    """Rows for one width, made in slices."""
+class _LazyRows:
+    """Rows for one width, built in slices."""
 
     def __init__(self, more: Iterator[StyledLine]) -> None:
         self.lines: list[StyledLine] = []
         self.is_complete = False
         self._more = more
-        self.make()
+        self.build_slice()
 
-    def make(self) -> None:
-        """Make one slice."""
-        made = len(self.lines)
-        self.lines += itertools.islice(self._more, _SLICE)
-        self.is_complete = len(self.lines) < made + _SLICE
+    def build_slice(self) -> None:
+        """Build one slice."""
+        before = len(self.lines)
+        self.lines += itertools.islice(self._more, _ROWS_PER_SLICE)
+        self.is_complete = len(self.lines) < before + _ROWS_PER_SLICE
 
 
-class ReadingPane(VerticalScroll):
-    """Scrolls the text of a question, and knows how much of it was on the screen."""
+class PreviewPane(VerticalScroll):
+    """Scrolls a preview and tracks which of its rows were visible."""
 
-    class Looked(Message):
-        """There may be more, or less, that was not shown."""
+    class VisibleRowsChanged(Message):
+        """Posted when other rows of the preview are visible."""
 
     def __init__(self) -> None:
         super().__init__(id="preview", can_focus=False)
-        self.below = 0
-        """Rows below the last one that is on the screen."""
+        self.rows_below = 0
+        """Rows below the last visible one."""
         self.is_complete = True
-        """Whether `below` counts all rows; there are more that are not made yet."""
-        self.was_read = False
-        """The last row was on the screen."""
+        """Whether `rows_below` is exact; otherwise more rows are being built."""
+        self.was_read_to_end = False
+        """Whether the last row was visible."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the text."""
+        """Compose the text."""
         yield PreviewText()
 
     @property
     def overflows(self) -> bool:
-        """Whether there is more than has room."""
+        """Whether the text is higher than the pane."""
         return self.show_vertical_scrollbar
 
     def show(self, question: Confirmation) -> None:
-        """Show the beginning of another question."""
-        self.was_read = False
+        """Show the start of another request."""
+        self.was_read_to_end = False
         self.query_one(PreviewText).show(question)
         self.scroll_to(y=0, animate=False, immediate=True)
 
     def on_mount(self) -> None:
-        """Look again when the text moves, or the room for it changes."""
+        """Check the visible rows when the text scrolls or its size changes."""
         for name in ("scroll_y", "show_vertical_scrollbar", "virtual_size"):
-            self.watch(self, name, self._look_later, init=False)
+            self.watch(self, name, self._schedule_check, init=False)
 
     def on_resize(self) -> None:
-        """Look again when the room changes."""
-        self._look_later()
+        """Check the visible rows when the pane is resized."""
+        self._schedule_check()
 
-    def look(self) -> None:
-        """Find out which rows are on the screen, as it was last laid out."""
+    def check_visible_rows(self) -> None:
+        """Update the visible rows from the last layout."""
         text = self.query_one(PreviewText)
         try:
-            place = self.screen.find_widget(text)
+            placed = self.screen.find_widget(text)
         except NoWidget:
             return
-        if place.region.height != max(1, len(text.rows(place.region.width))):
-            return  # another question, or more of this one, which is not laid out yet
-        shown = place.visible_region
-        self.below = place.region.bottom - shown.bottom if shown else place.region.height
+        if placed.region.height != max(1, len(text.rows(placed.region.width))):
+            return  # a new request or new rows are not laid out yet
+        shown = placed.visible_region
+        self.rows_below = placed.region.bottom - shown.bottom if shown else placed.region.height
         self.is_complete = text.is_complete
-        self.was_read = self.was_read or (self.is_complete and self.below == 0)
-        self.post_message(self.Looked())
+        self.was_read_to_end = self.was_read_to_end or (self.is_complete and self.rows_below == 0)
+        self.post_message(self.VisibleRowsChanged())
 
-    def _look_later(self) -> None:
-        self.call_after_refresh(self.look)
+    def _schedule_check(self) -> None:
+        self.call_after_refresh(self.check_visible_rows)
 
 
-def question_rows(question: Confirmation, width: int) -> Iterator[StyledLine]:
-    """Return the rows of what a question asks about, each made when it is asked for."""
+def preview_rows(question: Confirmation, width: int) -> Iterator[StyledLine]:
+    """Yield the rows of the preview of a request."""
     room, preview = max(8, width - len(_BAR)), question.preview
     if preview is not None and preview.kind == "diff":
-        for line in diff_lines(preview.body, room, approved_pieces):
-            bar = _BAR if line.joint else _INDENT
+        for line in diff_lines(preview.body, room, approval_pieces):
+            bar = _BAR if line.separator else _CONTINUATION
             yield line._replace(spans=((bar, ""), *line.spans))
     else:
-        lines = argument_lines(question) if preview is None else lines_of(preview.body)
-        yield from (StyledLine(((row, ""),)) for row in quoted(lines, room))
+        lines = argument_lines(question) if preview is None else iter_lines(preview.body)
+        yield from (StyledLine(((row, ""),)) for row in quote_lines(lines, room))
     for line in approval_details(question):
-        for at, row in enumerate(_broken(line, max(8, width - len(_ABOUT_INDENT)))):
+        for at, row in enumerate(_wrap_escaped(line, max(8, width - len(_ABOUT_INDENT)))):
             yield StyledLine(((_ABOUT_INDENT + row if at else row, "quiet"),))
 
 
-def quoted(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Return the rows of lines, escaped, each at most `width` cells after its bar or indent."""
+def quote_lines(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Yield the rows of escaped lines, each at most `width` cells after its prefix."""
     for line in lines:
-        for at, row in enumerate(_broken(line, width)):
-            yield (_INDENT if at else _BAR) + row
+        for at, row in enumerate(_wrap_escaped(line, width)):
+            yield (_CONTINUATION if at else _BAR) + row
 
 
-def _broken(line: str, width: int) -> Iterator[str]:
-    """Break a line; a space at the end of a row would look like room for a wide character."""
+def _wrap_escaped(line: str, width: int) -> Iterator[str]:
+    """Break a line; a trailing space is visible, as it could hide before a wide character."""
     row = None
-    for following in cut_pieces(escape_line_pieces(line), width):
+    for following in wrap_pieces(escape_line_pieces(line), width):
         if row is not None:
-            yield row[:-1] + _SPACE if row.endswith(" ") else row
+            yield row[:-1] + _VISIBLE_SPACE if row.endswith(" ") else row
         row = following
     yield row or ""

@@ -1,4 +1,4 @@
-"""The prompt: several lines of text, with folded pastes, recall and completion."""
+"""The prompt: a multi-line input with folded pastes, history and completion."""
 
 from typing import Literal, Protocol
 
@@ -18,32 +18,32 @@ from yourtool.tui.drafts import (
 )
 from yourtool.tui.dropped_paths import find_dropped_file
 from yourtool.tui.keys import bindings
-from yourtool.tui.widgets.completion import Completion
+from yourtool.tui.widgets.completion import CompletionList
 
-DRAFT_SECONDS = 0.3
+DRAFT_DELAY_SECONDS = 0.3
 
 
 class PromptOwner(Protocol):
-    """Decides what the keys do that the prompt does not handle itself.
+    """Handles the keys that the prompt does not handle itself.
 
-    These are calls rather than messages: a message waits in a queue while the next key is handled.
+    These are calls, not messages: a message would wait in a queue while the next key is handled.
     """
 
     def take(self, draft: Draft) -> None:
-        """Enter was pressed on a draft, which may be empty; `drop` what is taken."""
+        """Send a draft, which may be empty, after Enter."""
         ...
 
     def recall(self, step: Literal[-1, 1]) -> None:
-        """The cursor would leave the text: -1 asks for something older, 1 for newer."""
+        """Load an older (-1) or newer (1) prompt when the cursor would leave the text."""
         ...
 
     def leave_prompt(self) -> None:
-        """Tab was pressed with nothing to complete."""
+        """Move the focus after Tab with nothing to complete."""
         ...
 
 
 class Prompt(TextArea):
-    """Where the user writes."""
+    """The input for prompts and commands."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -61,25 +61,27 @@ class Prompt(TextArea):
     """
     BINDINGS = bindings("prompt")  # pyright: ignore[reportAssignmentType] - a list of Binding is one of BindingType
 
-    class Paused(Message):
-        """Nothing was typed for a moment, so the draft is worth keeping."""
+    class TypingPaused(Message):
+        """Posted when typing pauses and the draft should be saved."""
 
-    class FilesWanted(Message):
-        """The user began to mention a file."""
+    class FilesNeeded(Message):
+        """Posted when the user starts to mention a file."""
 
-    def __init__(self, completer: Completer, completion: Completion, owner: PromptOwner) -> None:
+    def __init__(
+        self, completer: Completer, completion: CompletionList, owner: PromptOwner
+    ) -> None:
         super().__init__(soft_wrap=True, highlight_cursor_line=False, placeholder="Say what to do")
         self.cursor_blink = False
         self._owner = owner
         self._completer = completer
         self._completion = completion
-        self._offered_for = ""
-        """The text before the cursor when the list of completions was last opened or closed."""
+        self._completed_for = ""
+        """The text before the cursor when the completion list was last opened or closed."""
         self._pastes: tuple[str, ...] = ()
         self._pause: Timer | None = None
 
     def render_line(self, y: int) -> Strip:
-        """Paint one row; there is none to paint where the terminal leaves no room for it."""
+        """Paint one row; empty if the terminal is too narrow for any text."""
         return super().render_line(y) if self.content_size.width > 0 else Strip([])
 
     def insert_typed(self, character: str) -> None:
@@ -87,21 +89,23 @@ class Prompt(TextArea):
         self._replace_via_keyboard(character, *self.selection)
 
     def on_text_area_changed(self) -> None:
-        """Offer what fits, and let the draft be kept once typing pauses."""
-        self._refresh_offers()
+        """Update the completions, and post `TypingPaused` after a pause."""
+        self._refresh_completions()
         if self._pause is not None:
             self._pause.stop()
-        self._pause = self.set_timer(DRAFT_SECONDS, lambda: self.post_message(self.Paused()))
+        self._pause = self.set_timer(
+            DRAFT_DELAY_SECONDS, lambda: self.post_message(self.TypingPaused())
+        )
 
     @property
     def draft(self) -> Draft:
-        """What the prompt holds."""
+        """The text and the folded pastes."""
         return Draft(self.text, self._pastes)
 
     def load(self, draft: Draft, *, selected: bool = False) -> None:
-        """Replace what the prompt holds and put the cursor at the end.
+        """Replace the draft and move the cursor to the end.
 
-        `selected`: what is typed next takes its place, unless the cursor is moved first.
+        With `selected`, the next key replaces the text unless the cursor moves first.
         """
         self._pastes = draft.pastes
         self.load_text(draft.text)
@@ -111,7 +115,7 @@ class Prompt(TextArea):
         self._completion.open(None)
 
     def paste(self, text: str) -> None:
-        """Insert text that was not typed; folded when it is long or could not be shown as it is."""
+        """Insert pasted text, folded if it is long or contains control characters."""
         text = storable(normalize_newlines(text))
         if not self.text and (path := find_dropped_file(text)) is not None:
             text = f"/attach {path}"
@@ -121,53 +125,55 @@ class Prompt(TextArea):
         result = self.replace(text, *self.selection)
         self.move_cursor(result.end_location)
 
-    def type(self, text: str) -> None:
-        """Insert text as if it was typed here."""
+    def insert_text(self, text: str) -> None:
+        """Insert text at the cursor."""
         result = self.replace(text, *self.selection)
         self.move_cursor(result.end_location)
 
-    def offer(self) -> None:
-        """Open or close the list of completions according to the word at the cursor."""
-        before = self._offered_for = self._before_cursor()
+    def update_completions(self) -> None:
+        """Open or close the completion list for the word at the cursor."""
+        before = self._completed_for = self._text_before_cursor()
         offers = self._completer.suggest(before) if self.selection.is_empty else None
         if self._completer.needs_files(before):
-            self.post_message(self.FilesWanted())
+            self.post_message(self.FilesNeeded())
         self._completion.open(offers)
 
     def action_send(self) -> None:
-        """Send, or take the completion, or begin a new line after a backslash."""
-        self._refresh_offers()
-        before = self._before_cursor()
-        if (chosen := self._completion.chosen) is not None and self._completion.offers is not None:
+        """Send the draft, accept the completion, or start a new line after a backslash."""
+        self._refresh_completions()
+        before = self._text_before_cursor()
+        if (
+            candidate := self._completion.candidate
+        ) is not None and self._completion.offers is not None:
             word = before[self._completion.offers.start :]
-            # What merely stands first in a list is no answer to a word that was not begun.
-            if word != chosen.text.rstrip() and (word or self._completion.at):
-                self._take()
-                if chosen.text.endswith(" "):
+            # Without a typed word, the preselected first row is not a choice of the user.
+            if word != candidate.text.rstrip() and (word or self._completion.selected):
+                self._accept_completion()
+                if candidate.text.endswith(" "):
                     return
         elif before.endswith("\\") and self.cursor_location == self.document.end:
             self.action_delete_left()
-            self.type("\n")
+            self.insert_text("\n")
             return
         self._completion.open(None)
         self._owner.take(self.draft)
 
     def action_newline(self) -> None:
-        """Begin a new line."""
-        self.type("\n")
+        """Insert a line break."""
+        self.insert_text("\n")
 
     def action_complete(self) -> None:
-        """Take the completion that is chosen."""
-        self._refresh_offers()
-        if self._completion.chosen is None:
+        """Accept the selected completion."""
+        self._refresh_completions()
+        if self._completion.candidate is None:
             self._owner.leave_prompt()
         else:
-            self._take()
+            self._accept_completion()
 
     def action_older(self) -> None:
-        """Move up: in the list, in the text, or out of it."""
-        self._refresh_offers()
-        if self._completion.chosen is not None:
+        """Move up in the completion list or the text, or recall an older prompt."""
+        self._refresh_completions()
+        if self._completion.candidate is not None:
             self._completion.move(-1)
         elif self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
             self.action_cursor_up()
@@ -175,10 +181,10 @@ class Prompt(TextArea):
             self._owner.recall(-1)
 
     def action_newer(self) -> None:
-        """Move down: in the list, in the text, or out of it."""
-        self._refresh_offers()
+        """Move down in the completion list or the text, or recall a newer prompt."""
+        self._refresh_completions()
         last = self.wrapped_document.location_to_offset(self.document.end).y
-        if self._completion.chosen is not None:
+        if self._completion.candidate is not None:
             self._completion.move(1)
         elif self.wrapped_document.location_to_offset(self.cursor_location).y < last:
             self.action_cursor_down()
@@ -186,7 +192,7 @@ class Prompt(TextArea):
             self._owner.recall(1)
 
     def action_delete_left(self) -> None:
-        """Delete a character, or the whole chip of a folded paste."""
+        """Delete a character or the chip of a folded paste."""
         row, column = self.cursor_location
         length = trailing_chip_length(self.document[row][:column]) if self.selection.is_empty else 0
         if length:
@@ -194,24 +200,24 @@ class Prompt(TextArea):
         else:
             super().action_delete_left()
 
-    def close_list(self) -> bool:
-        """Close the list of completions; False if none was open."""
-        was_open = self._completion.chosen is not None
+    def close_completions(self) -> bool:
+        """Close the completion list; False if it was not open."""
+        was_open = self._completion.candidate is not None
         self._completion.open(None)
         return was_open
 
-    def _refresh_offers(self) -> None:
-        """Offer what fits, unless that was done before: the user may have closed the list."""
-        if self._before_cursor() != self._offered_for:
-            self.offer()
+    def _refresh_completions(self) -> None:
+        """Update the completions unless they are up to date; the user may have closed the list."""
+        if self._text_before_cursor() != self._completed_for:
+            self.update_completions()
 
-    def _before_cursor(self) -> str:
+    def _text_before_cursor(self) -> str:
         return self.document.get_text_range((0, 0), self.cursor_location)
 
-    def _take(self) -> None:
-        offers, chosen = self._completion.offers, self._completion.chosen
-        assert offers is not None and chosen is not None, "only called while the list is open"
+    def _accept_completion(self) -> None:
+        offers, candidate = self._completion.offers, self._completion.candidate
+        assert offers is not None and candidate is not None, "only called while the list is open"
         row, column = self.cursor_location
-        word = len(self._before_cursor()) - offers.start  # a word never crosses a line
-        result = self.replace(chosen.text, (row, column - word), (row, column))
+        word = len(self._text_before_cursor()) - offers.start  # a word never crosses a line
+        result = self.replace(candidate.text, (row, column - word), (row, column))
         self.move_cursor(result.end_location)

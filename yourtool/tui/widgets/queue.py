@@ -1,4 +1,4 @@
-"""Messages that wait for the turn to end."""
+"""Messages that are sent when the turn ends."""
 
 from textual import events
 from textual.content import Content
@@ -8,12 +8,14 @@ from yourtool.text import printable
 from yourtool.tui.drafts import Draft
 from yourtool.tui.widgets.block import WrappedWidget
 
-ROWS = 4
+VISIBLE_MESSAGES = 4
 
 
 class Queue(WrappedWidget):
-    """Drafts in the order they will be sent. A change is whole before anything else can happen, so
-    a message that was taken back is never sent."""
+    """The queued drafts, in the order in which they are sent.
+
+    Changes are synchronous, so a message that the user takes back is never sent.
+    """
 
     DEFAULT_CSS = """
     Queue {
@@ -24,8 +26,8 @@ class Queue(WrappedWidget):
     }
     """
 
-    class Chosen(Message):
-        """A waiting message was clicked."""
+    class MessageClicked(Message):
+        """Posted when a queued message is clicked."""
 
         def __init__(self, at: int) -> None:
             super().__init__()
@@ -34,71 +36,76 @@ class Queue(WrappedWidget):
     def __init__(self) -> None:
         super().__init__()
         self.drafts: list[Draft] = []
-        self.held = ""
-        """Why nothing is sent from here until the user acts; empty: it is sent in turn."""
+        self.pause_reason = ""
+        """Why the queue waits for the user; empty while it sends messages in order."""
         self.can_retry = False
-        """Whether a retry is one of the ways to go on."""
-        self._is_small = False
+        """Whether the user can retry the failed turn."""
+        self._is_compact = False
 
     def __len__(self) -> int:
         return len(self.drafts)
 
     def rows(self, width: int) -> list[Content]:
-        """Draw the first lines of the waiting messages, the next one first."""
-        if self._is_small:
+        """Draw the first lines of the queued messages in order."""
+        if self._is_compact:
             rows = [f"{len(self.drafts)} queued: Up edits, Ctrl+X drops"]
             return [Content(row).truncate(width, ellipsis=True) for row in rows]
-        more = len(self.drafts) - ROWS
+        more = len(self.drafts) - VISIBLE_MESSAGES
         head = self._head(width)
         rows = head if more <= 0 else [*head[:-1], f"{head[-1]} (and {more} more)"]
-        rows += [f"{at}. {printable(_first_line(d))}" for at, d in enumerate(self.drafts[:ROWS], 1)]
+        rows += [
+            f"{at}. {printable(_first_line(d))}"
+            for at, d in enumerate(self.drafts[:VISIBLE_MESSAGES], 1)
+        ]
         return [Content(row).truncate(width, ellipsis=True) for row in rows]
 
     def _head(self, width: int) -> list[str]:
-        """Return what can be done, and why it must be: in two rows where one is too narrow."""
-        if not self.held:
+        """Return the keys and the reason of the pause, in two rows if one is too narrow."""
+        if not self.pause_reason:
             return ["queued: Up edits, Ctrl+X drops"]
         keys = "Enter sends, Up edits" + (", Ctrl+T retries" if self.can_retry else "")
-        line = f"held, {self.held}: {keys}"
-        return [line] if len(line) <= width else [f"held: {self.held}", keys]
+        line = f"paused, {self.pause_reason}: {keys}"
+        return [line] if len(line) <= width else [f"paused: {self.pause_reason}", keys]
 
     def on_click(self, event: events.Click) -> None:
-        """Say which message was clicked."""
+        """Post the index of the clicked message."""
         heads = len(self._head(max(1, self.content_size.width)))
-        if not self._is_small and 0 <= (at := event.y - heads) < min(len(self.drafts), ROWS):
-            self.post_message(self.Chosen(at))
+        if not self._is_compact and 0 <= (at := event.y - heads) < min(
+            len(self.drafts), VISIBLE_MESSAGES
+        ):
+            self.post_message(self.MessageClicked(at))
 
     def add(self, draft: Draft, *, first: bool = False) -> None:
-        """Let a message wait, last in the row or first."""
+        """Add a message at the end or, with `first`, at the front."""
         self.drafts.insert(0 if first else len(self.drafts), draft)
-        self._changed()
+        self._update()
 
-    def take(self, at: int = 0) -> Draft | None:
-        """Remove and return a message; None when there is no such."""
+    def pop(self, at: int = 0) -> Draft | None:
+        """Remove and return a message; None if the index does not exist."""
         if not -len(self.drafts) <= at < len(self.drafts):
             return None
         draft = self.drafts.pop(at)
-        self._changed()
+        self._update()
         return draft
 
-    def hold(self, why: str, *, can_retry: bool = False) -> None:
-        """Stop sending in turn for a reason."""
-        self.held, self.can_retry = why, can_retry
-        self._changed()
+    def pause(self, why: str, *, can_retry: bool = False) -> None:
+        """Stop sending until the user acts."""
+        self.pause_reason, self.can_retry = why, can_retry
+        self._update()
 
-    def set_small(self, is_small: bool) -> None:
-        """Take one row for all messages, or a row for each again."""
-        self._is_small = is_small
-        self.changed()
+    def set_compact(self, is_small: bool) -> None:
+        """Draw all messages in one row, or each in its row."""
+        self._is_compact = is_small
+        self.refresh_rows()
 
-    def go_on(self) -> None:
-        """Send in turn again."""
-        self.hold("")
+    def resume(self) -> None:
+        """Send messages in order again."""
+        self.pause("")
 
-    def _changed(self) -> None:
-        self.held = self.held if self.drafts else ""
+    def _update(self) -> None:
+        self.pause_reason = self.pause_reason if self.drafts else ""
         self.set_class(bool(self.drafts), "-filled")
-        self.changed()
+        self.refresh_rows()
 
 
 def _first_line(draft: Draft) -> str:

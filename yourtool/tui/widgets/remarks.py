@@ -1,4 +1,4 @@
-"""The line that the transcript has for what changes a session between turns."""
+"""Transcript lines for changes of a session between turns."""
 
 from typing import Literal, TypeAlias
 
@@ -12,7 +12,7 @@ from yourtool.events import (
 )
 from yourtool.tui.widgets import summary
 
-Change: TypeAlias = (
+SessionChange: TypeAlias = (
     SessionModelSelected
     | SessionModelRefused
     | SessionForked
@@ -22,8 +22,8 @@ Change: TypeAlias = (
 )
 
 
-def remark(change: Change) -> tuple[Literal["info", "warning"], str]:
-    """Return the level and the text of the line."""
+def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], str]:
+    """Return the level and the text of the line for a change."""
     match change:
         case SessionModelSelected(model=None):
             return "info", "Using the default model again"
@@ -33,10 +33,10 @@ def remark(change: Change) -> tuple[Literal["info", "warning"], str]:
         case SessionModelRefused(reason=reason):
             return "warning", reason
         case SessionForked(parent_session_id=parent):
-            return "info", f"Forked here from {parent}, which stays as it is: /resume"
+            return "info", f"Forked here from {parent}, which is unchanged: /resume"
         case SessionImported(source_session_id=source):
-            return "info", f"Imported up to here; it was {source}"
+            return "info", f"Imported up to here from session {source}"
         case ProviderUnavailable():
-            return "warning", summary.outage(change)
+            return "warning", summary.format_outage(change)
         case ProviderRecovered():
-            return "info", summary.recovery(change)
+            return "info", summary.format_recovery(change)

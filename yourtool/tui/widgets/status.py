@@ -1,4 +1,4 @@
-"""The bottom line: which model, how much of its context, what it has cost, what goes on."""
+"""The status line: model, approval mode, context use, cost and current activity."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,36 +27,36 @@ from yourtool.tui.widgets.card import CommandCard
 from yourtool.tui.widgets.items import ErrorItem, Item
 from yourtool.tui.widgets.texts import ThinkingItem
 
-NARROW = 60
+NARROW_COLUMNS = 60
 _GAP = "  "
 
 
 class StatusFields(Struct, frozen=True, kw_only=True):
-    """What the line says; empty parts are left out."""
+    """The values of the status line; empty ones are omitted."""
 
     model: str = ""
-    pending: str = ""
+    pending_model: str = ""
     mode: str = ""
     context: int | None = None
-    """Per cent of the model's window."""
+    """Percentage of the context window in use."""
     cost: str = ""
     activity: str = ""
     seconds: int | None = None
-    """How long the turn has run."""
-    silent: int | None = None
-    """For how many seconds a reply that has begun does not go on, where that is long."""
+    """Seconds since the turn started."""
+    silent_seconds: int | None = None
+    """Seconds since a started reply last grew; None while it grows."""
     queued: int = 0
     branch: str = ""
-    urgent: str = ""
-    """Words that must not be missed, for want of a better place."""
+    alert: str = ""
+    """A short hint that is never dropped."""
     directory: str = ""
-    """The workspace, for the greeting; the line is too short for it."""
-    fresh: bool = True
-    """Nothing was said in this session yet."""
+    """The workspace, for the greeting; not part of the line."""
+    is_new_session: bool = True
+    """Whether the session has no messages yet."""
 
 
-class Part(Struct, frozen=True):
-    """A piece of the line; the lowest rank is the last to go."""
+class StatusPart(Struct, frozen=True):
+    """A part of the line; parts with a high rank are dropped first."""
 
     rank: int
     text: str
@@ -64,7 +64,7 @@ class Part(Struct, frozen=True):
 
 
 class StatusLine(Widget):
-    """One row that drops its least important parts when there is no room."""
+    """One row that drops its least important parts if they do not fit."""
 
     DEFAULT_CSS = """
     StatusLine { height: 1; padding: 0 1; color: $text-muted; }
@@ -73,57 +73,60 @@ class StatusLine(Widget):
     status: reactive[StatusFields] = reactive(StatusFields())
 
     def render(self) -> Content:
-        """Draw what fits."""
+        """Draw the parts that fit."""
         width = self.content_size.width
-        kept = fitting(parts(self.status, narrow=self.app.size.width < NARROW), width)
-        pieces = [Content.styled(part.text, part.style) for part in kept]
+        fitting = fit_parts(
+            status_parts(self.status, narrow=self.app.size.width < NARROW_COLUMNS), width
+        )
+        pieces = [Content.styled(part.text, part.style) for part in fitting]
         return Content(_GAP).join(pieces).truncate(width, ellipsis=True)
 
 
-def parts(status: StatusFields, *, narrow: bool) -> list[Part]:
-    """Return the pieces of the line from left to right."""
-    name = _short(status.model) if narrow else status.model
-    found: list[Part] = []
-    if status.urgent:
-        found.append(Part(0, status.urgent, "$text-accent"))
+def status_parts(status: StatusFields, *, narrow: bool) -> list[StatusPart]:
+    """Return the parts of the line from left to right."""
+    name = _short_name(status.model) if narrow else status.model
+    found: list[StatusPart] = []
+    if status.alert:
+        found.append(StatusPart(0, status.alert, "$text-accent"))
     if status.activity:
         clock = "" if status.seconds is None else f" {format_duration(status.seconds)}"
-        if status.silent is not None:
-            clock += f", silent for {format_duration(status.silent)}"
-        found.append(Part(0, f"{status.activity}{clock}", "$warning"))
+        if status.silent_seconds is not None:
+            clock += f", no output for {format_duration(status.silent_seconds)}"
+        found.append(StatusPart(0, f"{status.activity}{clock}", "$warning"))
     if name:
-        swap = f" → {_short(status.pending)}" if status.pending else ""
-        found.append(Part(1, f"{name}{swap}", "$text-primary"))
+        swap = f" → {_short_name(status.pending_model)}" if status.pending_model else ""
+        found.append(StatusPart(1, f"{name}{swap}", "$text-primary"))
     if status.mode:
         is_auto = status.mode == "auto"
-        found.append(Part(0 if is_auto else 2, status.mode, "$text-error" if is_auto else ""))
+        found.append(StatusPart(0 if is_auto else 2, status.mode, "$text-error" if is_auto else ""))
     if status.context is not None:
         style = "$text-error" if status.context >= 90 else "$text-warning"
-        found.append(Part(3, f"{status.context}% ctx", style if status.context >= 75 else ""))
+        found.append(StatusPart(3, f"{status.context}% ctx", style if status.context >= 75 else ""))
     if status.cost:
-        found.append(Part(4, status.cost, ""))
+        found.append(StatusPart(4, status.cost, ""))
     if status.queued:
-        found.append(Part(5, f"{status.queued} queued", ""))
+        found.append(StatusPart(5, f"{status.queued} queued", ""))
     if status.branch:
-        found.append(Part(6, f"git:{printable(status.branch)}", ""))
+        found.append(StatusPart(6, f"git:{printable(status.branch)}", ""))
     return found
 
 
-def fitting(found: list[Part], width: int) -> list[Part]:
-    """Drop parts, the highest rank first, until the rest fits; one always stays."""
-    kept = list(found)
-    while len(kept) > 1 and sum(cell_len(p.text) + len(_GAP) for p in kept) - len(_GAP) > width:
-        kept.remove(max(kept, key=lambda part: part.rank))
-    return kept
+def fit_parts(found: list[StatusPart], width: int) -> list[StatusPart]:
+    """Return the parts that fit; the highest ranks are dropped first, one always stays."""
+    fitting = list(found)
+    while (
+        len(fitting) > 1 and sum(cell_len(p.text) + len(_GAP) for p in fitting) - len(_GAP) > width
+    ):
+        fitting.remove(max(fitting, key=lambda part: part.rank))
+    return fitting
 
 
-def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
-    """Return what a running turn does or waits for; `arriving` is the part of a reply that
-    grows, the user's command, or a failure that is followed by another attempt.
+def describe_activity(facts: Sequence[AnyFact], active_item: Item | None) -> str:
+    """Return what a running turn does or waits for, from the facts since the last request.
 
-    Only the facts since the last request are looked at.
+    `active_item` is the reply that streams, the user's command, or a failure before a retry.
     """
-    if isinstance(arriving, CommandCard):
+    if isinstance(active_item, CommandCard):
         return "running your command"
     settled: set[str] = set()
     running: list[str] = []
@@ -138,12 +141,12 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
                 running.append(printable(fact.tool_name))
             case ToolConfirmationRequested() if fact.confirmation_request_id not in settled:
                 asked = True
-            case LlmCallStarted() if arriving is None:
+            case LlmCallStarted() if active_item is None:
                 return f"waiting for {printable(fact.provider)}"
-            case LlmCallFailed() if isinstance(arriving, ErrorItem) and arriving.under_way:
+            case LlmCallFailed() if isinstance(active_item, ErrorItem) and active_item.is_retrying:
                 return f"waiting for {printable(fact.provider)}"
             case LlmCallFailed():
-                return "waiting to try again"
+                return "waiting to retry"
             case LlmCallStarted() | LlmCallCompleted() | TurnStarted():
                 break
             case _:
@@ -152,15 +155,15 @@ def doing(facts: Sequence[AnyFact], arriving: Item | None) -> str:
         return "waiting for you"
     if running:
         return f"running {running[0]}" if len(running) == 1 else f"running {len(running)} tools"
-    if arriving is not None:
-        return "thinking" if isinstance(arriving, ThinkingItem) else "writing"
+    if active_item is not None:
+        return "thinking" if isinstance(active_item, ThinkingItem) else "writing"
     return "working"
 
 
-def branch(workspace: Path) -> str:
-    """Return the checked-out branch, or the start of the commit; empty outside a repository.
+def find_branch(workspace: Path) -> str:
+    """Return the checked-out branch or the abbreviated commit; empty outside a repository.
 
-    Reads `HEAD` alone, as in https://git-scm.com/docs/gitrepository-layout; no process is started.
+    Reads only `HEAD`, as in https://git-scm.com/docs/gitrepository-layout; no process is started.
     """
     for directory in (workspace, *workspace.parents):
         marker = directory / ".git"
@@ -174,5 +177,5 @@ def branch(workspace: Path) -> str:
     return ""
 
 
-def _short(model: str) -> str:
+def _short_name(model: str) -> str:
     return model.partition(":")[2] or model

@@ -1,4 +1,4 @@
-"""What is said about a turn when it is over: figures, reasons, and what to do about a failure."""
+"""Texts about a finished turn: figures, routing reasons, failures and advice."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -16,9 +16,12 @@ from yourtool.events import (
 )
 from yourtool.messages import StopReason
 from yourtool.routing.availability import TRIGGER_TEXTS
-from yourtool.tui.widgets.items import Footer
+from yourtool.tui.widgets.items import FooterItem
 
-_EXPLICIT = {"per_message_override": "asked for in the message", "manual_sticky": "your choice"}
+_EXPLICIT_REASONS = {
+    "per_message_override": "`@model` in this message",
+    "manual_sticky": "chosen with /model",
+}
 
 _HEADS: dict[str, str] = {
     ErrorClass.RATE_LIMIT: "Too many requests",
@@ -30,39 +33,39 @@ _HEADS: dict[str, str] = {
 }
 
 _CODE_HEADS: dict[str, str] = {
-    ErrorCode.BILLING: "No credit or quota is left",
-    ErrorCode.STALLED: "The provider fell silent",
-    ErrorCode.CONTENT_FILTER: "The provider will not process this prompt",
+    ErrorCode.BILLING: "No credit or quota left",
+    ErrorCode.STALLED: "The provider stopped responding",
+    ErrorCode.CONTENT_FILTER: "The provider refused to process this prompt",
 }
 
 _ADVICE: dict[str, str] = {
-    ErrorClass.RATE_LIMIT: "Wait a little, or take another model with `/model`.",
-    ErrorClass.AUTH: "`/key` takes a new key; `yourtool doctor` shows where this one is from.",
-    ErrorClass.SERVER_ERROR: "This is the provider's fault; `/model` takes another one.",
-    ErrorClass.NETWORK: "Check the connection and the address; `/model` takes another model.",
-    ErrorClass.CONTEXT_OVERFLOW: "Start afresh with `/new`, or take a larger model with `/model`.",
-    ErrorClass.INVALID_REQUEST: "Trying again unchanged will not help; `/model` takes another one.",
+    ErrorClass.RATE_LIMIT: "Wait a moment, or switch models with `/model`.",
+    ErrorClass.AUTH: "`/key` sets a new key; `yourtool doctor` shows where this one is from.",
+    ErrorClass.SERVER_ERROR: "The fault is at the provider; `/model` switches models.",
+    ErrorClass.NETWORK: "Check the connection and the address, or switch models with `/model`.",
+    ErrorClass.CONTEXT_OVERFLOW: "Start a new session with `/new`, or switch to a larger model.",
+    ErrorClass.INVALID_REQUEST: "An unchanged retry will not help; `/model` switches models.",
 }
 
 _CODE_ADVICE: dict[str, str] = {
-    ErrorCode.BILLING: "Add credit at the provider, or take another one with `/model`.",
-    ErrorCode.STALLED: "A slow server may need more than `limits.first_event_seconds` or"
-    " `limits.content_seconds` in `config.toml` allow.",
-    ErrorCode.CONTENT_FILTER: "Put it in other words, or take another model with `/model`.",
+    ErrorCode.BILLING: "Add credit at the provider, or switch models with `/model`.",
+    ErrorCode.STALLED: "For a slow server, raise `limits.first_event_seconds` or"
+    " `limits.content_seconds` in `config.toml`.",
+    ErrorCode.CONTENT_FILTER: "Rephrase the prompt, or switch models with `/model`.",
 }
 
-_STOPS: dict[StopReason, str] = {
-    StopReason.MAX_TOKENS: "The reply was cut off: it reached the model's limit of output.",
+_STOP_WARNINGS: dict[StopReason, str] = {
+    StopReason.MAX_TOKENS: "The reply was cut off: it reached the output limit.",
     StopReason.REFUSAL: "The model refused to answer.",
     StopReason.CONTENT_FILTER: "The provider's content filter ended the reply.",
 }
 
-NO_MODEL = "`/model` lists what there is, and why some of it cannot serve."
-"""What to do about a turn that no model can take."""
+NO_MODEL_ADVICE = "`/models` shows which are available and why others are not."
+"""Advice for a message without an available model."""
 
 
-def obstacles(event: RouteDecided) -> str:
-    """Return why each model that was considered cannot take a turn, a line each."""
+def format_rejections(event: RouteDecided) -> str:
+    """Return the reasons why the considered models were rejected, one per line."""
     reasons = [
         f"{one.candidate_model}: {one.reason}"
         for one in event.chain
@@ -71,27 +74,27 @@ def obstacles(event: RouteDecided) -> str:
     return "\n".join(dict.fromkeys(reasons)) or "No model is configured."
 
 
-def outage(event: ProviderUnavailable) -> str:
-    """Return what is left out of routing now, one model or a provider with all of them, and why."""
-    named = _named(event, event.models_affected)
+def format_outage(event: ProviderUnavailable) -> str:
+    """Return which model or provider is excluded from routing, and why."""
+    named = _format_models(event, event.models_affected)
     return (
-        f"{named} left out of automatic choices for now: it {TRIGGER_TEXTS[event.trigger_reason]}"
+        f"{named} excluded from automatic routing for now: it {TRIGGER_TEXTS[event.trigger_reason]}"
     )
 
 
-def recovery(event: ProviderRecovered) -> str:
-    """Return what is in routing again."""
-    return f"{_named(event, event.models_recovered)} back in use"
+def format_recovery(event: ProviderRecovered) -> str:
+    """Return which model or provider is available again."""
+    return f"{_format_models(event, event.models_recovered)} available again"
 
 
-def _named(event: ProviderUnavailable | ProviderRecovered, models: Sequence[str]) -> str:
+def _format_models(event: ProviderUnavailable | ProviderRecovered, models: Sequence[str]) -> str:
     if event.scope == "provider_wide":
         return f"All models of `{event.provider}` are"
     return f"{', '.join(f'`{model}`' for model in models)} is"
 
 
-def headline(event: LlmCallFailed) -> str:
-    """Return class, provider and status of a failure in one line."""
+def format_headline(event: LlmCallFailed) -> str:
+    """Return error class, provider and HTTP status of a failure in one line."""
     what = _HEADS.get(event.error_class, "The request failed")
     what = _CODE_HEADS.get(event.error_code or "", what)
     number = event.provider_status
@@ -99,11 +102,11 @@ def headline(event: LlmCallFailed) -> str:
     return f"{what} · {event.error_class} · {event.provider}{status}"
 
 
-def advice(event: LlmCallFailed, retry_key: str) -> str:
+def get_advice(event: LlmCallFailed, retry_key: str) -> str:
     """Return what the user can do about a failure."""
-    way_out = _ADVICE.get(event.error_class, "`/model` takes another model.")
-    way_out = _CODE_ADVICE.get(event.error_code or "", way_out)
-    return f"{way_out} {retry_key} tries again." if retry_key else way_out
+    next_step = _ADVICE.get(event.error_class, "`/model` switches models.")
+    next_step = _CODE_ADVICE.get(event.error_code or "", next_step)
+    return f"{next_step} {retry_key} retries." if retry_key else next_step
 
 
 class TurnSummary:
@@ -117,13 +120,13 @@ class TurnSummary:
         self._estimated = False
         self._last: LlmCallCompleted | None = None
 
-    def add(self, event: LlmCallCompleted) -> None:
-        """Count one request."""
+    def add_request(self, event: LlmCallCompleted) -> None:
+        """Add a completed request."""
         self._last = event
         self._count(event)
 
     def add_failure(self, event: LlmCallFailed) -> None:
-        """Count what a request used that failed or was stopped."""
+        """Add the usage of a request that failed or was stopped."""
         if event.pricing_version is not None:
             self._count(event)
 
@@ -133,51 +136,51 @@ class TurnSummary:
             self._unpriced |= extra.unpriced
             self._estimated |= extra.estimated
 
-    def footer(self, event: TurnCompleted | TurnCancelled) -> Footer | None:
-        """Return the line under the turn; None where nothing was asked of a model."""
+    def footer(self, event: TurnCompleted | TurnCancelled) -> FooterItem | None:
+        """Return the line under the turn; None if no model was called."""
         if isinstance(event, TurnCancelled):
-            reason = {"user_cancel": "stopped by you", "timeout": "stopped: time is up"}
-            words = reason.get(event.reason, "stopped: the program was closed")
-            used = self._used(event) if event.total_input_tokens else []
-            return Footer([*([self.model] if self.model else []), words, *used])
+            reason = {"user_cancel": "stopped by you", "timeout": "stopped: time limit reached"}
+            stop = reason.get(event.reason, "stopped: the program was closed")
+            used = self._usage_parts(event) if event.total_input_tokens else []
+            return FooterItem([*([self.model] if self.model else []), stop, *used])
         if not self.model:
             return None
         parts = [self.model]
-        if reason := self._reason():
+        if reason := self._route_reason():
             parts.append(reason)
-        parts += self._used(event)
+        parts += self._usage_parts(event)
         if event.wall_time_seconds >= 0.05:
             parts.append(format_duration(event.wall_time_seconds))
-        return Footer(parts, _STOPS.get(event.stop_reason, "") or self._oddity())
+        return FooterItem(parts, _STOP_WARNINGS.get(event.stop_reason, "") or self._reply_warning())
 
-    def _oddity(self) -> str:
-        """Say what is wrong with a last reply that came whole and is none."""
+    def _reply_warning(self) -> str:
+        """Return a warning about a last reply that ended with an error or is empty."""
         if self._last is None:
             return ""
         message = self._last.message
         if self._last.stop_reason is StopReason.ERROR:
-            told = f" ({message.metadata.stop_detail})" if message.metadata.stop_detail else ""
-            return f"The provider ended the reply with an error{told}. `/retry` asks again."
+            detail = f" ({message.metadata.stop_detail})" if message.metadata.stop_detail else ""
+            return f"The provider ended the reply with an error{detail}. `/retry` retries."
         if not message.text.strip() and not message.tool_uses:
-            return "The model said nothing. `/retry` asks again."
+            return "The reply is empty. `/retry` retries."
         return ""
 
-    def _used(self, event: TurnCompleted | TurnCancelled) -> list[str]:
+    def _usage_parts(self, event: TurnCompleted | TurnCancelled) -> list[str]:
         tokens = f"{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
-        return [f"~{tokens}" if self._estimated else tokens, self._cost(event)]
+        return [f"~{tokens}" if self._estimated else tokens, self._format_cost(event)]
 
-    def _cost(self, event: TurnCompleted | TurnCancelled) -> str:
+    def _format_cost(self, event: TurnCompleted | TurnCancelled) -> str:
         if self._unpriced:
-            known = f"{format_money(event.total_cost_usd)} + " if event.total_cost_usd else ""
-            return f"{known}unpriced"
+            priced = f"{format_money(event.total_cost_usd)} + " if event.total_cost_usd else ""
+            return f"{priced}unpriced"
         return format_money(event.total_cost_usd)
 
-    def _reason(self) -> str:
-        """Say why the turn went to its model, where the route was chosen or is not as before."""
+    def _route_reason(self) -> str:
+        """Return why the model was chosen, if the user chose it or it changed."""
         chain = self.route.chain if self.route else ()
         winner = next((one for one in chain if one.verdict == "chose"), None)
-        if winner is not None and winner.policy in _EXPLICIT:
-            return _EXPLICIT[winner.policy]
+        if winner is not None and winner.policy in _EXPLICIT_REASONS:
+            return _EXPLICIT_REASONS[winner.policy]
         if winner is not None and self._model_before and self._model_before != self.model:
             return f"changed: {winner.reason}"
         return ""

@@ -1,6 +1,6 @@
-"""Builds transcript items from events; the same facts give the same items live and on resume.
+"""Builds transcript items from events; live and resumed sessions get the same items.
 
-Deltas only show early what a fact confirms. `touched` names the items that changed.
+Deltas only show early what a fact later confirms. `changed_items` contains the items to redraw.
 """
 
 import time
@@ -58,16 +58,16 @@ from yourtool.messages import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from yourtool.tui.markdown.blocks import Highlight
+from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.pending_attachments import count_attachments
 from yourtool.tui.widgets import summary
 from yourtool.tui.widgets.card import CardStatus, CommandCard, ToolCard
-from yourtool.tui.widgets.items import ErrorItem, Item, Remark
-from yourtool.tui.widgets.remarks import remark
-from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessage
+from yourtool.tui.widgets.items import ErrorItem, Item, NoticeItem
+from yourtool.tui.widgets.remarks import describe_change
+from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessageItem
 
 _Part = TypeVar("_Part", ReplyItem, ThinkingItem)
-_ENDINGS: dict[str, CardStatus] = {
+_FAILURE_STATUS: dict[str, CardStatus] = {
     ToolFailure.CANCELLED: "cancelled",
     ToolFailure.USER_DENIED: "denied",
     ToolFailure.PERMISSION_DENIED: "denied",
@@ -75,298 +75,304 @@ _ENDINGS: dict[str, CardStatus] = {
 }
 
 
-class Story:
-    """The items so far, and what the turn that is running has brought."""
+class Timeline:
+    """The items so far, and the state of the running turn."""
 
     def __init__(self, *, retry_key: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self.items: list[Item] = []
-        self.touched: set[Item] = set()
-        """Items that are new or changed since whoever draws them cleared this."""
-        self.places: dict[str, Item] = {}
-        """Where messages begin, by their ids."""
-        self.highlight: Highlight | None = None
+        self.changed_items: set[Item] = set()
+        """Items that are new or changed since the view last cleared the set."""
+        self.message_items: dict[str, Item] = {}
+        """The first item of each message, by message id."""
+        self.highlight: HighlighterFactory | None = None
         self._retry_key = retry_key
         self._clock = clock
         self._cards: dict[str, ToolCard] = {}
-        self._parts: list[
-            ReplyItem | ThinkingItem
-        ] = []  # of the message that is arriving, in order
-        self._open: dict[
+        self._parts: list[ReplyItem | ThinkingItem] = []  # of the streaming message, in order
+        self._streamed_parts: dict[
             int, ReplyItem | ThinkingItem
-        ] = {}  # what was streamed of it, by content block
-        self._untold: dict[int, ThinkingItem] = {}  # reasoning of it that was not, by content block
-        self._reached = 0  # the content block after the last one that was told of
+        ] = {}  # its streamed parts, by index of the content block
+        self._hidden_reasoning: dict[
+            int, ThinkingItem
+        ] = {}  # its reasoning that was not streamed, by index of the content block
+        self._next_block = 0  # index of the content block after the last streamed one
         self._failure: ErrorItem | None = None
         self._summary = summary.TurnSummary()
 
     @property
-    def ticking(self) -> list[Item]:
-        """Items that show a time which passes."""
+    def ticking_items(self) -> list[Item]:
+        """Items that show a running clock."""
         items: list[Item] = [card for card in self._cards.values() if card.status == "running"]
-        if self._failure is not None and self._failure.waiting:
+        if self._failure is not None and self._failure.is_waiting:
             items.append(self._failure)
         return items
 
     @property
-    def arriving(self) -> Item | None:
-        """The part of a reply that grows, the user's command that runs, or a failure that waits."""
+    def active_item(self) -> Item | None:
+        """The streaming part of a reply, the running user command, or a failure before a retry."""
         calls = [
             card
             for card in self._cards.values()
-            if card.status == "queued" or (isinstance(card, CommandCard) and card.open)
+            if card.status == "queued" or (isinstance(card, CommandCard) and card.is_open)
         ]
-        waiting = [self._failure] if self._failure is not None and self._failure.waiting else []
+        waiting = [self._failure] if self._failure is not None and self._failure.is_waiting else []
         return next(reversed(calls or self._parts or waiting), None)
 
     @property
-    def failed(self) -> bool:
-        """Whether the story ends in a failure that may be tried again."""
+    def has_failed(self) -> bool:
+        """Whether the last turn failed and can be retried."""
         failure = self._failure
-        return failure is not None and not failure.settled and not failure.waiting
+        return failure is not None and not failure.is_resolved and not failure.is_waiting
 
     @property
     def last_reply(self) -> str:
-        """The Markdown of the last reply."""
+        """The Markdown source of the last reply."""
         replies = (item for item in reversed(self.items) if isinstance(item, ReplyItem))
         return next((reply.source for reply in replies if reply.source), "")
 
-    def remark(self, level: Literal["info", "warning", "error"], text: str) -> None:
-        """Add words of the program."""
-        self._add(Remark(level, text))
+    def add_notice(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Add a message of the program."""
+        self._add(NoticeItem(level, text))
 
-    def take(self, event: Event) -> None:
-        """Tell what an event changes."""
+    def apply(self, event: Event) -> None:
+        """Add or update the items of an event."""
         if isinstance(event, Fact):
-            self._take_fact(event)
+            self._apply_fact(event)
         else:
-            self._take_delta(event)
+            self._apply_delta(event)
 
-    def _take_delta(self, event: StreamEvent | ToolOutputDelta | ShellStarted | Notice) -> None:
+    def _apply_delta(self, event: StreamEvent | ToolOutputDelta | ShellStarted | Notice) -> None:
         if isinstance(event, BlockEdge):
             return
         match event:
             case TextDelta():
-                self._reply(event.content_block_index).write(event.text)
+                self._get_reply(event.content_block_index).append(event.text)
             case ThinkingDelta():
-                self._thinking(event.content_block_index).write(event.text)
+                self._get_thinking(event.content_block_index).append(event.text)
             case ToolOutputDelta():
-                self._card(event.tool_use_id).prints(event.text)
+                self._get_card(event.tool_use_id).append_output(event.text)
             case ShellStarted():
-                self._command(event.message_id, event.command, shared=event.shared)
+                self._get_command_card(event.message_id, event.command, shared=event.shared)
             case MessageStart():
-                self._go_on()
+                self._resolve_failure()
             case ToolUseStart():
-                self._reach(event.content_block_index)
-                self._card(event.tool_use_id, event.tool_name)
+                self._add_skipped_blocks(event.content_block_index)
+                self._get_card(event.tool_use_id, event.tool_name)
             case ToolUseEnd():
-                self._card(event.tool_use_id).takes(event.final_input)
+                self._get_card(event.tool_use_id).set_arguments(event.final_input)
             case MessageComplete():
-                self._content(event.final_content)
+                self._complete_content(event.final_content)
             case Notice():
-                if event.level != "error" or not self._unroutable:
-                    self.remark(event.level, event.text)
+                if event.level != "error" or not self._has_no_model:
+                    self.add_notice(event.level, event.text)
             case RetryScheduled():
-                self._retry(event)
+                self._schedule_retry(event)
             case ToolUseInputDelta() | UsageUpdate() | StreamError() | AttemptFailed():
                 pass
             case _:
                 assert_never(event)
 
-    def _take_fact(self, event: AnyFact) -> None:
+    def _apply_fact(self, event: AnyFact) -> None:
         match event:
             case TurnStarted():
-                self._begin(event.message)
+                self._start_turn(event.message)
             case RouteDecided():
-                self._route(event)
+                self._apply_route(event)
             case LlmCallCompleted():
-                self._go_on()
+                self._resolve_failure()
                 if event.message.metadata.audience is not Audience.MODEL:
-                    self._content(event.message.content)
+                    self._complete_content(event.message.content)
                 if self._parts:
-                    self.places[event.message.id] = self._parts[0]
-                self._summary.add(event)
+                    self.message_items[event.message.id] = self._parts[0]
+                self._summary.add_request(event)
                 self._end_message()
             case LlmCallFailed():
-                self._fail(event)
+                self._fail_request(event)
             case ToolCalled():
-                card = self._card(event.tool_use_id, event.tool_name)
-                card.runs(event.side_effects, event.hints)
+                card = self._get_card(event.tool_use_id, event.tool_name)
+                card.start(event.side_effects, event.hints)
             case ToolCompleted():
-                self._complete(event)
+                self._complete_call(event)
             case ToolFailed():
                 self._fail_call(event)
             case ToolInputInvalid():
-                card = self._card(event.tool_use_id, event.tool_name)
-                card.complains("\n".join(event.validation_errors))
+                card = self._get_card(event.tool_use_id, event.tool_name)
+                card.show_problem("\n".join(event.validation_errors))
             case ToolConfirmationRequested():
-                self._card(event.tool_use_id, event.tool_name).waits()
+                self._get_card(event.tool_use_id, event.tool_name).wait_for_approval()
             case ToolConfirmationResolved():
-                self._card(event.tool_use_id).queues()
+                self._get_card(event.tool_use_id).mark_queued()
             case ShellRan():
-                self._ran(event)
+                self._finish_command(event)
             case TurnCompleted() | TurnCancelled():
                 self._end_turn(event)
             case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
                 pass
             case SessionEffortSelected():
-                pass  # `/effort` shows what it means for the model
+                pass  # `/effort` shows its effect on the model
             case _:
-                self.remark(*remark(event))
+                self.add_notice(*describe_change(event))
 
     @property
-    def _unroutable(self) -> bool:
-        """Whether a block says already that no model can take the turn, and why."""
+    def _has_no_model(self) -> bool:
+        """Whether an item already explains that no model is available."""
         route = self._summary.route
         return route is not None and route.chosen_model is None
 
     def _add(self, item: Item) -> None:
         self.items.append(item)
-        self.touched.add(item)
+        self.changed_items.add(item)
 
-    def _reach(self, index: int) -> None:
-        """Name what no event told of before a content block: reasoning that nobody can read."""
-        for at in range(self._reached, index):
-            self._hidden(at)
-        self._reached = max(self._reached, index + 1)
+    def _add_skipped_blocks(self, index: int) -> None:
+        """Add items for skipped content blocks: hidden reasoning has no stream events."""
+        for at in range(self._next_block, index):
+            self._add_hidden_reasoning(at)
+        self._next_block = max(self._next_block, index + 1)
 
-    def _hidden(self, at: int) -> None:
-        if at not in self._untold:
-            self._untold[at] = hidden = ThinkingItem(redacted=True)
+    def _add_hidden_reasoning(self, at: int) -> None:
+        if at not in self._hidden_reasoning:
+            self._hidden_reasoning[at] = hidden = ThinkingItem(redacted=True)
             self._add(hidden)
 
-    def _reply(self, index: int) -> ReplyItem:
-        part = self._open.get(index)
+    def _get_reply(self, index: int) -> ReplyItem:
+        part = self._streamed_parts.get(index)
         if not isinstance(part, ReplyItem):
-            self._reach(index)
-            part = self._open[index] = self._part(ReplyItem(self.highlight))
-        self.touched.add(part)
+            self._add_skipped_blocks(index)
+            part = self._streamed_parts[index] = self._add_part(ReplyItem(self.highlight))
+        self.changed_items.add(part)
         return part
 
-    def _thinking(self, index: int) -> ThinkingItem:
-        part = self._open.get(index)
+    def _get_thinking(self, index: int) -> ThinkingItem:
+        part = self._streamed_parts.get(index)
         if not isinstance(part, ThinkingItem):
-            self._reach(index)
-            part = self._open[index] = self._part(ThinkingItem())
-        self.touched.add(part)
+            self._add_skipped_blocks(index)
+            part = self._streamed_parts[index] = self._add_part(ThinkingItem())
+        self.changed_items.add(part)
         return part
 
-    def _part(self, part: _Part) -> _Part:
+    def _add_part(self, part: _Part) -> _Part:
         self._parts.append(part)
         self._add(part)
         return part
 
-    def _card(self, tool_use_id: str, name: str = "tool") -> ToolCard:
+    def _get_card(self, tool_use_id: str, name: str = "tool") -> ToolCard:
         if (card := self._cards.get(tool_use_id)) is None:
             card = self._cards[tool_use_id] = ToolCard(name, self._clock)
             self._add(card)
-        self.touched.add(card)
+        self.changed_items.add(card)
         return card
 
-    def _command(self, message_id: str, command: str, *, shared: bool) -> ToolCard:
+    def _get_command_card(self, message_id: str, command: str, *, shared: bool) -> ToolCard:
         if (card := self._cards.get(message_id)) is None:
             card = self._cards[message_id] = CommandCard(command, shared, self._clock)
-            self.places[message_id] = card
+            self.message_items[message_id] = card
             self._add(card)
         return card
 
-    def _ran(self, event: ShellRan) -> None:
+    def _finish_command(self, event: ShellRan) -> None:
         message = event.message
         shared = message.metadata.audience is not Audience.USER
-        card = self._command(message.id, event.command, shared=shared)
-        printed = message.content[1:-1]
-        output = "".join(block.text for block in printed if isinstance(block, TextBlock))
+        card = self._get_command_card(message.id, event.command, shared=shared)
+        output_blocks = message.content[1:-1]
+        output = "".join(block.text for block in output_blocks if isinstance(block, TextBlock))
         status: CardStatus = "ok" if event.exit_code == 0 else "failed"
         if event.exit_code is None:
             status = "cancelled"
-        card.ends(status, output, event.duration_seconds, {"exit_code": event.exit_code})
-        self.touched.add(card)
+        card.finish(status, output, event.duration_seconds, {"exit_code": event.exit_code})
+        self.changed_items.add(card)
 
-    def _begin(self, message: Message | None) -> None:
-        self._go_on()
+    def _start_turn(self, message: Message | None) -> None:
+        self._resolve_failure()
         self._end_message()
         self._cards.clear()
         self._summary = summary.TurnSummary(before=self._summary)
         if message is None:
-            self.remark("info", "Trying again")
+            self.add_notice("info", "Retrying")
             return
         if message.metadata.audience is Audience.MODEL:
             return
-        self._add(UserMessage(message.text, count_attachments(message.content)))
-        self.places[message.id] = self.items[-1]
+        self._add(UserMessageItem(message.text, count_attachments(message.content)))
+        self.message_items[message.id] = self.items[-1]
 
-    def _go_on(self) -> None:
-        """Whatever failed before was not the end."""
-        if self._failure is not None and not self._failure.settled:
-            self._failure.settle()
-            self.touched.add(self._failure)
+    def _resolve_failure(self) -> None:
+        """Mark the last failure as resolved, because the turn continues."""
+        if self._failure is not None and not self._failure.is_resolved:
+            self._failure.resolve()
+            self.changed_items.add(self._failure)
         self._failure = None
 
-    def _content(self, content: Sequence[ContentBlock]) -> None:
-        """Make what was streamed equal to the message; add what was not streamed."""
+    def _complete_content(self, content: Sequence[ContentBlock]) -> None:
+        """Replace streamed content with the final content and add blocks that were not streamed."""
         replies = [part for part in self._parts if isinstance(part, ReplyItem)]
-        thoughts = [part for part in self._open.values() if isinstance(part, ThinkingItem)]
+        thoughts = [
+            part for part in self._streamed_parts.values() if isinstance(part, ThinkingItem)
+        ]
         for at, block in enumerate(content):
             match block:
                 case TextBlock(text=text):
-                    part = replies.pop(0) if replies else self._part(ReplyItem(self.highlight))
+                    part = replies.pop(0) if replies else self._add_part(ReplyItem(self.highlight))
                     part.finish(text)
-                    self.touched.add(part)
+                    self.changed_items.add(part)
                 case ThinkingBlock(text=text):
-                    if (thought := self._untold.get(at)) is None and thoughts:
+                    if (thought := self._hidden_reasoning.get(at)) is None and thoughts:
                         thought = thoughts.pop(0)
                     elif thought is None:
-                        thought = self._untold[at] = self._part(ThinkingItem())
+                        thought = self._hidden_reasoning[at] = self._add_part(ThinkingItem())
                     thought.finish(text)
-                    self.touched.add(thought)
+                    self.changed_items.add(thought)
                 case RedactedThinkingBlock():
-                    self._hidden(at)
+                    self._add_hidden_reasoning(at)
                 case ToolUseBlock():
-                    self._card(block.id, block.name).takes(block.input)
+                    self._get_card(block.id, block.name).set_arguments(block.input)
                 case _:
                     pass
 
     def _end_message(self, *, cancelled: bool = False) -> None:
-        """Nothing more arrives for the parts that are open."""
+        """Finish the open parts of the message."""
         for part in self._parts:
             if isinstance(part, ReplyItem) and cancelled:
                 part.cancel()
             else:
                 part.finish()
-            self.touched.add(part)
-        self._parts, self._open, self._untold, self._reached = [], {}, {}, 0
+            self.changed_items.add(part)
+        self._parts, self._streamed_parts, self._hidden_reasoning, self._next_block = [], {}, {}, 0
 
-    def _retry(self, event: RetryScheduled) -> None:
-        """Let the failure that came just before count down to the next attempt."""
+    def _schedule_retry(self, event: RetryScheduled) -> None:
+        """Start the countdown of the last failure to its retry."""
         if self._failure is not None:
-            self._failure.wait(event.delay_seconds, f"{event.attempt} of {event.max_attempts}")
-            self.touched.add(self._failure)
+            self._failure.schedule_retry(
+                event.delay_seconds, f"{event.attempt} of {event.max_attempts}"
+            )
+            self.changed_items.add(self._failure)
 
-    def _fail(self, event: LlmCallFailed) -> None:
-        self._go_on()
+    def _fail_request(self, event: LlmCallFailed) -> None:
+        self._resolve_failure()
         self._summary.add_failure(event)
         cancelled = event.error_class == ErrorClass.CANCELLED
         if event.message is not None:
-            self._content(event.message.content)
+            self._complete_content(event.message.content)
         for tool_use_id, name in event.cut_calls.items():
-            self._card(tool_use_id, name).ends("cancelled", "", None, {})
+            self._get_card(tool_use_id, name).finish("cancelled", "", None, {})
         self._end_message(cancelled=cancelled)
         if not cancelled:
-            way_out = summary.advice(event, self._retry_key)
+            advice = summary.get_advice(event, self._retry_key)
             self._failure = ErrorItem(
-                summary.headline(event), event.error_message_redacted, way_out, self._clock
+                summary.format_headline(event), event.error_message_redacted, advice, self._clock
             )
             self._add(self._failure)
 
-    def _route(self, event: RouteDecided) -> None:
+    def _apply_route(self, event: RouteDecided) -> None:
         self._summary.route = event
         if event.chosen_model is not None:
             return
         self._failure = ErrorItem(
-            "No model can take this turn", summary.obstacles(event), summary.NO_MODEL
+            "No available model for this message",
+            summary.format_rejections(event),
+            summary.NO_MODEL_ADVICE,
         )
         self._add(self._failure)
 
-    def _complete(self, event: ToolCompleted) -> None:
+    def _complete_call(self, event: ToolCompleted) -> None:
         result = event.message.result
         parts = result.content if result else ()
         output = "\n".join(
@@ -374,21 +380,21 @@ class Story:
             for part in parts
             if event.message.metadata.audience is not Audience.MODEL
         )
-        card = self._card(event.tool_use_id, event.tool_name)
+        card = self._get_card(event.tool_use_id, event.tool_name)
         status: CardStatus = "ok" if event.success else "failed"
-        card.ends(status, output, event.latency_ms / 1000, event.message.metadata.details or {})
+        card.finish(status, output, event.latency_ms / 1000, event.message.metadata.details or {})
 
     def _fail_call(self, event: ToolFailed) -> None:
-        status = _ENDINGS.get(event.error_class, "failed")
-        card = self._card(event.tool_use_id, event.tool_name)
-        card.ends(status, event.error_message, event.latency_ms / 1000, {})
+        status = _FAILURE_STATUS.get(event.error_class, "failed")
+        card = self._get_card(event.tool_use_id, event.tool_name)
+        card.finish(status, event.error_message, event.latency_ms / 1000, {})
 
     def _end_turn(self, event: TurnCompleted | TurnCancelled) -> None:
         cancelled = isinstance(event, TurnCancelled)
         self._end_message(cancelled=cancelled)
         for card in self._cards.values():
-            if card.open:
-                card.ends("cancelled", "", None, {})
-                self.touched.add(card)
+            if card.is_open:
+                card.finish("cancelled", "", None, {})
+                self.changed_items.add(card)
         if footer := self._summary.footer(event):
             self._add(footer)

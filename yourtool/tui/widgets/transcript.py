@@ -1,8 +1,8 @@
 """The transcript: one scrolling widget that paints rows of items.
 
-Only rows that somebody sees are laid out and painted; items further up have an estimated height
-until they come into view. While a reply arrives the screen is brought up to date at most
-`FLUSHES` times a second, and only the rows that changed; when nothing happens no timer runs.
+Only visible rows are laid out and painted; items further up have an estimated height until they
+come into view. While a reply streams, only changed rows are repainted, at most
+`FLUSHES_PER_SECOND` times a second; when nothing happens, no timer runs.
 """
 
 import asyncio
@@ -18,61 +18,61 @@ from textual.timer import Timer
 from yourtool.deltas import MessageComplete
 from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCompleted
 from yourtool.tui.keys import KEYS
-from yourtool.tui.markdown.blocks import Highlight
+from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.items import ErrorItem, Item
 from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem
-from yourtool.tui.widgets.timeline import Story
-from yourtool.tui.widgets.view import PAUSE, SLICE_SECONDS, ItemView
+from yourtool.tui.widgets.timeline import Timeline
+from yourtool.tui.widgets.view import PAUSE_SECONDS, SLICE_SECONDS, ItemView
 
-FLUSHES = 12
-"""Updates of the screen per second while something arrives."""
-LONG_SILENCE = 10
-"""Seconds without anything new after which a reply is said to be silent."""
-_NOWHERE = 1 << 60
-_ENDS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
+FLUSHES_PER_SECOND = 12
+"""Updates of the screen per second while a reply streams."""
+SILENCE_SECONDS = 10
+"""Seconds without new output after which the status line shows the pause."""
+_NO_ROW = 1 << 60
+_FINAL_EVENTS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
 
 
 class Transcript(ItemView):
-    """Everything that was said and done in a session."""
+    """The messages, tool calls and notices of a session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "select(-1)", "previous item", show=False, id="transcript.previous"),
         Binding("down", "select(1)", "next item", show=False, id="transcript.next"),
-        Binding("enter,space", "toggle_item", "fold or unfold", show=False, id="transcript.toggle"),
+        Binding("enter,space", "toggle_item", "fold or expand", show=False, id="transcript.toggle"),
         Binding("m", "toggle_raw", "Markdown source", show=False, id="transcript.raw"),
         Binding("c", "copy_item", "copy the item", show=False, id="transcript.copy"),
-        Binding("r", "retry", "try again", show=False, id="transcript.retry"),
+        Binding("r", "retry", "retry the turn", show=False, id="transcript.retry"),
     ]
 
     class RetryRequested(Message):
-        """The user wants the failed turn tried again."""
+        """Posted when the user retries the failed turn."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
-        self._story = Story(retry_key=_shown_key("chat.retry"))
-        self._items = self._story.items
-        self._told_at = 0.0  # when an event changed something for the last time
+        self._timeline = Timeline(retry_key=_key_label("chat.retry"))
+        self._items = self._timeline.items
+        self._changed_at = 0.0  # time of the last event that changed an item
         self._flushed_at = 0.0
-        self._flush_comes = False
+        self._is_flush_queued = False
         self._flush_timer: Timer | None = None
-        self._changed = (_NOWHERE, 0)  # rows to be painted: the first, and the one after the last
+        self._dirty_rows = (_NO_ROW, 0)  # rows to paint: the first, and the one after the last
         self._painted_total = 0
         self._ticker: Timer | None = None
 
     def on_resize(self) -> None:
-        """Lay out what came before there was a size; the view itself wraps what it shows."""
+        """Lay out items that were added before the widget had a size."""
         self._schedule(at_once=True)
 
     def on_click(self, event: events.Click) -> None:
-        """Select the item; fold or unfold a card."""
+        """Select the clicked item; fold or expand a card."""
         if not len(self._heights) or self.text_selection is not None:
             return
         row = self.scroll_offset.y + event.y
         if row >= self._heights.total:
             return
-        index = self._heights.at(row)
-        item = self._story.items[index]
+        index = self._heights.index_at(row)
+        item = self._timeline.items[index]
         if not item.focusable:
             return
         self._selected = item
@@ -81,95 +81,97 @@ class Transcript(ItemView):
             self.action_toggle_item()
         self._repaint()
 
-    # What happens
+    # Events
 
-    def show(self, event: Event) -> None:
-        """Tell what an event changes; the screen follows within a twelfth of a second."""
-        self._story.take(event)
-        if self._story.touched:
-            self._told_at = time.monotonic()
-            self._schedule(at_once=isinstance(event, _ENDS))
+    def apply(self, event: Event) -> None:
+        """Apply an event to the items and schedule an update of the screen."""
+        self._timeline.apply(event)
+        if self._timeline.changed_items:
+            self._changed_at = time.monotonic()
+            self._schedule(at_once=isinstance(event, _FINAL_EVENTS))
 
-    async def read(self, facts: Iterable[AnyFact]) -> Story:
-        """Return what a stored session shows, read in parts between which keys are handled."""
-        story = self._empty_story()
-        began = time.monotonic()
+    async def build_timeline(self, facts: Iterable[AnyFact]) -> Timeline:
+        """Return the timeline of a stored session, built in slices so that keys are handled."""
+        timeline = self._new_timeline()
+        started = time.monotonic()
         for fact in facts:
-            story.take(fact)
-            if time.monotonic() - began > SLICE_SECONDS:
-                await asyncio.sleep(PAUSE)
-                began = time.monotonic()
-        story.touched.clear()
-        return story
+            timeline.apply(fact)
+            if time.monotonic() - started > SLICE_SECONDS:
+                await asyncio.sleep(PAUSE_SECONDS)
+                started = time.monotonic()
+        timeline.changed_items.clear()
+        return timeline
 
-    def begin(self, story: Story, *, keeps_remarks: bool = False) -> None:
-        """Show a story in place of the present one; only its last screenful is laid out.
+    def set_timeline(self, timeline: Timeline, *, keeps_notices: bool = False) -> None:
+        """Replace the timeline; only its last screen is laid out.
 
-        `keeps_remarks`: what the program has said so far stands below it.
+        With `keeps_notices`, the items that are shown now follow those of the timeline.
         """
-        if keeps_remarks:
-            story.items.extend(self._items)
-        self._story = story
-        self._items = story.items
+        if keeps_notices:
+            timeline.items.extend(self._items)
+        self._timeline = timeline
+        self._items = timeline.items
         self._index.clear()
         self._heights.clear()
-        self._seen.clear()
-        self._late.clear()
-        self._selected, self._following, self.unseen = None, True, False
-        self._reserve(0)
+        self._laid_out.clear()
+        self._partial_items.clear()
+        self._selected, self._following, self.has_unseen_rows = None, True, False
+        self._set_scroll_height(0)
         self._relayout()
-        self._tick_while_needed()
+        self._update_ticker()
 
-    def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
-        """Say something that is no part of the conversation."""
-        self._story.remark(level, text)
+    def add_notice(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Add a message of the program, which is not part of the conversation."""
+        self._timeline.add_notice(level, text)
         self._schedule(at_once=True)
 
     def clear(self) -> None:
-        """Begin with an empty screen."""
-        self.begin(self._empty_story())
+        """Remove all items."""
+        self.set_timeline(self._new_timeline())
 
-    def go_to(self, message_id: str) -> None:
-        """Select a message and scroll to where it begins; no effect on one that is not shown."""
-        if (item := self._story.places.get(message_id)) is None or item not in self._index:
+    def scroll_to_message(self, message_id: str) -> None:
+        """Select a message and scroll to its start; no effect if it is not shown."""
+        if (
+            item := self._timeline.message_items.get(message_id)
+        ) is None or item not in self._index:
             return
         self._selected = item
         self.scroll_to(y=self._heights.top(self._index[item]))
         self._repaint()
 
-    def set_highlight(self, highlight: Highlight) -> None:
-        """Colour code from now on; what is in view is drawn again."""
-        self._story.highlight = highlight
-        for item in self._story.items:
+    def set_highlight(self, highlight: HighlighterFactory) -> None:
+        """Set the highlighter of code blocks and redraw the visible rows."""
+        self._timeline.highlight = highlight
+        for item in self._timeline.items:
             if isinstance(item, ReplyItem):
                 item.highlight = highlight
-                item.changed()
+                item.invalidate()
         self._relayout()
 
     @property
-    def arriving(self) -> Item | None:
-        """The part of a reply that grows, if one has begun."""
-        return self._story.arriving
+    def active_item(self) -> Item | None:
+        """The item that streams, runs or waits; see `Timeline.active_item`."""
+        return self._timeline.active_item
 
     @property
-    def silent(self) -> int | None:
-        """For how many seconds a reply that has begun does not go on; None: for few."""
-        seconds = int(time.monotonic() - self._told_at)
-        begun = isinstance(self._story.arriving, ReplyItem | ThinkingItem)
-        return seconds if begun and seconds >= LONG_SILENCE else None
+    def silent_seconds(self) -> int | None:
+        """Seconds since a started reply last grew; None below `SILENCE_SECONDS`."""
+        seconds = int(time.monotonic() - self._changed_at)
+        has_started = isinstance(self._timeline.active_item, ReplyItem | ThinkingItem)
+        return seconds if has_started and seconds >= SILENCE_SECONDS else None
 
     def last_reply_source(self) -> str:
-        """Return the Markdown of the last reply."""
-        return self._story.last_reply
+        """Return the Markdown source of the last reply."""
+        return self._timeline.last_reply
 
     # Keys
 
     def action_select(self, step: int) -> None:
-        """Go to the next item up or down; without one, scroll."""
-        items = self._story.items
+        """Select the previous or next item; scroll at the ends."""
+        items = self._timeline.items
         at = self._index.get(self._selected) if self._selected else None
         if at is None:
-            at = self._heights.at(self.scroll_offset.y + self.size.height) + 1 if items else 0
+            at = self._heights.index_at(self.scroll_offset.y + self.size.height) + 1 if items else 0
         at += step
         while 0 <= at < len(self._heights) and not items[at].focusable:
             at += step
@@ -185,99 +187,99 @@ class Transcript(ItemView):
         self._repaint()
 
     def action_toggle_item(self) -> None:
-        """Fold or unfold the selected item; its first row stays where it is."""
+        """Fold or expand the selected item; its first row stays in place."""
         if self._selected is not None:
             self._selected.toggle()
-            self._redraw(self._selected)
+            self._redraw_item(self._selected)
 
     def action_toggle_raw(self) -> None:
-        """Show the source of the selected reply, else of the last one, or what it means."""
-        replies = [item for item in self._story.items if isinstance(item, ReplyItem)]
+        """Switch the selected or last reply between Markdown source and rendered text."""
+        replies = [item for item in self._timeline.items if isinstance(item, ReplyItem)]
         reply = self._selected if isinstance(self._selected, ReplyItem) else (replies or [None])[-1]
         if reply is not None:
             reply.toggle_raw()
-            self._redraw(reply)
+            self._redraw_item(reply)
 
     def action_copy_item(self) -> None:
-        """Copy the source of the selected item, else of the last reply."""
+        """Copy the source of the selected item or, without one, of the last reply."""
         text = self._selected.source if self._selected else self.last_reply_source()
         if text:
             self.app.copy_to_clipboard(text)
 
     def action_retry(self) -> None:
-        """Ask for another try of a turn that failed."""
-        if self._story.failed:
+        """Retry the failed turn."""
+        if self._timeline.has_failed:
             self.post_message(self.RetryRequested())
 
-    # Bringing the screen up to date
+    # Screen updates
 
-    def _empty_story(self) -> Story:
-        story = Story(retry_key=_shown_key("chat.retry"))
-        story.highlight = self._story.highlight
-        return story
+    def _new_timeline(self) -> Timeline:
+        timeline = Timeline(retry_key=_key_label("chat.retry"))
+        timeline.highlight = self._timeline.highlight
+        return timeline
 
     def _schedule(self, *, at_once: bool = False) -> None:
-        if self._flush_comes or (self._flush_timer is not None and not at_once):
+        if self._is_flush_queued or (self._flush_timer is not None and not at_once):
             return
-        wait = self._flushed_at + 1 / FLUSHES - time.monotonic()
+        wait = self._flushed_at + 1 / FLUSHES_PER_SECOND - time.monotonic()
         if not self.is_mounted:
             return
         if at_once or wait <= 0:
-            self._flush_comes = True
+            self._is_flush_queued = True
             self.call_next(self._flush)
         else:
             self._flush_timer = self.set_timer(wait, self._flush)
 
     def _flush(self) -> None:
-        """Lay out what is new, and have the rows that changed painted.
+        """Lay out changed items and repaint their rows.
 
-        What takes too long is left for later, so that keys are not kept waiting; painting waits
-        for the rest, but not longer than the time between two flushes.
+        A layout that takes too long continues with a timer, so that keys are not delayed. Painting
+        waits for it, but not longer than the time between two flushes.
         """
-        self._flush_comes = False
+        self._is_flush_queued = False
         if self._flush_timer is not None:
             self._flush_timer.stop()
             self._flush_timer = None
-        if not self._story.touched or not self.size:
+        if not self._timeline.changed_items or not self.size:
             return
         now = time.monotonic()
-        self._enlist()
-        self._measure_touched(now + SLICE_SECONDS)
-        behind = bool(self._story.touched)
-        if not behind or now > self._flushed_at + 1 / FLUSHES:
+        self._add_new_items()
+        self._measure_changed_items(now + SLICE_SECONDS)
+        is_partial = bool(self._timeline.changed_items)
+        if not is_partial or now > self._flushed_at + 1 / FLUSHES_PER_SECOND:
             self._flushed_at = now
             self._paint_changes()
-        if behind:
-            self._flush_timer = self.set_timer(PAUSE, self._flush)
+        if is_partial:
+            self._flush_timer = self.set_timer(PAUSE_SECONDS, self._flush)
 
     def _paint_changes(self) -> None:
-        first, last = self._changed
-        self._changed = (_NOWHERE, 0)
+        first, last = self._dirty_rows
+        self._dirty_rows = (_NO_ROW, 0)
         if self._heights.total != self._painted_total:
             last = max(self._heights.total, self._painted_total)
-        self._settle()
+        self._lay_out_visible()
         self._painted_total = self._heights.total
         if not self._following and last > self.scroll_offset.y + self.size.height:
-            self.unseen = True
+            self.has_unseen_rows = True
         self._repaint(first, last)
-        self._tick_while_needed()
+        self._update_ticker()
 
-    def _measure_touched(self, deadline: float) -> None:
-        """Lay out what changed until time is up, and remember which rows are to be painted."""
-        touched = sorted((self._index[item], item) for item in self._story.touched)
-        first, last = self._changed
-        for index, item in touched:
+    def _measure_changed_items(self, deadline: float) -> None:
+        """Lay out changed items until the deadline, and record which rows to paint."""
+        changed = sorted((self._index[item], item) for item in self._timeline.changed_items)
+        first, last = self._dirty_rows
+        for index, item in changed:
             top, height = self._heights.top(index), self._heights[index]
             first = min(first, top + self._measure(index, item))
             last = max(last, top + max(height, self._heights[index]))
-            if not item.behind:
-                self._story.touched.discard(item)
+            if not item.is_partial:
+                self._timeline.changed_items.discard(item)
             if time.monotonic() > deadline:
                 break
-        self._changed = (first, last)
+        self._dirty_rows = (first, last)
 
-    def _tick_while_needed(self) -> None:
-        ticking = self._story.ticking
+    def _update_ticker(self) -> None:
+        ticking = self._timeline.ticking_items
         if ticking and self._ticker is None:
             self._ticker = self.set_interval(1, self._tick)
         elif not ticking and self._ticker is not None:
@@ -285,12 +287,12 @@ class Transcript(ItemView):
             self._ticker = None
 
     def _tick(self) -> None:
-        for item in self._story.ticking:
-            item.changed()
-            self._story.touched.add(item)
+        for item in self._timeline.ticking_items:
+            item.invalidate()
+            self._timeline.changed_items.add(item)
         self._flush()
-        self._tick_while_needed()
+        self._update_ticker()
 
 
-def _shown_key(key_id: str) -> str:
+def _key_label(key_id: str) -> str:
     return next((key.label for key in KEYS if key.id == key_id), "")

@@ -1,7 +1,7 @@
-"""A scrolling view of items: rows are laid out when somebody sees them, and painted once.
+"""A scrolling view of items: rows are laid out when they become visible, and painted once.
 
-Items that nobody has seen have an estimated height; when they come into view upwards, what is
-below them stays where it is. Painted rows survive scrolling.
+Items that were never visible have an estimated height; when the user scrolls up to them, the rows
+below keep their place. Painted rows are cached across scrolling.
 """
 
 import time
@@ -16,24 +16,24 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from yourtool.tui.styled_lines import BLANK, StyledLine
-from yourtool.tui.widgets.copying import CopiedRow, copied
+from yourtool.tui.widgets.copying import SelectedRow, selection_text
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Item
 from yourtool.tui.widgets.painting import GUTTER, Painter
 from yourtool.tui.widgets.texts import ReplyItem
 
-PAUSE = 0.005
-"""Seconds between two parts of long work; callbacks of the toolkit's own queue run in one go."""
+PAUSE_SECONDS = 0.005
+"""Seconds between two slices of long work; Textual runs queued callbacks without a pause."""
 SLICE_SECONDS = 0.008
-"""How long one part of it may take."""
-_SLACK = 3
-"""Blank rows kept in reserve below a reply that grows, so that not every row moves the text."""
-_KEEP = 400
-"""Items whose rows are kept although they are out of sight."""
+"""Seconds that one slice may take."""
+_RESERVED_ROWS = 3
+"""Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
+_MAX_DISTANCE = 400
+"""Items around the visible ones whose rows are not discarded."""
 
 
 class ItemView(ScrollView, can_focus=True):
-    """Items one below the other, following the end unless the user scrolled away from it."""
+    """A vertical list of items that follows the end unless the user scrolled away."""
 
     ALLOW_SELECT = True
     FOCUS_ON_CLICK = False
@@ -49,16 +49,16 @@ class ItemView(ScrollView, can_focus=True):
     }
     """
 
-    unseen: var[bool] = var(False)
-    """Something new stands below what is in view."""
+    has_unseen_rows: var[bool] = var(False)
+    """Whether there are new rows below the visible ones."""
 
-    class AtBottom(Message):
-        """The end came into view, or left it."""
+    class FollowingChanged(Message):
+        """Posted when the end becomes visible or leaves the screen."""
 
         def __init__(self, changed: bool) -> None:
             super().__init__()
             self.changed = changed
-            """Whether the end is in view now."""
+            """Whether the end is visible now."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -66,11 +66,11 @@ class ItemView(ScrollView, can_focus=True):
         self._index: dict[Item, int] = {}
         self._heights = Heights()
         self._painter: Painter | None = None
-        self._reserved = 0
+        self._scroll_height = 0
         self._following = True
         self._selected: Item | None = None
-        self._seen: set[int] = set()  # items that have rows
-        self._late: set[Item] = set()  # items in view whose rows are not all made
+        self._laid_out: set[int] = set()  # items that have rows
+        self._partial_items: set[Item] = set()  # visible items whose rows are not all built
         self._view_top = 0
 
     def on_mount(self) -> None:
@@ -78,113 +78,113 @@ class ItemView(ScrollView, can_focus=True):
         self.app.theme_changed_signal.subscribe(self, self._restyle)
 
     def on_resize(self) -> None:
-        """Wrap everything again that is in view."""
+        """Lay out the visible items again."""
         self._relayout()
 
     def on_focus(self) -> None:
-        """Show where the keys act."""
+        """Show the selection marker."""
         self._repaint()
 
     def on_blur(self) -> None:
-        """Show that the keys act elsewhere."""
+        """Hide the selection marker."""
         self._repaint()
 
-    def _enlist(self) -> None:
-        """Give new items their place, with an estimated height."""
-        items, room = self._items, self._room
+    def _add_new_items(self) -> None:
+        """Append new items with an estimated height."""
+        items, room = self._items, self._text_width
         for index in range(len(self._heights), len(items)):
             self._index[items[index]] = index
             self._heights.append(self._gap(index) + items[index].estimate(room))
 
     def _measure(self, index: int, item: Item) -> int:
-        """Lay out an item again that was seen before; return its first row that changed."""
+        """Update the height of an item; return its first changed row."""
         gap = self._gap(index)
-        if not item.laid_out and not item.rows:
-            self._heights[index] = gap + item.estimate(self._room)
+        if not item.layout_width and not item.rows:
+            self._heights[index] = gap + item.estimate(self._text_width)
             return 0
-        changed = item.lay_out(self._room)
+        changed = item.lay_out(self._text_width)
         self._heights[index] = gap + self._height(item)
         return gap + changed
 
     def _height(self, item: Item) -> int:
-        """Return the rows of an item; a guess, where the end of a complete one is not laid out."""
-        if item.behind and not item.streaming:
-            return max(len(item.rows), item.estimate(self._room))
+        """Return the height of an item, estimated if a complete text is not fully laid out."""
+        if item.is_partial and not item.is_streaming:
+            return max(len(item.rows), item.estimate(self._text_width))
         return len(item.rows)
 
-    def _settle(self) -> None:
-        """Lay out whatever is in view, without moving it, and set the scrollable height."""
+    def _lay_out_visible(self) -> None:
+        """Lay out the visible items in place, and set the scrollable height."""
         if not len(self._heights) or not self.size:
             return
         if self._following:
-            self._settle_from_end()
+            self._lay_out_from_end()
             return
         y, height = round(self.scroll_y), self.size.height
         upwards = y < self._view_top
-        index = self._heights.at(y)
+        index = self._heights.index_at(y)
         while index < len(self._heights) and self._heights.top(index) < y + height:
             before, top = self._heights[index], self._heights.top(index)
-            self._see(index)
+            self._lay_out_item(index)
             if top < y and upwards:
                 y = max(0, y + self._heights[index] - before)
-                index = self._heights.at(y)
-                if self._items[index].laid_out != self._room:
+                index = self._heights.index_at(y)
+                if self._items[index].layout_width != self._text_width:
                     continue
             index += 1
-        self._reserve(self._heights.total)
+        self._set_scroll_height(self._heights.total)
         self._move_to(y)
 
-    def _settle_from_end(self) -> None:
+    def _lay_out_from_end(self) -> None:
         index, seen = len(self._heights) - 1, 0
         while index >= 0 and seen < self.size.height:
-            self._see(index)
+            self._lay_out_item(index)
             seen += self._heights[index]
             index -= 1
-        self._reserve(self._heights.total)
+        self._set_scroll_height(self._heights.total)
         self._move_to(self.max_scroll_y)
 
-    def _see(self, index: int) -> None:
+    def _lay_out_item(self, index: int) -> None:
         item = self._items[index]
-        if item.laid_out != self._room:
-            item.lay_out(self._room)
+        if item.layout_width != self._text_width:
+            item.lay_out(self._text_width)
             self._heights[index] = self._gap(index) + self._height(item)
-            if item.behind and item not in self._late:
-                if not self._late:
-                    self.set_timer(PAUSE, self._catch_up)
-                self._late.add(item)
-        self._seen.add(index)
+            if item.is_partial and item not in self._partial_items:
+                if not self._partial_items:
+                    self.set_timer(PAUSE_SECONDS, self._continue_layout)
+                self._partial_items.add(item)
+        self._laid_out.add(index)
 
-    def _catch_up(self) -> None:
-        """Lay out more of long texts that have come into view."""
+    def _continue_layout(self) -> None:
+        """Lay out more of the long texts that are visible."""
         deadline = time.monotonic() + SLICE_SECONDS
-        while self._late and time.monotonic() < deadline:
-            item = self._late.pop()
-            if item.behind and (index := self._index.get(item)) is not None:
+        while self._partial_items and time.monotonic() < deadline:
+            item = self._partial_items.pop()
+            if item.is_partial and (index := self._index.get(item)) is not None:
                 self._measure(index, item)
-                if item.behind:
-                    self._late.add(item)
-        self._settle()
+                if item.is_partial:
+                    self._partial_items.add(item)
+        self._lay_out_visible()
         self._repaint()
-        if self._late:
-            self.set_timer(PAUSE, self._catch_up)
+        if self._partial_items:
+            self.set_timer(PAUSE_SECONDS, self._continue_layout)
 
-    def _reserve(self, total: int) -> None:
-        """Set the scrollable height, which moves in steps while the end is followed."""
+    def _set_scroll_height(self, total: int) -> None:
+        """Set the scrollable height, in steps while the view follows the end."""
         if total > self.size.height and self._following:
-            if not total <= self._reserved <= total + _SLACK:
-                self._reserved = total + _SLACK if self._growing else total
+            if not total <= self._scroll_height <= total + _RESERVED_ROWS:
+                self._scroll_height = total + _RESERVED_ROWS if self._is_growing else total
         else:
-            self._reserved = total
-        size = Size(self.size.width, self._reserved)
+            self._scroll_height = total
+        size = Size(self.size.width, self._scroll_height)
         if size != self.virtual_size:
-            # The reactive would lay out the whole screen again; only the scroll bar has to know.
+            # The reactive would lay out the entire screen; only the scroll bar needs the new size.
             self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType]
             self._scroll_update(size)
 
     @property
-    def _growing(self) -> bool:
+    def _is_growing(self) -> bool:
         last = self._items[-1] if self._items else None
-        return isinstance(last, ReplyItem) and last.streaming
+        return isinstance(last, ReplyItem) and last.is_streaming
 
     def _move_to(self, y: int) -> None:
         self._view_top = y
@@ -193,21 +193,21 @@ class ItemView(ScrollView, can_focus=True):
             self.scroll_y = y
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Lay out what comes into view; follow the end when it is reached."""
+        """Lay out items that become visible; follow the end when it is reached."""
         super().watch_scroll_y(old_value, new_value)
         if round(new_value) == self._view_top:
             return
         following = new_value >= self.max_scroll_y
         if following != self._following:
             self._following = following
-            self.post_message(self.AtBottom(following))
+            self.post_message(self.FollowingChanged(following))
         if following:
-            self.unseen = False
-        self._settle()
+            self.has_unseen_rows = False
+        self._lay_out_visible()
         self._view_top = round(self.scroll_y)
-        self._forget_far_items()
+        self._discard_far_rows()
 
-    def scroll_to(  # the toolkit's signature
+    def scroll_to(  # Textual's signature
         self,
         x: float | None = None,
         y: float | None = None,
@@ -215,44 +215,47 @@ class ItemView(ScrollView, can_focus=True):
         animate: bool = False,
         **options: object,
     ) -> None:
-        """Scroll without animation: heights may change on the way."""
+        """Scroll without animation, because heights may change on the way."""
         super().scroll_to(x, y, animate=False, force=bool(options.get("force")))
 
-    def _forget_far_items(self) -> None:
-        if len(self._seen) <= 2 * _KEEP:
+    def _discard_far_rows(self) -> None:
+        if len(self._laid_out) <= 2 * _MAX_DISTANCE:
             return
-        here = self._heights.at(self._view_top)
-        for index in [index for index in self._seen if abs(index - here) > _KEEP]:
+        here = self._heights.index_at(self._view_top)
+        for index in [index for index in self._laid_out if abs(index - here) > _MAX_DISTANCE]:
             item = self._items[index]
-            if not item.streaming:
-                item.forget()
-                self._seen.discard(index)
+            if not item.is_streaming:
+                item.discard_rows()
+                self._laid_out.discard(index)
 
-    def _redraw(self, item: Item) -> None:
+    def _redraw_item(self, item: Item) -> None:
         if (index := self._index.get(item)) is not None:
             self._following = False
-            self._see(index)
+            self._lay_out_item(index)
             self._view_top = round(self.scroll_y)
-            self._settle()
+            self._lay_out_visible()
             self._following = self.scroll_y >= self.max_scroll_y
             self._repaint()
 
     def _relayout(self) -> None:
-        """Everything has another width or look: estimate all, lay out what is in view."""
+        """Estimate all heights for a new width or theme, and lay out the visible items."""
         if not self.size:
             return
-        known, room = len(self._heights), self._room  # of many items, so looked up once
-        self._enlist()
-        top = self._heights.at(self._view_top) if len(self._heights) else 0
-        for index, item in enumerate(self._items[:known]):
-            if item.laid_out != room:
+        count, room = (
+            len(self._heights),
+            self._text_width,
+        )  # looked up once, because there may be many items
+        self._add_new_items()
+        top = self._heights.index_at(self._view_top) if len(self._heights) else 0
+        for index, item in enumerate(self._items[:count]):
+            if item.layout_width != room:
                 self._heights[index] = self._gap(index) + item.estimate(room)
-        self._painter = None  # it paints rows of one width
+        self._painter = None  # a painter has a fixed width
         if not self._following and len(self._heights):
-            self._see(top)
-            self._reserve(self._heights.total)
+            self._lay_out_item(top)
+            self._set_scroll_height(self._heights.total)
             self._move_to(min(self._heights.top(top), self.max_scroll_y))
-        self._settle()
+        self._lay_out_visible()
         self._repaint()
 
     def _restyle(self, _theme: object = None) -> None:
@@ -260,18 +263,18 @@ class ItemView(ScrollView, can_focus=True):
         self._repaint()
 
     def notify_style_update(self) -> None:
-        """Forget what was painted with other colours."""
+        """Discard the rows that were painted with other colours."""
         super().notify_style_update()
         self._painter = None
 
     # Painting
 
     @property
-    def _room(self) -> int:
+    def _text_width(self) -> int:
         return max(1, self.region.width - self.styles.scrollbar_size_vertical - GUTTER)
 
     def _gap(self, index: int) -> int:
-        """Return how many blank rows stand before an item."""
+        """Return the number of blank rows before an item."""
         if index == 0:
             return 0
         items = self._items
@@ -286,51 +289,51 @@ class ItemView(ScrollView, can_focus=True):
         if last > first:
             self.refresh(Region(0, first - top, self.region.width, last - first))
 
-    def _row(self, y: int) -> tuple[Item | None, int, StyledLine]:
+    def _row_at(self, y: int) -> tuple[Item | None, int, StyledLine]:
         """Return the item, the row within it (-1: the gap before) and the line at a row."""
         if not 0 <= y < self._heights.total:
             return None, -1, BLANK
-        index = self._heights.at(y)
+        index = self._heights.index_at(y)
         item, at = self._items[index], y - self._heights.top(index) - self._gap(index)
         if 0 <= at < len(item.rows):
             return item, at, item.rows[at]
         return item, -1, BLANK
 
-    def _strip(self, y: int) -> Strip:
+    def _strip_at(self, y: int) -> Strip:
         if self._painter is None:
             self._painter = Painter(self)
-        item, at, line = self._row(y)
+        item, at, line = self._row_at(y)
         if item is None or at < 0:
             return self._painter.blank()
-        chosen = item is self._selected and self.has_focus
-        strip = self._painter.strip(line, item.mark if at == 0 else ("", ""), chosen=chosen)
+        selected = item is self._selected and self.has_focus
+        strip = self._painter.strip(line, item.mark if at == 0 else ("", ""), selected=selected)
         if (selection := self.text_selection) and (span := selection.get_span(y)):
-            return self._painter.highlighted(strip, *span)
+            return self._painter.selected_strip(strip, *span)
         return strip
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return painted rows; unlike the toolkit's cache, these survive scrolling."""
+        """Return painted rows; unlike Textual's cache, these survive scrolling."""
         top = self.scroll_offset.y
-        strips = [self._strip(top + y) for y in crop.line_range]
+        strips = [self._strip_at(top + y) for y in crop.line_range]
         first, last = crop.column_span
         return [strip.crop(first, last) for strip in strips]
 
     def render_line(self, y: int) -> Strip:
-        """Return one row that knows its offsets, as mouse selection needs."""
+        """Return one row with offsets, which mouse selection needs."""
         row = self.scroll_offset.y + y
-        return self._strip(row).apply_offsets(0, row)
+        return self._strip_at(row).apply_offsets(0, row)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the source of whole blocks, and the words on the screen of parts of blocks."""
+        """Return the source of completely selected blocks, and the visible text of others."""
         first = selection.start.y if selection.start else 0
         last = selection.end.y if selection.end else self._heights.total - 1
-        rows: list[CopiedRow] = []
+        rows: list[SelectedRow] = []
         for y in range(max(0, first), min(last, self._heights.total - 1) + 1):
-            self._see(self._heights.at(y))
-            item, at, line = self._row(y)
-            while item is not None and item.behind and not item.streaming:
-                item.lay_out(self._room)
-                item, at, line = self._row(y)
+            self._lay_out_item(self._heights.index_at(y))
+            item, at, line = self._row_at(y)
+            while item is not None and item.is_partial and not item.is_streaming:
+                item.lay_out(self._text_width)
+                item, at, line = self._row_at(y)
             if item is None or (span := selection.get_span(y)) is None:
                 continue
             start, end = max(0, span[0] - GUTTER), span[1] - GUTTER if span[1] >= 0 else -1
@@ -338,8 +341,8 @@ class ItemView(ScrollView, can_focus=True):
                 at > 0 and item.rows[at - 1].source is line.source,
                 0 <= at < len(item.rows) - 1 and item.rows[at + 1].source is line.source,
             )
-            rows.append(CopiedRow(line, start, end, *inside))
-        return copied(rows), "\n"
+            rows.append(SelectedRow(line, start, end, *inside))
+        return selection_text(rows), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint the selection."""
