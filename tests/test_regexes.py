@@ -27,7 +27,7 @@ BUILT = {
     "yourtool/tools/matcher.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
     "yourtool/tools/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
-    "yourtool/tui/completer.py: subsequence(wanted)": [subsequence_pattern("aab")],
+    "yourtool/tui/completer.py: subsequence_pattern(folded_query)": [subsequence_pattern("aab")],
 }
 """Patterns that are built at run time, by location, with examples."""
 ONLY_MATCHED = {"yourtool/tools/wildcards.py: source"}

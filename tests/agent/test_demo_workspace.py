@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from yourtool.agent import scratch as scratch_copies
+from yourtool.agent import demo_workspace as scratch_copies
 from yourtool.agent.demo_workspace import make_scratch_copy
 from yourtool.errors import UsageError
 
