@@ -119,8 +119,8 @@ def _is_harmless(shown: ast.expr) -> bool:
 
 
 def loaded_by(modules: str) -> set[str]:
-    # Where `click` is installed, which it is only for development, httpx loads rich for a command
-    # line of its own.
+    # Where `click` is installed, which it is only for development, httpx imports rich for
+    # its command line.
     code = f"import sys; sys.modules['click'] = None; import {modules}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT

@@ -117,7 +117,7 @@ class Mask:
         return b"".join((*done, data[at:held])), data[held:]
 
     def _matches(self, data: bytes) -> Iterator[re.Match[bytes]]:
-        """Yield where keys are; one that begins in a piece is found also if it ends behind it."""
+        """Yield the matches of keys, including keys that cross the end of a piece."""
         at = 0
         while at < len(data):
             stop = at + PIECE

@@ -361,7 +361,7 @@ _cached_escape_word = lru_cache(4_096)(_escape_word)
 
 
 def _suspects(letters: frozenset[str]) -> frozenset[str]:
-    """Return the letters of a word that look like others, wherever they are in it."""
+    """Return the letters of a word that look like others at any position."""
     foreign = frozenset(char for char in letters if not char.isascii())
     if any(char.isascii() and char.isalpha() for char in letters):
         return frozenset(

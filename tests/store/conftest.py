@@ -1,4 +1,4 @@
-"""A database in a directory of its own, and what is asked of it."""
+"""A database in a separate directory, and queries of it."""
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable

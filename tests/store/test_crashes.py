@@ -45,7 +45,7 @@ def writer(*arguments: object) -> subprocess.Popen[str]:
 
 
 async def sound(database: Database) -> None:
-    """Check what must hold in every database, whatever happened to it."""
+    """Check the invariants of every database after a crash."""
 
     def work(connection):
         return (

@@ -1,4 +1,4 @@
-"""Rows that something damaged cost nothing but themselves, whatever is in them."""
+"""Damaged rows are skipped, and all others are read."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""Full-text search over what was said in all sessions (R-PER-09)."""
+"""Full-text search over the messages of all sessions (R-PER-09)."""
 
 import asyncio
 import sqlite3

@@ -48,11 +48,11 @@ class Story:
         self._parent: str | None = None
 
     def created(self) -> SessionCreated:
-        """The session begins."""
+        """The start of the session."""
         return self._fact(SessionCreated, workspace_path=self._workspace, workspace_hash="h")
 
     def asked(self, text: str = PROMPT) -> TurnStarted:
-        """The user says something."""
+        """A prompt of the user."""
         self._turn, self._parent = new_id(), None
         return self._fact(
             TurnStarted,
@@ -106,7 +106,7 @@ class Story:
         )
 
     def started(self, call: ToolUseBlock) -> ToolCalled:
-        """A tool begins."""
+        """The start of a tool."""
         return self._fact(
             ToolCalled,
             tool_use_id=call.id,

@@ -1,6 +1,6 @@
 """A program that writes sessions and is killed; run by the tests of what survives.
 
-Every fact is acknowledged on standard output as soon as the store says that it is durable.
+Every fact is acknowledged on standard output as soon as it is durable.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ def say(*words: object) -> None:
 
 
 class Death:
-    """Ends the process at the n-th step that it is told of."""
+    """Ends the process at the n-th step."""
 
     def __init__(self, step: int) -> None:
         self._countdown = itertools.count(step, -1)
@@ -116,7 +116,7 @@ async def upgrade(database: Database) -> None:
 
 
 def killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-    """Tell whether a process that does `work` is killed by it."""
+    """Return whether a process that does `work` is killed by it."""
     if (child := os.fork()) == 0:
         asyncio.run(work())
         os._exit(0)
@@ -124,7 +124,7 @@ def killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
 
 
 def sweep(directory: Path) -> None:
-    """Die before every statement of a turn, each time in a database of its own."""
+    """Die before every statement of a turn, each time in a new database."""
     for statement in itertools.count(1):
         doomed = Doomed(directory / str(statement) / "sessions.db", Death(statement))
         if not killed(lambda doomed=doomed, number=statement: one_turn(doomed, number)):
@@ -196,7 +196,7 @@ FILES: dict[str, tuple[ModuleType, Callable[[Path], None]]] = {
     "key": (credentials, save_key),
     "models": (discovery_cache, remember_models),
 }
-"""What is written to files of its own, by a name."""
+"""Programs that write separate files, by name."""
 
 
 def sweep_files(name: str, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""No tool reaches the program's own directories, whatever name or way leads to them."""
+"""No tool reaches the program's own directories by any name or path."""
 
 import gc
 import os

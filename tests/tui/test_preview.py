@@ -32,7 +32,7 @@ def widest(row):
 
 
 def drawn(command, width):
-    """The cells of the rows: nothing tells how many spaces end a row."""
+    """The cells of the rows, without trailing spaces."""
     return [row.rstrip(" ") for row in quote_lines(command.split("\n"), width)]
 
 

@@ -44,7 +44,7 @@ DIFF = (
 
 
 class Still:
-    """A clock that stands, so that no second is ever counted."""
+    """A stopped clock, so that no second is ever counted."""
 
     def __call__(self) -> float:
         return 1_000.0

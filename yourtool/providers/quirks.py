@@ -67,7 +67,7 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
     cache_breakpoints: Annotated[
         bool,
-        Meta(description="Needs `cache_control` marks, for the models of some makers."),
+        Meta(description="Needs `cache_control` breakpoints for the models of some vendors."),
     ] = False
 
 

@@ -106,7 +106,7 @@ class Ripgrep:
         return {os.fsdecode(path.removeprefix(b"./")) for path in output.split(b"\0")}
 
     def _needs_reading(self, path: str) -> bool:
-        """Whether ripgrep must not see a file: what is said of it is for the matcher to decide."""
+        """Whether ripgrep must not see a file: the matcher decides about its patterns."""
         try:
             status = os.stat(path, dir_fd=self._start.descriptor, follow_symlinks=False)
         except OSError:

@@ -1,1 +1,1 @@
-"""Wire formats: one module each, and beside it how its requests are written."""
+"""Wire formats: one module each, and one for its requests."""

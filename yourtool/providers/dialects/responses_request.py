@@ -40,7 +40,7 @@ _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MIN_OUTPUT = 16
 _CANONICAL_TYPES = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
 _CLIENT_TOOLS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
-"""Prefixes of the types of items that need a result of their own kind, and of the results."""
+"""Prefixes of the types of items that need a specific result, and of the results."""
 
 
 def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the core opens after the first paint
 
 DEMO = "demo"
 NOTICE_SECONDS = 0.2
-"""Time after which a notice says that a session is being opened."""
+"""Seconds until a notice that a session is being opened."""
 _NAME_WORDS = 6
 _REPLACE = "replace"
 
