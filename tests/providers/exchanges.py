@@ -173,7 +173,7 @@ def _is_said(name: str) -> bool:
 
 
 SAID = [name for name in NAMES if _is_said(name)]
-"""Those in which a reply begins."""
+"""The events in which a reply starts."""
 
 
 def responses() -> list[bytes]:

@@ -60,7 +60,7 @@ _ROUTED = find_quirks("https://openrouter.ai/api/v1")
 
 
 class Station(Struct, frozen=True):
-    """One dialect, a model that speaks it, and recorded replies of which the first calls tools."""
+    """One dialect, a model with it, and recorded replies, of which the first calls tools."""
 
     model: Model
     api: tuple[str, str]
@@ -82,7 +82,7 @@ class Station(Struct, frozen=True):
 
 
 def _able(provider: str, name: str, *, hears: bool = True) -> Model:
-    """Return a model that takes whatever its wire format can carry."""
+    """Return a model that supports everything that its wire format can represent."""
     plain = model(provider, name)
     can = replace(plain.capabilities, supports_documents=True, supports_audio=hears)
     return replace(plain, capabilities=can)
@@ -162,7 +162,7 @@ class Session:
     """A session that travels; every request on the way is checked by the validator."""
 
     def __init__(self, blobs: Path) -> None:
-        """`blobs`: a directory for what is kept by its hash."""
+        """`blobs`: the directory of stored attachments."""
         self.history: list[Message] = []
         self.ids = ToolIdMap()
         self.problems: list[Any] = []
@@ -170,7 +170,7 @@ class Session:
         self._writer = Writer()
 
     async def stay(self, station: Station) -> None:
-        """Have a turn with pictures, calls and failures, one that is stopped, and one cut short."""
+        """Run a turn with images, calls and failures, one that is stopped, and one cut short."""
         self._user("What is this?", image(), *self._files())
         for name in station.replies:
             self._answer((await self._reply(station, name)).tool_uses)
@@ -189,7 +189,7 @@ class Session:
         self._answer((await self._reply(station, station.replies[0])).tool_uses[1:])
 
     def body(self, station: Station, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the request that goes on with `messages`, with no marks for the cache.
+        """Return the next request after `messages`, without cache breakpoints.
 
         It is tried with a level of thinking, a forced call and a schema too.
         """
@@ -225,7 +225,7 @@ class Session:
         return request(station.model, shown, (READ,), tool_ids=self.ids, file_roots=places)
 
     def _files(self) -> list[Any]:
-        """A picture, a recording and documents: by hash, by bytes, by address, and one lost."""
+        """An image, audio and documents: by hash, by bytes, by URL, and one missing."""
         return [
             ImageBlock(
                 ImageSource("file_ref", store_blob(self._blobs, base64.b64decode(PNG))), "image/png"
@@ -256,12 +256,12 @@ def problems(station: Station, body: dict[str, Any]) -> list[Any]:
 
 
 def without_marks(body: Any) -> Any:
-    """Return the body without the marks that say what is to be cached."""
+    """Return the body without cache breakpoints."""
     if isinstance(body, dict):
         return {key: without_marks(part) for key, part in body.items() if key != "cache_control"}
     return [without_marks(part) for part in body] if isinstance(body, list) else body
 
 
 def encoded(body: Any) -> str:
-    """Return a body as text in which every string stands as it is."""
+    """Return a body as text with unescaped strings."""
     return msgspec.json.encode(body).decode()

@@ -25,7 +25,7 @@ JUNK: dict[str, Any] = {
 
 Path = tuple[str | int, ...]
 _ECHOED = ("format", "parameters", "tools")
-"""Fields that repeat the schemas of the request; junk stands in their place, not within them."""
+"""Fields that repeat the schemas of the request; junk replaces them as a unit."""
 
 
 class Recording(NamedTuple):
@@ -86,7 +86,7 @@ def places(recordings: Iterable[Recording]) -> list[Place]:
 
 @functools.lru_cache(maxsize=8)
 def _frames(body: str) -> tuple[_Frame, ...]:
-    """Return the lines of a stream, or one document; what is not JSON is kept as it is."""
+    """Return the lines of a stream, or one document; text that is not JSON is unchanged."""
     try:
         return (_Frame(body, json.loads(body), is_json=True),)
     except ValueError:

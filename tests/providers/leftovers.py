@@ -1,4 +1,4 @@
-"""What providers leave beside a reply, as their adapters keep it (D4), drawn by a seed."""
+"""Provider extras of replies as the adapters store them (D4), drawn by a seed."""
 
 import random
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ _BLOCKS: dict[str, tuple[tuple[dict[str, Any], ...], ...]] = {
 
 
 def leftovers(draw: random.Random, model: str, said: Sequence[ContentBlock]) -> dict[str, Any]:
-    """Return what may have been kept beside `said` by the adapter of `model`."""
+    """Return possible provider extras of the reply `said` by `model`."""
     provider = model.partition(":")[0]
     api = _APIS.get(model) or _APIS[provider]
     notes = {str(place): _notes(draw, api, block) for place, block in enumerate(said)}

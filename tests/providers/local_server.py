@@ -1,4 +1,4 @@
-"""A provider on the loopback interface that sends exactly the bytes it is told to.
+"""A provider on the loopback interface that sends the given bytes.
 
     with LocalServer(lambda head, body: [b"HTTP/1.1 200 OK\\r\\n...", b"data"]) as server: ...
 
@@ -89,7 +89,7 @@ class LocalServer:
 def serve(pages: Mapping[str, Any]) -> LocalServer:
     """Answer paths with JSON; a page may be a function of the body, which is JSON too.
 
-    What is asked at the same time must be asked of one path, so the newest request tells it.
+    Concurrent requests must have the same path, which is read from the newest one.
     """
 
     def answer(_: dict[str, str], body: bytes) -> list[bytes]:

@@ -1,9 +1,8 @@
 """Recorded requests as canonical messages, with the provider's own count of their tokens.
 
-Some counts are of more than the estimate is told of, and are left out: what a server puts before
-every prompt, what a maker's own tools bring and find, the form that an answer shall have, the words
-that switch thinking on (about 30 once, where one count shows them), and media that the recordings
-do not hold any more.
+Some counts include tokens that the estimate cannot see, and are omitted: a server's own prompt,
+input and output of a vendor's own tools, the output schema, the text that enables reasoning (about
+30 tokens in one count), and media that the recorded requests no longer contain.
 """
 
 import json
@@ -54,7 +53,7 @@ _KINDS = {
     "tool": "result",
 }
 _HIDDEN = r"grok|minimax|deepseek-v4-flash"
-"""Servers that put a prompt of their own before ours: up to 29,000 tokens of it were counted."""
+"""Servers that add their own prompt before ours: up to 29,000 tokens of it were counted."""
 
 
 class Prompt(NamedTuple):
@@ -67,7 +66,7 @@ class Prompt(NamedTuple):
     tools: list[ToolDefinition]
     tokens: int
     left_out: str
-    """Why its count says little about what was written; empty: it says all."""
+    """Why its count is not only about the prompt; empty if it is."""
 
 
 def steps() -> Iterator[tuple[Prompt, Prompt]]:

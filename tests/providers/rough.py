@@ -28,7 +28,7 @@ from yourtool.messages import (
 )
 
 SEALED = ("c2ln", "b3Bh", "c2VhbGVk", "bGFzdA==", "srvtoolu_1", "lsh_1", "ws_1")
-"""What only the model that said it can read."""
+"""The parts that only the model of the reply can read."""
 
 _WORDS = ("", " ", "\n", "hello", "日本語", "\u2028", "x" * 70, "a\x00b", "{}", '"', "🙂", "٣")
 _NAMES = ("read_file", "f", "9lives", "über", "a.b:c", "x" * 80)
@@ -108,7 +108,7 @@ def _unanswered(draw: random.Random, messages: list[Message]) -> list[Message]:
 
 
 def _answered_again(draw: random.Random, messages: list[Message]) -> list[Message]:
-    """A call has a second result, which says something else."""
+    """A call has a second, different result."""
     answers = [message for message in messages if message.role is Role.TOOL]
     if not answers:
         return messages
@@ -125,7 +125,7 @@ KINDS_OF_DAMAGE = ("prefix", "duplicates", "reordered", "lost", "whole")
 
 
 def kinds_of_damage(history: Sequence[Message], left: Sequence[Message]) -> set[str]:
-    """Say how what is left differs from the conversation."""
+    """Print how the rest differs from the conversation."""
     before, after = ([message.id for message in each] for each in (history, left))
     kept = dict.fromkeys(after)
     found = (
@@ -149,7 +149,7 @@ def wire_ids(messages: Sequence[Message]) -> Iterator[tuple[str, str, str]]:
 
 
 def marks(messages: Sequence[Message]) -> Iterator[str]:
-    """Yield what marks each text that whoever goes on with the messages has to see."""
+    """Yield the marks of all texts that the next model has to get."""
     open_calls = {call.id for message in messages for call in message.tool_uses}
     for message in messages:
         if message.metadata.status is not MessageStatus.COMPLETE:
@@ -165,7 +165,7 @@ def marks(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _text(draw: random.Random) -> TextBlock:
-    """A text that can be told from all others, unless it is blank."""
+    """A unique text, unless it is blank."""
     words = draw.choice(_WORDS)
     return TextBlock(f"{words}#{draw.getrandbits(40):010x}" if words.strip() else words)
 

@@ -130,7 +130,7 @@ def _check_growth(station, history):
         assert marked(body) <= 4
         now = without_marks(body)
         turns = canonical_json(now.pop(station.turns)).removesuffix(b"]")
-        turns = turns.removesuffix(b'],"role":"user"}')  # what is said next may join this turn
+        turns = turns.removesuffix(b'],"role":"user"}')  # the next text may join this turn
         if before is not None:
             assert now == before[0]
             assert turns.startswith(before[1])

@@ -1,4 +1,4 @@
-"""Blocks that a request leaves out: one log line each, and an error where one is critical."""
+"""Dropped blocks of a request: one log line each, and an error if one is critical."""
 
 import pytest
 from msgspec.structs import replace

@@ -30,7 +30,7 @@ from yourtool.providers.estimate import (
 from yourtool.providers.token_weights import find_weights
 
 FEW = 15
-"""Tokens; a tenth of a short prompt is less than what makers put around it."""
+"""Tokens; a tenth of a short prompt is less than its overhead."""
 CORPUS = Path(__file__).parent / "corpus"
 COUNTS = json.loads((CORPUS / "counts.json").read_text("utf-8"))
 COUNTED_BY = {
@@ -42,7 +42,7 @@ COUNTED_BY = {
     "deepseek-v3": "openrouter:deepseek/deepseek-chat",
     "mistral-nemo": "openrouter:mistralai/mistral-nemo",
 }
-"""Vocabularies, and a model that is guessed by each; `corpus/README.md` says of whom they are."""
+"""Vocabularies, and a model of each; `corpus/README.md` lists their sources."""
 OTHERS = (
     "anthropic:claude-opus-4-7",
     "google:gemma-3",
@@ -50,11 +50,11 @@ OTHERS = (
     "openai-compat:glm-4.6",
     "somebody:something",
 )
-"""Models of all other makers."""
+"""Models of all other vendors."""
 UNEXPLAINED = {"openrouter-chat-825fdb47"}
-"""Counted as 53 more than its words, its call and its tool are; nothing says of what."""
+"""Its count has 53 tokens more than its text, call and tool, without explanation."""
 MISCOUNTED = {"openai:gpt-4o-2024-08-06", "openrouter:anthropic/claude-4.6-sonnet-20260217"}
-"""Replies that their makers' published vocabularies count as a fifth less, too."""
+"""Replies that the vendors' published vocabularies also count as a fifth less."""
 AROUND = ("tools", "tool", "call")
 
 
@@ -69,7 +69,7 @@ def near(guess, tokens):
 @pytest.mark.recorded
 @pytest.mark.req("R-ADP-19")
 def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker():
-    """What nobody could know is left out; `prompts` says why, prompt by prompt."""
+    """Unpredictable counts are omitted; `prompts` has the reason for each prompt."""
     told = [prompt for prompt in prompts() if not prompt.left_out]
     off = {
         prompt.name: (_guess(prompt), prompt.tokens)
@@ -102,8 +102,8 @@ def test_recorded_replies_are_guessed_within_a_tenth():
 @pytest.mark.parametrize("fold", [0, 1])
 @pytest.mark.req("R-ADP-19")
 def test_what_stands_around_prompts_is_the_same_in_each_half_of_them(fold):
-    """One half of a maker's recordings, by the hash of their names, gives what tools and calls
-    cost; the other half is guessed with that. Words weigh what published vocabularies say.
+    """Half of a vendor's recorded prompts, by the hash of their names, fits the overhead of tools
+    and calls; the other half is estimated with it. The weights are of published vocabularies.
     """
     told = [prompt for prompt in prompts() if not prompt.left_out]
     makers = Counter(find_weights(prompt.model) for prompt in told)
@@ -304,7 +304,7 @@ def _half(prompt):
 
 
 def _fitted(maker, told):
-    """Return the maker with what fits recorded prompts of it best around tools and calls."""
+    """Return the vendor's weights with the overhead of tools and calls fitted to its prompts."""
     bare = _around(maker, (0, 0, 0))
     one = [_around(maker, costs) for costs in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
     rows = []

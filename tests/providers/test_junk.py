@@ -1,4 +1,4 @@
-"""Whatever a server sends and whatever bug reads it: at worst, a typed error ends the request."""
+"""Invalid replies, even with a bug in the reader, end in a typed error at worst."""
 
 import asyncio
 import logging
@@ -151,7 +151,7 @@ async def problems_of(place: Place, faults: list[BaseException]) -> list[str]:
             dialect, Playback([body], recording.status), recording.provider, timeouts=QUICK
         )
         events, _ = await events_of(adapter, asked)
-        await asyncio.sleep(0)  # so that the watchdog of the event loop sees each reply by itself
+        await asyncio.sleep(0)  # so that the loop watchdog measures each reply
         problems = [each for each in broken_rules(events) if each != CONTRADICTION]
         problems += map(repr, faults)
         faults.clear()

@@ -1,4 +1,4 @@
-"""What a request asks for beside its conversation, in every dialect."""
+"""The options of a request in every dialect."""
 
 import json
 import logging

@@ -158,7 +158,7 @@ async def test_a_stream_cut_after_any_event_is_an_error_until_all_was_said(name)
 
 
 def is_begun(events, whole):
-    """Whether events tell the beginning of what the others tell, and no half call may run."""
+    """Return whether events are a prefix of the others, and no incomplete call can run."""
     part, later_blocks = complete(events), complete(whole).final_content
     for block, later in itertools.zip_longest(part.final_content, later_blocks):
         match block:

@@ -88,13 +88,13 @@ async def test_a_recorded_exchange_fails_exactly_where_it_should(name):
 
 
 def _words(message):
-    """The provider's words without tags, line ends and keys, as far as all of them are kept."""
+    """The provider's text without tags, line ends and keys, if all of it is stored."""
     plain = re.sub(r"sk-\w+", "[key]", re.sub(r"<[^>]*>", " ", message))
     return " ".join(plain.split())[:60]
 
 
 def _kind(block):
-    """The type of a block that only its provider knows; None for a bare signature."""
+    """The type of a provider's own block; None for a bare signature."""
     rest = (name for name in block if name not in ("text", "thoughtSignature"))
     return block.get("type") or next(rest, None)
 

@@ -157,7 +157,7 @@ async def test_the_wait_is_at_least_what_the_provider_demands(kind, asked, waite
 
 
 class Asked:
-    """A user who is asked about long waits."""
+    """A user who confirms long waits."""
 
     def __init__(self, *answers: bool) -> None:
         self.answers = list(answers)

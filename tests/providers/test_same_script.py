@@ -73,7 +73,7 @@ async def conversation(model_id, root, server, **own):
 
 
 def _answers(calls, number, writer):
-    """Results with a picture, of which the second is an error, and none for the last call."""
+    """Results with an image, of which the second is an error, and none for the last call."""
     for place, call in enumerate(calls[:1] if number == 2 else calls):
         result = ToolResultBlock(call.id, (TextBlock("x"), image()), is_error=place == 1)
         yield writer.message(Role.TOOL, [result], MessageMetadata(parent_tool_use_id=call.id))

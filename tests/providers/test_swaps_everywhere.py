@@ -137,7 +137,7 @@ def author_of(name):
 
 
 def speaker_of(name):
-    """That station; a server that is only like OpenAI's takes back what OpenAI does not know."""
+    """That station; a server like OpenAI's accepts fields that OpenAI does not have."""
     station, provider = STATIONS[author_of(name)], exchange(name)["provider"]
     if provider != "openai-compat":
         return station
@@ -146,7 +146,7 @@ def speaker_of(name):
 
 
 def _gone_on_from(whole, model):
-    """A history in which the reply stands between prompts, with its calls answered."""
+    """A history with the reply between prompts, and results for its calls."""
     writer = Writer()
     asked, said = writer.message(Role.USER, [TextBlock("?")]), as_message(whole, model, writer)
     answers = [
@@ -173,7 +173,7 @@ async def test_what_was_kept_before_wire_formats_were_named_goes_back(name, stat
 
 
 def _unnamed(message):
-    """The message as it was stored when what is kept did not say in which wire format it came."""
+    """The message as it was stored before provider extras had a wire format."""
     raw = message.metadata.provider_raw
     if raw is None:
         return message
@@ -312,7 +312,7 @@ def _check(messages, station, aloud, options):
 
 
 def _words(body):
-    """All that is said in a body; a text with a signature in it stands there in parts."""
+    """All texts of a body; a text with a signature in it is in parts."""
     if isinstance(body, str):
         yield body
     elif isinstance(body, dict):

@@ -20,7 +20,7 @@ DENIED = "The user said no."
 
 
 class Conversation:
-    """Plays a demo model against tools that answer what they are told to."""
+    """Runs a demo model with scripted tools."""
 
     def __init__(self, home, *, tools=tuple(REAL), answers=None):
         self.messages = []
@@ -34,7 +34,7 @@ class Conversation:
         }
 
     async def say(self, text: str, model: str = "tour") -> str:
-        """Say something; return all that the model said until it calls no tool."""
+        """Send a prompt; return all texts of the model until it calls no tool."""
         self.messages.append(said(Role.USER, text))
         spoken: list[str] = []
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""Servers that answer as Ollama, llama.cpp, LM Studio and vLLM do, and some that are none."""
+"""Servers that respond like Ollama, llama.cpp, LM Studio and vLLM, and other servers."""
 
 import msgspec
 import pytest

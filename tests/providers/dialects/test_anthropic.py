@@ -147,7 +147,7 @@ async def _played(name):
 
 
 def _body(asked, replies):
-    """A request that holds the replies, each stored and read back, and goes on after them."""
+    """A request with the replies, each stored and read back, and a prompt after them."""
     writer = Writer()
     history = [writer.message(Role.USER, [TextBlock("?")])]
     for whole in replies:
@@ -467,7 +467,7 @@ THOUGHT = ThinkingBlock("hm", "c2ln")
 )
 @pytest.mark.req("R-SWP-02")
 def test_budget_reasoning_does_not_start_in_the_middle_of_a_reply(history, thinks):
-    # What another model began, or a reply that was stopped, has no reasoning to go on with.
+    # The turn of another model, or a stopped reply, has no reasoning to continue from.
     target = model("anthropic", "claude-sonnet-4-5", id=SONNET.id, thinking="budget")
     body = wire(request(target, history, (READ,), effort="high", temperature=0.5))
     assert ("thinking" in body) is thinks

@@ -1,4 +1,4 @@
-"""Hosts that speak Chat Completions or Responses in ways of their own; the content is invented."""
+"""Hosts with variants of Chat Completions or Responses; the content is invented."""
 
 import json
 

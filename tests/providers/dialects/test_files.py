@@ -56,7 +56,7 @@ def sound(media_type="audio/wav"):
 
 
 def sent(dialect, block, capabilities=EVERYTHING, **where):
-    """Return what stands on the wire for a block that follows the word `look`."""
+    """Return the wire form of a block that follows the text `look`."""
     speaks, provider, api = DIALECTS[dialect]
     target = Model(id=f"{provider}:some-model", wire_name="some-model", capabilities=capabilities)
     said = Writer().message(Role.USER, [TextBlock("look"), block])

@@ -1,4 +1,4 @@
-"""What a request leaves out: told to the log once a block, and to the model in words."""
+"""Dropped blocks are logged once each, and the model gets placeholders."""
 
 import json
 import logging

@@ -1,6 +1,6 @@
 """What servers and proxies were reported to send to other clients, and none of the recordings has.
 
-Each case is named for what is odd about it; whose server it was stands beside it.
+Each case is named after its deviation; a comment names the server.
 """
 
 import asyncio
@@ -295,7 +295,7 @@ async def test_two_calls_are_separated_with_any_markers(lines):
 @pytest.mark.parametrize(
     ("fragments", "arguments"),
     [
-        (['{"a":', "1}", '{"a":1}'], {"a": 1}),  # vLLM and proxies flush the whole once more
+        (['{"a":', "1}", '{"a":1}'], {"a": 1}),  # vLLM and proxies repeat the full text
         (["{}", "{}"], {}),
         (['{"a":', '{"a":', "1}}"], {"a": {"a": 1}}),
         (["null"], {}),
@@ -339,7 +339,7 @@ async def test_counters_are_found_in_any_field(line):
 
 @pytest.mark.parametrize("dialect", [Anthropic, Google, OpenAIChat, OpenAIResponses, Ollama])
 async def test_web_page_instead_of_a_reply_gives_a_hint(dialect):
-    """The `base_url` of a gateway's front page, or of a network that wants a login first."""
+    """The `base_url` of a gateway's front page, or of a network with a login page."""
     page = "<!doctype html><html><head><title>Welcome</title></head><body>Log in</body></html>"
     _, error = await heard(dialect(), page)
     assert type(error) is OtherAdapterError
@@ -394,7 +394,7 @@ FOREIGN = (
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 @pytest.mark.req("R-SWP-03")
 async def test_reasoning_is_replayed_in_its_original_field(field):
-    """DeepSeek, Moonshot, Z.ai and others refuse to go on without it after a call."""
+    """DeepSeek, Moonshot, Z.ai and others refuse to continue without it after a call."""
     target = model("acme", "some-model")
     lines = (delta(**{field: "h"}), delta(**{field: "m"}), call(0, "1", name="f", arguments="{}"))
     history, ids = await turn(target, OpenAIChat(), *lines, *CHAT_END)
@@ -585,7 +585,7 @@ async def test_lone_surrogate_is_storable():
 
 
 async def test_citations_are_stored_and_never_replayed():
-    """OpenRouter's annotations, and what xAI and Perplexity put beside the choices."""
+    """OpenRouter's annotations, and the fields of xAI and Perplexity next to the choices."""
     notes = [{"type": "url_citation", "url_citation": {"url": f"https://e.org/{n}"}} for n in "12"]
     target, sites = model("acme", "some-model"), ["https://e.org/3"]
     lines = [delta(content="a", annotations=[note]) for note in notes]

@@ -201,7 +201,7 @@ COMMON = {
     "tool_choice": {"type", "function"},
     "stream_options": {"include_usage"},
 }  # fmt: skip
-"""What any server that speaks Chat Completions has known from the beginning, by place."""
+"""Fields that every server with Chat Completions has always supported, by path."""
 
 
 def uncommon(value, place=""):

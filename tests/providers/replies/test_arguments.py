@@ -33,7 +33,7 @@ def test_arguments_are_complete_when_they_form_an_object(text, cuts):
 
 
 class Counted(list):
-    """Pieces that know how many of them were read."""
+    """Pieces that count how many of them were read."""
 
     read = 0
 

@@ -43,7 +43,7 @@ def picture(size=40, side=10):
 
 
 def told(*turns, replies=True):
-    """Return a conversation: what the user said in each turn, and a reply to all but the last."""
+    """Return a conversation: the prompts of the user, and a reply to all but the last."""
     writer, messages = Writer(), []
     for number, blocks in enumerate(turns, 1):
         messages.append(writer.message(Role.USER, (TextBlock("look"), *blocks)))
@@ -65,7 +65,7 @@ def places(tmp_path):
 
 @pytest.fixture
 def left_out(places):
-    """Return for each attachment whether it is left out."""
+    """Return for each attachment whether it is dropped."""
 
     def run(messages, target):
         shown = fit_attachments(messages, target, places)
@@ -247,7 +247,7 @@ TURNS = st.lists(
     min_size=1,
     max_size=10,
 )
-"""Size and side of the pictures in each turn."""
+"""Size and side of the images in each turn."""
 
 
 @settings(max_examples=examples(25), deadline=None)

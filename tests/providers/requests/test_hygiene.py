@@ -135,7 +135,7 @@ def test_block_that_is_invalid_for_its_role_is_dropped_with_a_warning(role, bloc
     assert all(each != block for message in shown for each in message.content)
     reasons = [record.reason for record in caplog.records if record.message_id == history[1].id]
     assert reasons[-1] == "it does not belong in a message of this role"
-    assert len(reasons) == (2 if role is Role.TOOL else 1)  # a tool says no text either
+    assert len(reasons) == (2 if role is Role.TOOL else 1)  # a tool has no text either
 
 
 def test_results_of_one_message_are_split():
