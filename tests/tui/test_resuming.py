@@ -52,8 +52,11 @@ def prompts_shown(app):
 
 async def reading(pilot):
     """Wait until a session is being read."""
-    while pilot.app.chat.opening is None:
+    for _ in range(2_000):
+        if pilot.app.chat.opening is not None:
+            return
         await asyncio.sleep(0.001)
+    raise AssertionError("no session is being read")
 
 
 async def test_session_of_20_000_items_does_not_block_the_loop():
