@@ -629,10 +629,10 @@ async def test_greeting_is_shown_until_the_first_message(home, tmp_path):
         text = screen_text(app)
         assert f"yourtool {__version__}" in text
         assert str(tmp_path / "work")[:40] in text
-        assert f"{SONNET.id} · ask before anything is changed or run" in text
+        assert f"{SONNET.id} · ask before changes and commands" in text
         assert all(hint in text for hint in ("/help", "/resume", "/models"))
         await press(pilot, "shift+tab")
-        await until(pilot, lambda: "edit files unasked" in screen_text(app))
+        await until(pilot, lambda: "edit files without asking" in screen_text(app))
         await say(pilot, "hello")
         await until(pilot, lambda: "Hello to you." in screen_text(app))
         assert "an earlier session" not in screen_text(app)
