@@ -115,15 +115,15 @@ class PreviewText(Widget):
         self.refresh(layout=True)
 
     def _content(self, row: StyledLine, width: int) -> Content:
-        pieces = [Content(text).stylize(self._get_style(style)) for text, style in row.spans]
+        pieces = [Content(text).stylize(self._style_for(style)) for text, style in row.spans]
         content = Content.assemble(*pieces)
         if row.fill:
-            fill = self._get_style(row.fill)
+            fill = self._style_for(row.fill)
             content = content.pad_right(max(0, width - content.cell_length))
             content = content.stylize_before(fill, len(_BAR))
         return content
 
-    def _get_style(self, style: str) -> Style | str:
+    def _style_for(self, style: str) -> Style | str:
         for prefix, name in _STYLE_CLASSES:
             if style.startswith(prefix):
                 return self.get_visual_style(name)
