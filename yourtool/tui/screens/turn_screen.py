@@ -220,12 +220,8 @@ class TurnScreen(Screen[None]):
 
     def send_next(self) -> None:
         """Send or run the next queued message unless the queue is held."""
-        if (
-            self.session is None
-            or self.turn_running
-            or self._command_running
-            or self.queue.pause_reason
-        ):
+        busy = self.turn_running or self._command_running
+        if self.session is None or busy or self.queue.pause_reason:
             return
         if (draft := self.queue.pop()) is not None:
             parsed = parse_input(draft.text)
@@ -319,19 +315,14 @@ class TurnScreen(Screen[None]):
         """Update the status line."""
         session, runtime = self.session, self.runtime
         if session is None or runtime is None:
-            queued = len(self.queue)
-            self.status_line.status = StatusFields(
-                model="opening …", queued=queued, alert=self._urgent_hint
-            )
+            queued, alert = len(self.queue), self._urgent_hint
+            self.status_line.status = StatusFields(model="opening …", queued=queued, alert=alert)
             return
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
-        activity = (
-            "stopping"
-            if self._stopping
-            else describe_activity(state.facts, self.transcript.active_item)
-        )
+        item = self.transcript.active_item
+        activity = "stopping" if self._stopping else describe_activity(state.facts, item)
         self.status_line.status = StatusFields(
             model=model.id,
             pending_model="" if pending is None else pending or "default",
