@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.attachments import read_attachment
 from yourtool.agent.environment import RunOptions
-from yourtool.agent.known_keys import known_mask
+from yourtool.agent.known_keys import build_mask
 from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session import Session
 from yourtool.amounts import format_duration
@@ -186,7 +186,7 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
         schema = await asyncio.to_thread(read_schema, task.schema)
         options = replace(options, output_schema=schema)
     attached = await asyncio.to_thread(lambda: tuple(map(read_attachment, options.attachments)))
-    for remark in (each.remark for each in attached if each.remark):
+    for remark in (each.notice for each in attached if each.notice):
         printer.write_stderr(remark)
     blocks = (TextBlock(task.prompt), *(each.block for each in attached))
     content = blocks if attached else task.prompt
@@ -196,7 +196,7 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
         session = await _open_session(runtime, task)
         async with _closing(session, printer):
             _print_warnings(runtime, printer)
-            mask = await asyncio.to_thread(known_mask, paths, os.environ)
+            mask = await asyncio.to_thread(build_mask, paths, os.environ)
             result = await run_turn(session, content, printer, paths.log_file, mask)
             return check_output_schema(options.output_schema, result)
 
@@ -353,7 +353,7 @@ async def _find_session_id(runtime: Runtime, prefix: str) -> str:
     if prefix:
         return await runtime.sessions.resolve_id(prefix)
     workspace = runtime.options.workspace
-    if (last := await runtime.last_session()) is None:
+    if (last := await runtime.find_last_session()) is None:
         raise UsageError(f"`{workspace}` has no session to continue.")
     return last
 

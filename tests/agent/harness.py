@@ -14,7 +14,7 @@ from yourtool.agent.environment import RequestSettings, RunBudget, SessionEnviro
 from yourtool.agent.gate import Gate
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
-from yourtool.agent.routes import Defaults, Routes
+from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
 from yourtool.config import Limits, Mode
@@ -124,8 +124,8 @@ class User:
         return answer if isinstance(answer, Decision) else answer(confirmation)
 
 
-NO_RULES, LIMITS, NO_WISHES, NO_KEYS = RuleSet(), Limits(), RequestSettings(), Mask()
-DEFAULTS = Defaults(None, MODEL.id)
+NO_RULES, LIMITS, DEFAULT_SETTINGS, NO_KEYS = RuleSet(), Limits(), RequestSettings(), Mask()
+DEFAULTS = DefaultModels(None, MODEL.id)
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
 
@@ -155,8 +155,8 @@ class Bench:
         max_requests: int | None = None,
         max_cost: Decimal | None = None,
         interactive: bool = True,
-        wishes: RequestSettings = NO_WISHES,
-        defaults: Defaults = DEFAULTS,
+        settings: RequestSettings = DEFAULT_SETTINGS,
+        defaults: DefaultModels = DEFAULTS,
         mask: Mask = NO_KEYS,
     ) -> Session:
         adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
@@ -178,7 +178,7 @@ class Bench:
                 pass
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
-        around = SessionEnvironment(
+        env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(
@@ -198,10 +198,10 @@ class Bench:
             pricing_version="2026-01-01",
             mask=lambda: mask,
             interactive=interactive,
-            settings=wishes,
+            settings=settings,
             tool_ids=tool_ids,
         )
-        return Session(session_id, state, record, self.sessions.lease(session_id), around)
+        return Session(session_id, state, record, self.sessions.lease(session_id), env)
 
     async def close(self) -> None:
         await self.database.close()

@@ -11,8 +11,8 @@ from hypothesis import given as generated
 from hypothesis import strategies as st
 from PIL import Image
 
-from yourtool.agent.attachments import READ_LIMIT, from_bytes, read_attachment
-from yourtool.agent.clipboard import clipboard_picture
+from yourtool.agent.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
+from yourtool.agent.clipboard import read_clipboard_image
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
 from yourtool.models import AdapterCapabilities
@@ -74,47 +74,50 @@ def test_a_pdf_keeps_its_name(tmp_path):
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_a_picture_that_fits_goes_as_it_is(kind):
     picture = drawn(kind)
-    attached = from_bytes(picture, f"a.{kind.lower()}")
+    attached = attachment_from_bytes(picture, f"a.{kind.lower()}")
     assert isinstance(attached.block, ImageBlock)
-    assert (content(attached), attached.remark) == (picture, "")
+    assert (content(attached), attached.notice) == (picture, "")
 
 
 @pytest.mark.req("D14")
 def test_what_a_file_is_beats_what_it_is_called_with_a_warning():
-    attached = from_bytes(drawn("JPEG"), "a.png")
+    attached = attachment_from_bytes(drawn("JPEG"), "a.png")
     assert attached.block.media_type == "image/jpeg"
-    assert attached.remark == "`a.png` is really image/jpeg, and is sent as that."
-    assert from_bytes(WAV, "a.mp3").remark == "`a.mp3` is really audio/wav, and is sent as that."
+    assert attached.notice == "`a.png` is really image/jpeg, and is sent as that."
+    assert (
+        attachment_from_bytes(WAV, "a.mp3").notice
+        == "`a.mp3` is really audio/wav, and is sent as that."
+    )
 
 
 @pytest.mark.parametrize("kind", ["BMP", "TIFF", "AVIF"])
 def test_a_picture_of_a_kind_no_model_takes_is_converted(kind):
-    attached = from_bytes(drawn(kind), f"a.{kind.lower()}")
+    attached = attachment_from_bytes(drawn(kind), f"a.{kind.lower()}")
     assert attached.block.media_type in ("image/png", "image/jpeg")
-    assert f"is a {kind} picture" in attached.remark
+    assert f"converted from {kind} to" in attached.notice
     assert Image.open(io.BytesIO(content(attached))).size == (30, 20)
 
 
 def test_a_picture_with_too_many_bytes_is_made_smaller_and_always_alike():
     large, limit = noise(1_180), AdapterCapabilities().max_image_bytes
     assert len(large) > limit
-    first, second = from_bytes(large, "a.png"), from_bytes(large, "a.png")
+    first, second = attachment_from_bytes(large, "a.png"), attachment_from_bytes(large, "a.png")
     assert content(first) == content(second)
     assert len(content(first)) <= limit
-    assert first.remark == "`a.png` was made smaller, to what models take."
+    assert first.notice == "`a.png` was scaled down to the limits of models."
 
 
 def test_a_picture_with_too_many_pixels_is_made_smaller_and_stands_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn to the right
-    attached = from_bytes(drawn("JPEG", (8_100, 30), exif=exif.tobytes()), "a.jpg")
+    attached = attachment_from_bytes(drawn("JPEG", (8_100, 30), exif=exif.tobytes()), "a.jpg")
     width, height = dimensions(content(attached))
     assert height == 2_000
     assert width < height
 
 
 def test_how_large_a_picture_is_goes_with_it():
-    assert from_bytes(drawn("PNG"), "a.png").block.pixels == (30, 20)
+    assert attachment_from_bytes(drawn("PNG"), "a.png").block.pixels == (30, 20)
 
 
 @pytest.mark.parametrize("turn", range(1, 9))
@@ -129,12 +132,12 @@ def test_a_photograph_that_fits_is_sent_upright(turn):
     exif[0x0112] = turn
     buffer = io.BytesIO()
     stored.save(buffer, "JPEG", quality=95, exif=exif.tobytes())
-    attached = from_bytes(buffer.getvalue(), "a.jpg")
+    attached = attachment_from_bytes(buffer.getvalue(), "a.jpg")
     shown = Image.open(io.BytesIO(content(attached))).convert("RGB")
     assert shown.size == (48, 32)
     red, green, _ = shown.getpixel((4, 4))
     assert red > 200 > 60 > green
-    assert attached.remark == ("" if turn == 1 else "`a.jpg` was turned upright.")
+    assert attached.notice == ("" if turn == 1 else "`a.jpg` was rotated upright.")
 
 
 @generated(st.binary(max_size=60))
@@ -148,11 +151,11 @@ def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
     ("given", "name", "why"),
     [
         (b"", "a.png", "`a.png` is empty"),
-        (b"\0\0\0\x18ftypheic", "a.heic", "HEIC picture, which models do not take"),
+        (b"\0\0\0\x18ftypheic", "a.heic", "HEIC image, which models do not accept"),
         (b"BM\0\0\0\0\0\0\0\0 broken", "a.bmp", "cannot be decoded"),
-        (b"\x7fELF\0", "a.out", "recordings .WAV, MP3, Ogg, FLAC., PDFs and text"),
-        (PDF + b"\0" * READ_LIMIT, "a.pdf", "`a.pdf` is larger than 64 MiB"),
-        (WAV + b"\0" * READ_LIMIT, "a.wav", "`a.wav` is larger than 64 MiB"),
+        (b"\x7fELF\0", "a.out", "audio .WAV, MP3, Ogg, FLAC., PDFs and text"),
+        (PDF + b"\0" * MAX_FILE_BYTES, "a.pdf", "`a.pdf` is larger than 64 MiB"),
+        (WAV + b"\0" * MAX_FILE_BYTES, "a.wav", "`a.wav` is larger than 64 MiB"),
         (b"x" * 2**19, "a.txt", "`a.txt` is larger than 256 KiB"),
     ],
     ids=["empty", "heic", "broken", "program", "large-pdf", "large-wav", "large-text"],
@@ -160,7 +163,7 @@ def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
 @pytest.mark.req("D14")
 def test_what_cannot_go_along_is_refused_in_words(given, name, why):
     with pytest.raises(UsageError, match=why):
-        from_bytes(given, name)
+        attachment_from_bytes(given, name)
 
 
 def test_a_picture_of_immense_size_is_refused_before_it_is_decoded():
@@ -171,29 +174,29 @@ def test_a_picture_of_immense_size_is_refused_before_it_is_decoded():
         for part in (head, rows, b"IEND")
     )
     with pytest.raises(UsageError, match="more than 100,000,000 pixels"):
-        from_bytes(bomb, "bomb.png")
+        attachment_from_bytes(bomb, "bomb.png")
 
 
 def test_without_pillow_the_refusal_says_how_to_get_it(tmp_path):
     script = (
         "import sys; sys.modules['PIL'] = None\n"
         "import importlib.util as u; u.find_spec = lambda name: None\n"
-        "from yourtool.agent.attachments import from_bytes\n"
+        "from yourtool.agent.attachments import attachment_from_bytes\n"
         "from yourtool.errors import UsageError\n"
-        "try: from_bytes(b'BM' + bytes(20), 'a.bmp')\n"
+        "try: attachment_from_bytes(b'BM' + bytes(20), 'a.bmp')\n"
         "except UsageError as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert "pip install 'yourtool[images]'" in done.stdout
+    assert "install `yourtool[images]`" in done.stdout
 
 
 def test_without_pillow_a_photograph_goes_as_it_is_and_the_user_is_told():
     script = (
         "import importlib.util as u; u.find_spec = lambda name: None\n"
-        "import sys; from yourtool.agent.attachments import from_bytes\n"
-        "print(from_bytes(sys.stdin.buffer.read(), 'a.jpg').remark)\n"
+        "import sys; from yourtool.agent.attachments import attachment_from_bytes\n"
+        "print(attachment_from_bytes(sys.stdin.buffer.read(), 'a.jpg').notice)\n"
     )
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -201,19 +204,19 @@ def test_without_pillow_a_photograph_goes_as_it_is_and_the_user_is_told():
     done = subprocess.run(
         [sys.executable, "-c", script], input=photograph, capture_output=True, check=True
     )
-    assert done.stdout.decode().startswith("`a.jpg` lies on its side; `pip install")
+    assert done.stdout.decode().startswith("`a.jpg` is rotated; install `yourtool[images]`")
 
 
 def test_without_pillow_a_large_picture_goes_as_it_is_and_the_user_is_told():
     script = (
         "import importlib.util as u; u.find_spec = lambda name: None\n"
-        "import sys; from yourtool.agent.attachments import from_bytes\n"
-        "print(from_bytes(sys.stdin.buffer.read(), 'a.png').remark)\n"
+        "import sys; from yourtool.agent.attachments import attachment_from_bytes\n"
+        "print(attachment_from_bytes(sys.stdin.buffer.read(), 'a.png').notice)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], input=noise(1_180), capture_output=True, check=True
     )
-    assert done.stdout.decode().startswith("`a.png` is large for many models; `pip install")
+    assert done.stdout.decode().startswith("`a.png` is too large for many models; install")
 
 
 def test_an_address_is_passed_on_and_never_fetched():
@@ -222,14 +225,14 @@ def test_an_address_is_passed_on_and_never_fetched():
     assert attached.block.source.kind == "url"
     assert attached.block.media_type == "image/webp"
     assert isinstance(read_attachment("https://example.org/a.pdf").block, DocumentBlock)
-    with pytest.raises(UsageError, match="is a recording; fetch it"):
+    with pytest.raises(UsageError, match="is audio, which cannot be sent as a URL"):
         read_attachment("https://example.org/a.mp3")
 
 
 def test_a_data_url_is_taken_as_its_bytes():
     encoded = base64.b64encode(PDF).decode()
     assert content(read_attachment(f"data:application/pdf;base64,{encoded}")) == PDF
-    with pytest.raises(UsageError, match="does not hold base64"):
+    with pytest.raises(UsageError, match="does not contain valid base64"):
         read_attachment("data:image/png;base64,!")
 
 
@@ -265,19 +268,19 @@ def tools(tmp_path, monkeypatch):
 )
 def test_the_clipboards_picture_comes_from_the_platforms_tool(tools, name, variable):
     tools(name, variable, 'printf "a picture, by %s" "${0##*/}"')
-    assert clipboard_picture() == f"a picture, by {name}".encode()
+    assert read_clipboard_image() == f"a picture, by {name}".encode()
 
 
 @pytest.mark.req("R-CRD-02")
 def test_no_key_reaches_a_clipboard_tool(tools, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
     tools("xclip", "DISPLAY", 'printf "%s" "key:${ANTHROPIC_API_KEY:-none}"')
-    assert clipboard_picture() == b"key:none"
+    assert read_clipboard_image() == b"key:none"
 
 
 def test_no_picture_and_no_tool_are_told_apart(tools):
     with pytest.raises(UsageError, match="wl-clipboard"):
-        clipboard_picture()
+        read_clipboard_image()
     tools("wl-paste", "WAYLAND_DISPLAY", "exit 1")
-    with pytest.raises(UsageError, match="no picture in the clipboard"):
-        clipboard_picture()
+    with pytest.raises(UsageError, match="no image in the clipboard"):
+        read_clipboard_image()

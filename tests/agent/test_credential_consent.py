@@ -59,7 +59,7 @@ async def test_a_credential_file_is_asked_about_in_every_mode(bench, env, mode, 
     [denied] = await ended(bench, user, line, mode=mode)
     assert denied.error_class == "user_denied"
     [question] = user.asked
-    assert "may hold credentials" in question.reason
+    assert "may contain credentials" in question.reason
     assert question.rule == f"{question.title}(.env)"
     [read] = await ended(bench, User(ALLOW), line, mode=mode)
     assert CANARY in text_of(read)
@@ -151,7 +151,7 @@ async def test_no_file_tool_reaches_the_home_of_the_program(tmp_path, monkeypatc
         events = await play(session.send("do it"))
         failed = [event for event in events if isinstance(event, ToolFailed)]
         [grepped] = [event for event in events if isinstance(event, ToolCompleted)]
-        files = session.files()
+        files = session.list_files()
         await session.close()
         await runtime.close()
     assert [event.error_class for event in failed] == ["permission_denied"] * len(CALLS)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from yourtool.agent import demo_workspace as scratch_copies
+from yourtool.agent import demo_workspace
 from yourtool.agent.demo_workspace import make_scratch_copy
 from yourtool.errors import UsageError
 
@@ -30,7 +30,7 @@ def test_a_scratch_copy_has_the_visible_files_and_leaves_the_original_alone(tmp_
 
 
 def test_a_file_too_large_for_the_copy_is_left_out_and_the_rest_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch_copies, "MAX_BYTES", 10)
+    monkeypatch.setattr(demo_workspace, "MAX_BYTES", 10)
     project = tmp_path / "plain"
     project.mkdir()
     (project / "a-large.bin").write_bytes(b"x" * 11)
@@ -72,5 +72,7 @@ def test_a_copy_that_has_no_place_is_refused_with_a_way_out(tmp_path):
     project, occupied = tmp_path / "project", tmp_path / "cache"
     project.mkdir()
     occupied.write_text("a file where the directory should be")
-    with pytest.raises(UsageError, match=r"cannot copy this directory to `.*cache`: .*make room"):
+    with pytest.raises(
+        UsageError, match=r"cannot copy this directory to `.*cache`: .*free some space"
+    ):
         make_scratch_copy(project, occupied)

@@ -167,7 +167,7 @@ async def test_the_refusal_of_a_command_too_long_for_deny_rules_gives_reason_and
     assert between == ["tool.failed"]
     assert failed.error_class == "user_denied"
     assert "longer than 65,536 characters" in failed.error_message
-    assert "Write what is long to a file" in failed.error_message
+    assert "Write the long part to a file" in failed.error_message
     assert "A rule forbids" not in failed.error_message
 
 
@@ -422,7 +422,7 @@ async def test_a_grant_that_cannot_be_stored_holds_for_the_session_and_says_so(b
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
     line = calls("shell", command="touch a")
     session = await bench.session(Checked(Scripted([line, line, says("x")])), confirm=user)
-    session._around.gate._grants = Grants(file, bench.workspace)
+    session._env.gate._grants = Grants(file, bench.workspace)
     events = await play(session.send("go"))
     assert any(isinstance(e, Notice) and "this session only" in e.text for e in events)
     assert len(user.asked) == 1

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from tests.agent.harness import MODEL, OTHER, Checked, play
 from tests.providers.histories import image
 from tests.strategies import Writer
-from yourtool.agent.elision import LEFT_OUT, SHORT, elide_tool_outputs, next_elision
+from yourtool.agent.elision import (
+    MAX_INTACT_CHARACTERS,
+    OUTPUT_PLACEHOLDER,
+    elide_tool_outputs,
+    next_elision,
+)
 from yourtool.deltas import Notice
 from yourtool.errors import ContextOverflowError, ErrorClass, NetworkError
 from yourtool.events import LlmCallFailed, TurnCompleted
@@ -67,7 +72,7 @@ async def test_a_full_window_of_any_size_ends_no_session_and_never_loops(bench, 
     events = await play(session.send("and again"))
     ended = events[-1]
     assert isinstance(ended, TurnCompleted)
-    least = len("read it" + "and again" + "I have read it.") + 4 * len(LEFT_OUT)
+    least = len("read it" + "and again" + "I have read it.") + 4 * len(OUTPUT_PLACEHOLDER)
     assert (ended.stop_reason is StopReason.END_TURN) == (room > least)
     assert len(failures(events)) <= 4
     assert all(each.error_class == ErrorClass.CONTEXT_OVERFLOW for each in failures(events))
@@ -91,18 +96,18 @@ async def test_what_is_left_out_stays_out_for_this_model_and_after_a_resume(benc
     events = await play(session.send("and again"))
     told = [event.text for event in events if isinstance(event, Notice)]
     assert len(failures(events)) == 1
-    assert any("left out" in text and MODEL.id in text for text in told)
+    assert any("omit old tool outputs" in text and MODEL.id in text for text in told)
     limit = LARGEST
     await play(session.send("fine?"))
     sent = adapter.requests[-1]
     await session.close()
     resumed = await bench.session(adapter, resume=session.id)
     await play(resumed.retry())
-    assert LEFT_OUT in str(adapter.requests[-1].messages)
+    assert OUTPUT_PLACEHOLDER in str(adapter.requests[-1].messages)
     assert said(adapter.requests[-1])[: len(said(sent))] == said(sent)
     limit = 10 * LARGEST
     await play(resumed.send(f"@{OTHER.aliases[0]} and you?"))
-    assert LEFT_OUT not in str(adapter.requests[-1].messages)
+    assert OUTPUT_PLACEHOLDER not in str(adapter.requests[-1].messages)
     await resumed.close()
 
 
@@ -123,7 +128,7 @@ async def test_other_failures_leave_nothing_out(bench):
     session = await bench.session(adapter)
     await play(session.send("read it"))
     await play(session.retry())
-    assert LEFT_OUT not in str(adapter.requests[-1].messages)
+    assert OUTPUT_PLACEHOLDER not in str(adapter.requests[-1].messages)
     await session.close()
 
 
@@ -143,7 +148,7 @@ PARTS = st.lists(
             (Role.USER, 10),
             (Role.ASSISTANT, 10),
             (Role.TOOL, 10),
-            (Role.TOOL, SHORT + 1),
+            (Role.TOOL, MAX_INTACT_CHARACTERS + 1),
             (Role.TOOL, None),
         ]
     )
@@ -159,7 +164,8 @@ def test_cuts_go_on_until_all_is_left_out_and_touch_nothing_but_outputs(parts):
         block = ToolResultBlock("tu_1", (held,)) if role is Role.TOOL else held
         messages.append(writer.message(role, [block]))
     heavy = sum(
-        length is None or (role, length) == (Role.TOOL, SHORT + 1) for role, length in parts
+        length is None or (role, length) == (Role.TOOL, MAX_INTACT_CHARACTERS + 1)
+        for role, length in parts
     )
     cut, left, rounds = None, heavy, 0
     while (further := next_elision(messages, cut)) is not None:

@@ -93,7 +93,7 @@ async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path
     await asyncio.wait([sending])
     assert not session.busy
     rest = Scripted(SCRIPT[3:])
-    session._around.registry.only = Checked(rest)
+    session._env.registry.only = Checked(rest)
     await play(session.send("go on"))
     assert session.state.messages[-1].role is Role.ASSISTANT
     assert problems(session) == []
@@ -123,7 +123,7 @@ async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_mess
     await asyncio.wait([sending])
     stored = await bench.log.read(session.id)
     before = kept(bench, stored)
-    session._around.registry.only = Checked(Scripted([says("Still a dot.")]))
+    session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
     await play(session.send(ASKED))
     assert kept(bench, await bench.log.read(session.id)) == before + 1
     assert problems(session) == []
@@ -142,7 +142,7 @@ async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one(t
         await play(session.send(ASKED))
         await play(session.send(ASKED))
     kept(bench, await bench.log.read(session.id))
-    session._around.registry.only = Checked(Scripted([says("Still a dot.")]))
+    session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
     await play(session.send(ASKED))
     assert kept(bench, await bench.log.read(session.id)) >= 1
     assert problems(session) == []
@@ -195,7 +195,7 @@ async def test_a_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_rep
         await play(session.send("more"))
     stored = {fact.id for fact in await bench.log.read(session.id)}
     assert all(fact.id in stored for fact in shown if getattr(fact, "id", None))
-    session._around.registry.only = Checked(Scripted(SCRIPT[3:]))
+    session._env.registry.only = Checked(Scripted(SCRIPT[3:]))
     await play(session.send("go on"))
     assert problems(session) == []
     assert turns_without_one_end(session) == []

@@ -31,7 +31,7 @@ async def test_a_session_alternates_providers_is_stored_and_goes_on_with_a_third
     assert [message.metadata.provider_raw for message in resumed.state.messages] == [
         message.metadata.provider_raw for message in stored
     ]
-    await play(resumed.select("blind"))
+    await play(resumed.select_model("blind"))
     await play(resumed.send("what did they see?"))
     [request] = third.requests
     assert request.model.id == "openai:blind"

@@ -70,28 +70,28 @@ async def test_a_session_goes_on_when_its_attachments_are_gone(bench, caplog):
 async def test_nothing_is_stored_when_an_attachment_cannot_be_kept(bench):
     (bench.root / "blobs").write_text("in the way")
     session = await bench.session(Scripted([says("never")]))
-    with pytest.raises(BlobError, match="cannot be kept"):
+    with pytest.raises(BlobError, match="cannot be stored"):
         await play(session.send(PICTURE))
     assert not session.state.messages
     await session.close()
 
 
 @pytest.mark.parametrize(
-    ("block", "kind", "what"),
+    ("block", "kind", "name"),
     [
-        (AudioBlock(inline(b"RIFF\0\0\0\0WAVE"), "audio/wav"), "audio", "recording"),
+        (AudioBlock(inline(b"RIFF\0\0\0\0WAVE"), "audio/wav"), "audio", "audio file"),
         (DocumentBlock(inline(b"%PDF-1.7"), "application/pdf"), "documents", "document"),
     ],
 )
 @pytest.mark.req("D14")
-async def test_a_model_that_takes_no_such_thing_is_refused(bench, block, kind, what):
+async def test_a_model_that_takes_no_such_thing_is_refused(bench, block, kind, name):
     session = await bench.session(Scripted([says("never")]))
     events = await play(session.send((TextBlock("hm"), block)))
-    assert any(f"`{MODEL.id}` takes no {what}s" in str(event) for event in events)
+    assert any(f"`{MODEL.id}` takes no {kind}" in str(event) for event in events)
     with pytest.raises(UsageError) as refusal:
-        await play(session.select("other"))
+        await play(session.select_model("other"))
     assert str(refusal.value) == (
         f"Cannot swap to openai:other: session contains {kind} that this model can't process."
-        f" Active model unchanged. The first {what} is in message 1 of 1."
+        f" Active model unchanged. The first {name} is in message 1 of 1."
     )
     await session.close()

@@ -28,7 +28,7 @@ async def test_choosing_a_local_model_asks_its_server_what_it_can(tmp_path, monk
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         session = await runtime.new_session(User())
         assert not runtime.catalogue.get("ollama:qwen3:8b").known
-        await play(session.select("ollama:qwen3:8b"))
+        await play(session.select_model("ollama:qwen3:8b"))
         model = session.model
         assert model.known
         assert model.capabilities.supports_tools
@@ -43,7 +43,7 @@ async def test_a_local_server_that_is_not_running_is_said_by_the_turn_itself(tmp
     (resolve_paths().home / "config.toml").write_text("[limits]\nmax_retries = 0\n")
     runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
     session = await runtime.new_session(User())
-    await play(session.select("ollama:qwen3:8b"))
+    await play(session.select_model("ollama:qwen3:8b"))
     await play(session.send("hello"))
     failed = session.state.last_error
     assert failed is not None
@@ -63,14 +63,14 @@ async def test_a_server_is_asked_once_in_vain_and_again_for_an_explicit_choice(
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         session = await runtime.new_session(User())
         asked = []
-        for step in (session.select("ollama:qwen3:8b"), session.send("hello")):
+        for step in (session.select_model("ollama:qwen3:8b"), session.send("hello")):
             await play(step)
-            await session.learn()
+            await session.load_model_description()
             asked.append([line for line, *_ in server.requests if "/api/tags" in line])
         assert [len(lines) for lines in asked] == [1, 1]
         assert not session.model.known
         tags["models"].append({"name": "qwen3:8b"})
-        await play(session.select("ollama:qwen3:8b"))
+        await play(session.select_model("ollama:qwen3:8b"))
         assert session.model.known
         await session.close()
         await runtime.close()
@@ -84,7 +84,7 @@ async def test_nothing_is_asked_of_a_server_before_the_first_message(tmp_path, m
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         session = await runtime.new_session(User())
         session.explain()
-        await session.context()
+        await session.context_parts()
         await runtime.route("hello")
         assert (session.model.id, server.requests) == ("ollama:qwen3:8b", [])
         await play(session.send("hello"))

@@ -186,7 +186,7 @@ async def test_a_reply_at_the_token_limit_names_the_way_on_of_the_front_end(
     session = await bench.session(Checked(Scripted(script)), interactive=interactive)
     events = await play(session.send("write"))
     [notice] = [each for each in events if isinstance(each, Notice)]
-    assert f" {way} goes on." in notice.text
+    assert f" {way} continues it." in notice.text
     await session.close()
 
 
@@ -533,15 +533,15 @@ async def test_a_swap_during_a_turn_leaves_it_alone_and_holds_for_the_next(bench
         async for event in events:
             if isinstance(event, TextDelta) and session.state.pending_model is None:
                 notices = [
-                    *await play(session.select("blind")),
-                    *await play(session.select("other")),
+                    *await play(session.select_model("blind")),
+                    *await play(session.select_model("other")),
                 ]
     assert all(isinstance(notice, Notice) for notice in notices)
     assert adapter.requests[0].model.id == MODEL.id
     await play(session.send("second"))
     assert adapter.requests[1].model.id == "openai:other"
     assert session.state.messages[-1].metadata.routing.mode == "manual"
-    await play(session.select(None))
+    await play(session.select_model(None))
     await play(session.send("third"))
     assert adapter.requests[2].model.id == MODEL.id
     await session.close()
@@ -554,7 +554,7 @@ async def test_a_swap_holds_for_the_next_turn_though_nobody_saw_the_end_of_this_
     async with aclosing(session.send("first")) as events:
         async for event in events:
             if isinstance(event, TextDelta):
-                await play(session.select("other"))
+                await play(session.select_model("other"))
                 break
     assert session.state.pending_model == "openai:other"
     await play(session.send("second"))
@@ -562,7 +562,7 @@ async def test_a_swap_holds_for_the_next_turn_though_nobody_saw_the_end_of_this_
     async with aclosing(session.send("third")) as events:
         async for event in events:
             if isinstance(event, TextDelta):
-                await play(session.select(None))
+                await play(session.select_model(None))
                 break
     await session.close()
     resumed = await bench.session(Scripted([]), resume=session.id)
@@ -638,7 +638,7 @@ async def test_a_resumed_session_is_its_log(bench):
     """R-PER-04."""
     (bench.workspace / "a.txt").write_text("x")
     session = await bench.session(Checked(Scripted([READ, says("done")])))
-    await play(session.select("other"))
+    await play(session.select_model("other"))
     await play(session.send("go"))
     messages, cost = session.state.messages, session.state.cost_usd
     await session.close()

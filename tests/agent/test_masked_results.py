@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from tests.cli.command_line import CommandLine
-from yourtool.agent.known_keys import known_secrets
+from yourtool.agent.known_keys import find_known_secrets
 from yourtool.credentials import Credentials
 from yourtool.masking import MASK
 from yourtool.paths import resolve_paths
@@ -126,7 +126,7 @@ def test_the_nearest_line_of_a_key_in_wrapped_base64_is_hidden(line):
     line.script([call], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", "auto")
     [failed] = [each for each in events if each["type"] == "tool.failed"]
-    assert "nearest lines" in failed["error_message"]
+    assert "most similar lines" in failed["error_message"]
     assert wrapped[1][8:20] not in failed["error_message"]
 
 
@@ -138,4 +138,7 @@ def test_short_and_plain_values_are_no_secrets(home):
         "GITHUB_TOKEN": "ghp_0123456789abcdef",
         "OPENAI_API_KEY": "local-key",
     }
-    assert set(known_secrets(resolve_paths(), environ)) == {"ghp_0123456789abcdef", "local-key"}
+    assert set(find_known_secrets(resolve_paths(), environ)) == {
+        "ghp_0123456789abcdef",
+        "local-key",
+    }

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import MODEL, OTHER
-from yourtool.agent.mentions import address
+from yourtool.agent.mentions import parse_address
 from yourtool.errors import UsageError
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.catalogue.models import Catalogue
@@ -12,7 +12,7 @@ CATALOGUE = Catalogue([MODEL, OTHER], "2026-01-01")
 
 
 def said(text, workspace):
-    addressed = address(text, CATALOGUE, workspace)
+    addressed = parse_address(text, CATALOGUE, workspace)
     return addressed.override.id if addressed.override else None, addressed.content[0].text
 
 
@@ -45,7 +45,7 @@ def test_an_unknown_word_is_refused_with_the_way_out(tmp_path):
 @pytest.mark.parametrize("word", ["x" * 300, "a/" * 3_000, "a\0b"])
 def test_a_word_that_no_file_can_be_called_is_refused_like_any_other(tmp_path, word):
     with pytest.raises(UsageError, match="neither a model nor a file"):
-        address(f"@{word} hello", CATALOGUE, tmp_path)
+        parse_address(f"@{word} hello", CATALOGUE, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["@other", "@other   "])
@@ -62,6 +62,6 @@ def test_an_empty_message_is_refused(tmp_path, text):
 
 def test_an_image_may_be_all_that_is_sent(tmp_path):
     image = ImageBlock(ImageSource("base64", "AA=="), "image/png")
-    assert address((image,), CATALOGUE, tmp_path).content == (image,)
-    addressed = address((TextBlock("@other "), image), CATALOGUE, tmp_path)
+    assert parse_address((image,), CATALOGUE, tmp_path).content == (image,)
+    addressed = parse_address((TextBlock("@other "), image), CATALOGUE, tmp_path)
     assert addressed.override == OTHER

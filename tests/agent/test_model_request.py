@@ -37,7 +37,7 @@ def levels(session):
 @pytest.mark.req("D18")
 async def test_how_a_reply_was_asked_for_is_kept_beside_it(bench):
     wishes = RequestSettings(effort="max", cache_retention="long")
-    session = await bench.session(Scripted([says("hello")]), wishes=wishes)
+    session = await bench.session(Scripted([says("hello")]), settings=wishes)
     await play(session.send("hi"))
     [reply] = replies(session)
     assert reply.metadata.request == RequestOptions(
@@ -55,7 +55,7 @@ async def test_how_a_reply_was_asked_for_is_kept_beside_it(bench):
 async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too(bench):
     wishes = RequestSettings(effort="low", tool_choice=ForcedTool("read_file"))
     half = says("half") + fails(ServerError("gone"))
-    session = await bench.session(Scripted([half]), wishes=wishes)
+    session = await bench.session(Scripted([half]), settings=wishes)
     await play(session.send("hi"))
     [reply] = replies(session)
     assert reply.metadata.request.thinking_level == "low"
@@ -67,7 +67,7 @@ async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench
     wishes = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
     (bench.workspace / "a.txt").write_text("a cat")
     script = Scripted([calls("read_file", path="a.txt"), says("{}")])
-    session = await bench.session(script, wishes=wishes)
+    session = await bench.session(script, settings=wishes)
     await play(session.send("hi"))
     assert levels(session) == ["high", "high"]
     assert [each.output_schema for each in script.requests] == [SCHEMA, SCHEMA]
@@ -79,14 +79,14 @@ async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench
 @pytest.mark.req("R-ADP-17")
 async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
-    session = await bench.session(script, wishes=RequestSettings(effort="max"))
+    session = await bench.session(script, settings=RequestSettings(effort="max"))
     [told] = warnings(await play(session.send("hi")))
     assert told.startswith("`anthropic:test` supports no effort `max`")
     assert warnings(await play(session.send("hi"))) == []
     await play(session.select_effort("minimal"))
     effort = "Reasoning effort: low instead of minimal; `/effort` takes low, medium, high."
-    assert session.thinking() == effort
-    assert session.thinking() in session.explain()
+    assert session.effort_summary() == effort
+    assert session.effort_summary() in session.explain()
     [told] = warnings(await play(session.send("hi")))
     assert "`minimal`" in told
     await play(session.select_effort(None))
@@ -130,14 +130,14 @@ async def test_a_session_with_more_pictures_than_a_model_takes_goes_on(bench):
     session = await bench.session(script)
     for _ in range(3):
         await play(session.send((TextBlock("look"), image())))
-    await play(session.select("narrow"))
+    await play(session.select_model("narrow"))
     told = [*await play(session.send("and now?")), *await play(session.send("sure?"))]
     assert warnings(told) == [
         "2 attachments are omitted from the request: `openai:narrow` takes at most 2 images in one"
         " request, and the oldest are omitted first. The session still contains all of them; a"
         " model with higher limits receives more."
     ]
-    await play(session.select("test"))
+    await play(session.select_model("test"))
     assert warnings(await play(session.send("back"))) == []
     assert [pictures(asked) for asked in script.requests[2:]] == [
         [True] * 3,
@@ -164,9 +164,9 @@ async def test_a_session_with_more_pictures_than_a_model_takes_goes_on(bench):
 async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored(bench, blocks, why):
     script = Scripted([says("never")])
     session = await bench.session(script)
-    await play(session.select("narrow"))
-    assert session.objection(*blocks) == why
-    with pytest.raises(UsageError, match=f"^{why}. Nothing was sent: make it smaller"):
+    await play(session.select_model("narrow"))
+    assert session.find_rejection(*blocks) == why
+    with pytest.raises(UsageError, match=f"^{why}. Nothing was sent: reduce the size"):
         await play(session.send((TextBlock("look"), *blocks)))
     with pytest.raises(UsageError, match=why):
         await play(session.send((TextBlock("@narrow look"), *blocks)))
@@ -178,6 +178,6 @@ async def test_what_waits_is_held_against_the_model_that_is_pending(bench):
     session = await bench.session(Scripted([says("hello")]))
     async for event in session.send("hi"):
         if isinstance(event, TurnStarted):
-            await play(session.select("blind"))
-            assert session.objection(image()) == "`openai:blind` takes no images"
+            await play(session.select_model("blind"))
+            assert session.find_rejection(image()) == "`openai:blind` takes no images"
     await session.close()

@@ -113,7 +113,7 @@ def _shown_to(request) -> list[str]:
 async def test_a_refused_model_is_stored_with_the_reason_and_shown(bench):
     session, _ = await _session_with_a_picture(bench, "Yes.")
     with pytest.raises(SwapRefusedError) as refused:
-        await play(session.select("blind"))
+        await play(session.select_model("blind"))
     [fact] = [each for each in session.state.facts if isinstance(each, SessionModelRefused)]
     assert (fact.model, fact.validation_failure) == ("openai:blind", "no_vision_support")
     assert fact.reason == str(refused.value)
@@ -123,7 +123,7 @@ async def test_a_refused_model_is_stored_with_the_reason_and_shown(bench):
     await session.close()
     again = await bench.session(Scripted([]), resume=session.id)
     assert f"Refused: {fact.reason}" in again.explain()
-    await play(again.select("other"))
+    await play(again.select_model("other"))
     assert not any(line.startswith("Refused") for line in again.explain())
     await again.close()
 
@@ -133,7 +133,7 @@ async def test_a_model_refused_during_a_turn_is_stored_after_it(bench):
     async for event in session.send("and now?"):
         if event.__struct_config__.tag == "llm.call_started":
             with pytest.raises(SwapRefusedError):
-                await play(session.select("blind"))
+                await play(session.select_model("blind"))
     assert isinstance(session.state.facts[-1], SessionModelRefused)
     assert session.state.facts[-1].turn_id is None
     await session.close()
@@ -141,18 +141,18 @@ async def test_a_model_refused_during_a_turn_is_stored_after_it(bench):
 
 async def test_a_model_that_takes_no_pictures_is_sent_words_where_the_user_chose_so(bench):
     session, adapter = await _session_with_a_picture(bench, "In words.", "Still.", "Seen again.")
-    await play(session.select("blind", in_words=True))
-    assert (session.state.model, session.state.refusal) == ("openai:blind", None)
+    await play(session.select_model("blind", use_placeholders=True))
+    assert (session.state.model, session.state.model_refusal) == ("openai:blind", None)
     await play(session.send("go on"))
     stand_in = "(an image that could not be shown to you)"
     assert stand_in in str(_shown_to(adapter.requests[-1]))
     await session.close()
     session = await bench.session(adapter, resume=session.id)
-    await play(session.select("blind"))
+    await play(session.select_model("blind"))
     await play(session.send("and now?"))
     assert adapter.requests[-1].model.id == "openai:blind"
     assert stand_in in str(_shown_to(adapter.requests[-1]))
-    await play(session.select("test"))
+    await play(session.select_model("test"))
     await play(session.send("you can see it"))
     assert "image_url" in str(_shown_to(adapter.requests[-1]))
     await session.close()
@@ -160,9 +160,9 @@ async def test_a_model_that_takes_no_pictures_is_sent_words_where_the_user_chose
 
 async def test_a_picture_after_the_choice_of_words_is_refused_like_any_other(bench):
     session, adapter = await _session_with_a_picture(bench, "In words.")
-    await play(session.select("blind", in_words=True))
+    await play(session.select_model("blind", use_placeholders=True))
     await play(session.send((TextBlock("and this?"), image())))
-    assert session.state.failed
+    assert session.state.last_turn_failed
     assert session.state.last_route.chain[-1].validation_failure == "no_vision_support"
     assert len(adapter.requests) == 2
     await session.close()
@@ -171,8 +171,8 @@ async def test_a_picture_after_the_choice_of_words_is_refused_like_any_other(ben
 async def test_pictures_in_words_need_no_room_for_pictures(bench):
     session, _ = await _session_with_a_picture(bench)
     await play(session.send((TextBlock("more"), *[image()] * 8)))
-    await play(session.select("other"))
-    with_pictures = sum(tokens for _, tokens in await session.context())
-    await play(session.select("blind", in_words=True))
-    assert with_pictures > sum(tokens for _, tokens in await session.context()) + 300
+    await play(session.select_model("other"))
+    with_pictures = sum(tokens for _, tokens in await session.context_parts())
+    await play(session.select_model("blind", use_placeholders=True))
+    assert with_pictures > sum(tokens for _, tokens in await session.context_parts()) + 300
     await session.close()

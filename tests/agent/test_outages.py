@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import MODEL, play
-from yourtool.agent.routes import Defaults
+from yourtool.agent.routes import DefaultModels
 from yourtool.errors import AuthError, NetworkError
 from yourtool.events import ProviderRecovered
 from yourtool.providers.scripted import Fail, Scripted, ScriptLine, says
@@ -57,7 +57,7 @@ async def test_a_retry_makes_an_attempt_and_success_clears_the_entry(bench, fail
 @OUTAGES
 async def test_a_retry_asks_the_model_that_failed_although_another_could_be_chosen(bench, failures):
     adapter = Scripted([*failures, says("Back.")])
-    session = await bench.session(adapter, defaults=Defaults(MODEL.id, "openai:other"))
+    session = await bench.session(adapter, defaults=DefaultModels(MODEL.id, "openai:other"))
     await _fail(session, failures)
     await play(session.retry())
     assert _answers(adapter) == [MODEL.id] * (len(failures) + 1)
@@ -70,7 +70,7 @@ async def test_a_model_that_the_user_names_is_asked_although_it_failed(bench, fa
     adapter = Scripted([*failures, *([says("Back.")] * 3)])
     session = await bench.session(adapter)
     await _fail(session, failures)
-    await play(session.select("test"))
+    await play(session.select_model("test"))
     shown = "\n".join(session.explain())
     assert "marked unavailable" in shown
     await play(session.send("chosen for the session"))
@@ -86,7 +86,7 @@ async def test_a_model_that_the_user_names_is_asked_although_it_failed(bench, fa
 async def test_a_model_at_the_start_of_a_message_is_asked_although_it_failed(bench, failures):
     adapter = Scripted([*failures, says("Back.")])
     session = await bench.session(adapter)
-    await play(session.select("other"))
+    await play(session.select_model("other"))
     await _fail(session, failures, "@test hello")
     await play(session.send("@test and now?"))
     assert _answers(adapter) == [MODEL.id] * (len(failures) + 1)
@@ -97,10 +97,10 @@ async def test_a_model_at_the_start_of_a_message_is_asked_although_it_failed(ben
 async def test_a_retry_of_a_message_for_one_model_goes_to_that_model(bench):
     adapter = Scripted([*REFUSED_KEY, says("Back."), says("Other.")])
     session = await bench.session(adapter)
-    await play(session.select("other"))
+    await play(session.select_model("other"))
     await play(session.send("@test hello"))
     await play(session.retry())
-    await play(session.select("other"))
+    await play(session.select_model("other"))
     await play(session.retry())
     assert _answers(adapter) == [MODEL.id, MODEL.id, "openai:other"]
     await session.close()
@@ -108,7 +108,7 @@ async def test_a_retry_of_a_message_for_one_model_goes_to_that_model(bench):
 
 async def test_an_automatic_choice_leaves_out_what_failed(bench):
     adapter = Scripted([*REFUSED_KEY, says("Elsewhere.")])
-    session = await bench.session(adapter, defaults=Defaults(MODEL.id, "openai:other"))
+    session = await bench.session(adapter, defaults=DefaultModels(MODEL.id, "openai:other"))
     await play(session.send("hello"))
     await play(session.send("and now?"))
     assert _answers(adapter) == [MODEL.id, "openai:other"]

@@ -50,7 +50,7 @@ async def test_a_rejected_request_is_repeated_once_without_opaque_parts(bench, s
     events = await play(session.send("two"))
     assert [is_opaque(request) for request in adapter.requests] == [False, True, False]
     assert events[-1].stop_reason is StopReason.END_TURN
-    assert len([text for text in notices(events) if "repeated once" in text]) == 1
+    assert len([text for text in notices(events) if "retried once" in text]) == 1
     assert isinstance(session.state.messages[1].content[0], ThinkingBlock)
     await session.close()
 
@@ -65,7 +65,7 @@ async def test_rejected_parts_stay_out_for_that_model_also_after_a_resume(bench)
     before = len(model.adapter.requests)
     second = await play(session.send("three"))
     assert len(model.adapter.requests) == before + 1
-    assert [text for text in notices(first + second) if "repeated" in text] == notices(first)
+    assert [text for text in notices(first + second) if "retried" in text] == notices(first)
     await session.close()
     resumed = await bench.session(model.adapter, resume=session.id)
     await play(resumed.send("four"))

@@ -26,7 +26,7 @@ def _said(request):
 async def test_what_a_provider_counted_is_the_measure_of_the_next_request(bench):
     session = await bench.session(Scripted([says("Yes.") + _counted(90_000)]))
     await play(session.send("hello"))
-    after = dict(await session.context())
+    after = dict(await session.context_parts())
     assert 90_000 < sum(after.values()) < 90_200
     await session.close()
 
@@ -55,7 +55,7 @@ async def test_what_one_model_counted_says_nothing_of_another(bench):
     adapter = Scripted([says("Yes.") + _counted(window), says("Still here.")])
     session = await bench.session(adapter)
     await play(session.send("hello"))
-    await play(session.select("openai:other"))
+    await play(session.select_model("openai:other"))
     await play(session.send("and now?"))
     assert adapter.requests[-1].model.id == "openai:other"
     await session.close()
@@ -66,7 +66,7 @@ async def test_an_estimated_usage_is_no_count(bench):
     guessed = counts(TokenUsage(input_tokens=9_000, output_tokens=5, estimated=True))
     session = await bench.session(Scripted([says("Yes.") + guessed]))
     await play(session.send("hello"))
-    assert session.state.counted == {}
+    assert session.state.counted_replies == {}
     await session.close()
 
 
@@ -75,14 +75,14 @@ async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_on
     words = 'Sure: {"name": "shell", "arguments": {"command": "touch pwned"}}'
     adapter = Scripted([says(words), says("Fine."), says("With tools.")])
     session = await bench.session(adapter)
-    await play(session.select("plain"))
+    await play(session.select_model("plain"))
     events = [
         *await play(session.send("run it")),
         *await play(session.send("again")),
         *await play(session.send("@test and you?")),
     ]
     notices = [event.text for event in events if isinstance(event, Notice)]
-    [told] = [text for text in notices if "cannot call tools" in text]
+    [told] = [text for text in notices if "does not support tools" in text]
     assert "`ollama:plain`" in told
     assert [bool(request.tools) for request in adapter.requests] == [False, False, True]
     assert not any(message.tool_uses for message in session.state.messages)
@@ -105,13 +105,13 @@ async def test_a_cost_limit_is_kept_by_what_was_counted_before(bench):
 async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way(bench):
     adapter = Scripted([says("Words I can take.")])
     session = await bench.session(adapter)
-    await play(session.select("blind"))
-    assert session.objection(PICTURE) == "`openai:blind` takes no images"
-    assert session.objection(TextBlock("hello")) is None
+    await play(session.select_model("blind"))
+    assert session.find_rejection(PICTURE) == "`openai:blind` takes no images"
+    assert session.find_rejection(TextBlock("hello")) is None
     events = await play(session.send((TextBlock("look"), PICTURE)))
     said = [event.text for event in events if isinstance(event, Notice)]
     assert "  openai:blind: `openai:blind` takes no images" in said
-    assert said[-1] == "The next prompt goes without this one."
+    assert said[-1] == "The next prompt will not include this message."
     await play(session.send("then without it"))
     [asked] = adapter.requests
     assert _said(asked) == ["then without it"]
@@ -126,9 +126,9 @@ async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way(b
 async def test_a_picture_that_no_model_could_take_goes_to_another_by_retry(bench):
     adapter = Scripted([says("A cat.")])
     session = await bench.session(adapter)
-    await play(session.select("blind"))
+    await play(session.select_model("blind"))
     await play(session.send((TextBlock("look"), PICTURE)))
-    await play(session.select("test"))
+    await play(session.select_model("test"))
     await play(session.retry())
     [asked] = adapter.requests
     assert _said(asked) == ["look"]

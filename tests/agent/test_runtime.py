@@ -126,7 +126,7 @@ async def test_a_session_that_is_not_there_or_whose_directory_is_gone_says_so(wo
     await play(session.send("hello"))
     await session.close()
     await asyncio.to_thread(shutil.rmtree, session.workspace)
-    with pytest.raises(UsageError, match="does not exist any more"):
+    with pytest.raises(UsageError, match="no longer exists"):
         await runtime.resume(session.id, User())
     await runtime.close()
 
@@ -210,6 +210,6 @@ async def test_files_that_can_be_mentioned_leave_out_what_git_ignores(workspace)
     (workspace / "sub" / "a.py").write_text("")
     runtime = await opened(workspace)
     session = await runtime.new_session(User())
-    assert session.files() == [".gitignore", "kept.py", "sub/a.py"]
+    assert session.list_files() == [".gitignore", "kept.py", "sub/a.py"]
     await session.close()
     await runtime.close()

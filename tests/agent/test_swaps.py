@@ -29,7 +29,7 @@ async def test_a_swap_after_a_tool_turn_sends_the_whole_history_in_the_new_diale
     adapter = Scripted(script)
     session = await bench.session(Checked(adapter))
     await play(session.send("Summarize README.md"))
-    await play(session.select("openai:other"))
+    await play(session.select_model("openai:other"))
     await play(session.send("What about the LICENSE file?"))
     answer = session.state.messages[5]
     assert answer.metadata.routing.mode == "manual"
@@ -50,7 +50,7 @@ async def test_a_model_that_cannot_see_is_refused_at_the_command(bench):
     session = await bench.session(Checked(adapter))
     await play(session.send(PICTURE))
     with pytest.raises(UsageError) as refusal:
-        await play(session.select("blind"))
+        await play(session.select_model("blind"))
     assert str(refusal.value) == (
         "Cannot swap to openai:blind: session contains images that this model can't process."
         " Active model unchanged. The first image is in message 1 of 2."
@@ -65,7 +65,7 @@ async def test_a_model_that_is_too_small_for_the_session_is_refused_with_both_si
     session = await bench.session(Checked(Scripted([says("long " * 2_000)])))
     await play(session.send("talk"))
     with pytest.raises(UsageError, match=r"about [\d,]+ tokens, and `openai:small` takes 1,500"):
-        await play(session.select("small"))
+        await play(session.select_model("small"))
     assert session.state.model is None
     await session.close()
 
@@ -83,7 +83,7 @@ async def test_an_override_that_cannot_see_refuses_the_turn_and_names_the_reason
 async def test_an_ambiguous_or_unknown_name_changes_nothing(bench):
     session = await bench.session(Checked(Scripted([])))
     with pytest.raises(UnknownModelError):
-        await play(session.select("nonsense"))
+        await play(session.select_model("nonsense"))
     assert session.state.model is None
     await session.close()
 

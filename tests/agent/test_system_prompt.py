@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from yourtool.agent.system_prompt import INSTRUCTION_CAP, system_messages
+from yourtool.agent.system_prompt import MAX_INSTRUCTION_BYTES, system_messages
 from yourtool.invariants import validate_message
 
 
@@ -101,7 +101,7 @@ def test_directories_above_the_repository_are_not_read(tmp_path):
 
 
 def test_a_huge_or_undecodable_file_is_cut_and_says_so(tmp_path):
-    (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * INSTRUCTION_CAP)
+    (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * MAX_INSTRUCTION_BYTES)
     text = system_messages(tmp_path, "s")[0].text
-    assert f"[cut at {INSTRUCTION_CAP} bytes]" in text
+    assert f"[cut at {MAX_INSTRUCTION_BYTES} bytes]" in text
     assert "\0" not in text

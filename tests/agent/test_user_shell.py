@@ -13,7 +13,7 @@ from tests.agent.harness import Bench, Checked, User, names, play
 from tests.providers.exchanges import READ, request
 from tests.providers.journeys import STATIONS, problems
 from yourtool.agent import user_shell
-from yourtool.agent.known_keys import masked
+from yourtool.agent.known_keys import mask_secrets
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events import ShellRan, TurnStarted
@@ -93,7 +93,7 @@ async def test_the_next_request_holds_a_shared_command_and_no_other(bench):
     await play(session.send("well?"))
     [asked] = adapter.requests
     assert said_in(asked) == [shared.message.text, "well?"]
-    assert session._around.routes.parts(session.state)[2][0] == "user messages"
+    assert session._env.routes.estimate_parts(session.state)[2][0] == "user messages"
     assert unseen.message in session.state.messages
     assert unseen.message not in session.state.conversation
     await session.close()
@@ -170,7 +170,7 @@ async def test_a_model_chosen_while_a_command_runs_is_taken_when_it_is_over(benc
     events = []
     async for event in session.run_shell("echo hi", shared=True):
         if isinstance(event, ShellStarted):
-            [notice] = await play(session.select("other"))
+            [notice] = await play(session.select_model("other"))
             assert "pending" in notice.text
         events.append(event)
     assert names(events) == ["shell.ran", "session.model_selected"]
@@ -243,7 +243,7 @@ def test_a_process_killed_during_a_command_leaves_a_valid_session(tmp_path):
 async def test_a_failed_turn_is_tried_again_with_what_was_run_since(bench):
     adapter = Scripted([fails(ServerError("no")), says("well")])
     session = await bench.session(Checked(adapter))
-    with pytest.raises(UsageError, match="no turn to try again"):
+    with pytest.raises(UsageError, match="no turn to retry"):
         await ran(session, "true")
         await play(session.retry())
     await play(session.send("hello"))
@@ -257,7 +257,7 @@ async def test_a_failed_turn_is_tried_again_with_what_was_run_since(bench):
 async def test_a_prompt_that_no_model_could_take_is_left_out_whatever_was_run_since(bench):
     adapter = Scripted([says("well")])
     session = await bench.session(Checked(adapter))
-    await play(session.select("small"))
+    await play(session.select_model("small"))
     await play(session.send("long words " * 3_000))
     fact = await ran(session, "echo short")
     await play(session.retry())
@@ -298,10 +298,10 @@ async def test_an_export_fences_the_output_and_holds_no_key(bench, tmp_path):
     await ran(session, "echo me", shared=False)
     facts = await bench.log.read(session.id)
     document = b"".join(
-        export_lines(facts, "markdown", lambda text: masked(text, ("sk-known",)), tmp_path)
+        export_lines(facts, "markdown", lambda text: mask_secrets(text, ("sk-known",)), tmp_path)
     ).decode()
     lines = b"".join(
-        export_lines(facts, "jsonl", lambda text: masked(text, ("sk-known",)), tmp_path)
+        export_lines(facts, "jsonl", lambda text: mask_secrets(text, ("sk-known",)), tmp_path)
     ).decode()
     assert "sk-known" not in document + lines
     assert "**Command**\n\n````\n$ echo '# " in document
@@ -326,11 +326,11 @@ async def test_a_fault_in_the_runner_is_not_taken_for_an_end_of_the_command():
     task = asyncio.ensure_future(broken())
     await asyncio.wait([task])
     with pytest.raises(ZeroDivisionError):
-        user_shell._ending(task)
+        user_shell._get_ending(task)
 
     async def refused():
         raise ToolError("no")
 
     task = asyncio.ensure_future(refused())
     await asyncio.wait([task])
-    assert user_shell._ending(task) == (user_shell.NOT_STARTED, "no")
+    assert user_shell._get_ending(task) == (user_shell.NOT_STARTED, "no")

@@ -265,7 +265,7 @@ def test_unsupported_attachment_is_rejected(line, tmp_path):
     line.script([{"say": "never"}])
     code, out, err = line("-p", "x", "--attach", str(tmp_path / "program"))
     assert (code, out) == (2, "")
-    assert "pictures (PNG, JPEG, GIF, WebP), recordings" in err
+    assert "images (PNG, JPEG, GIF, WebP), audio" in err
     assert line("-p", "x", "--attach", "missing.png")[0] == 2
 
 

@@ -36,7 +36,7 @@ async def test_replaying_holds_one_fact_at_a_time(log):
 
 def test_a_state_can_do_without_the_facts_of_turns_that_are_over():
     _, facts = story_of(50)
-    whole, lean = State(), State(keeps_facts=False)
+    whole, lean = State(), State(keep_facts=False)
     for fact in facts:
         whole.apply(fact)
         lean.apply(fact)

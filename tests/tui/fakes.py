@@ -213,7 +213,7 @@ class FakeSession:
         self._scripts = list(scripts)
         self._interrupt: Interrupt | None = None
 
-    def thinking(self) -> str:
+    def effort_summary(self) -> str:
         return f"Thinking: {self.effort}."
 
     @property
@@ -223,18 +223,18 @@ class FakeSession:
     def explain(self) -> list[str]:
         return [f"{self.model.id} answers next", "7 global_default: chose"]
 
-    async def learn(self) -> None: ...
+    async def load_model_description(self) -> None: ...
 
-    def objection(self, *content: ContentBlock) -> str | None:
+    def find_rejection(self, *content: ContentBlock) -> str | None:
         has_document = any(isinstance(block, DocumentBlock) for block in content)
         takes = self.model.capabilities.supports_documents or not has_document
         return None if takes else f"`{self.model.id}` takes no documents"
 
-    def files(self) -> list[str]:
+    def list_files(self) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())
         return sorted(str(path.relative_to(self.workspace)) for path in found)
 
-    async def context(self) -> list[tuple[str, int]]:
+    async def context_parts(self) -> list[tuple[str, int]]:
         return [("system prompt", 900), ("tools", 1_400), ("user messages", 12)]
 
     async def send(self, content: str) -> AsyncGenerator[Event, None]:
@@ -246,7 +246,7 @@ class FakeSession:
 
     async def retry(self) -> AsyncGenerator[Event, None]:
         if not self.state.messages:
-            raise UsageError("There is no turn to try again yet.")
+            raise UsageError("There is no turn to retry yet.")
         self.retries += 1
         async for event in self._play():
             yield event
@@ -255,7 +255,7 @@ class FakeSession:
         self.effort = level
         yield self._applied(SessionEffortSelected(effort=level))
 
-    async def select(self, name: str | None) -> AsyncGenerator[Event, None]:
+    async def select_model(self, name: str | None) -> AsyncGenerator[Event, None]:
         found = next((m for m in self._models if name in (m.id, *m.aliases)), None)
         if name is not None and found is None:
             raise UsageError(f"There is no model `{name}`; the active model did not change.")
@@ -375,7 +375,7 @@ class FakeRuntime:
         self.resumed: list[str] = []
         self._prepared = list(sessions)
 
-    async def last_session(self) -> str | None:
+    async def find_last_session(self) -> str | None:
         return self.sessions.summaries[0].id if self.sessions.summaries else None
 
     def take_warnings(self) -> list[str]:

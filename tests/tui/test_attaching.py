@@ -10,7 +10,7 @@ from textual import events
 
 from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
-from yourtool.agent.attachments import from_bytes, read_attachment
+from yourtool.agent.attachments import attachment_from_bytes, read_attachment
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
@@ -28,7 +28,7 @@ class Listening(FakeSession):
 
     learned = 0
 
-    async def learn(self):
+    async def load_model_description(self):
         self.learned += 1
 
     async def send(self, content):
@@ -46,8 +46,8 @@ class Attaching(FakeRuntime):
 
     def attach_clipboard(self):
         if self.clipboard is None:
-            raise UsageError("There is no picture in the clipboard.")
-        return from_bytes(self.clipboard, "clipboard")
+            raise UsageError("There is no image in the clipboard.")
+        return attachment_from_bytes(self.clipboard, "clipboard")
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def test_rejected_prompt_keeps_its_attachments(chat):
 async def test_clipboard_image_is_sent_with_the_next_prompt(chat):
     pilot, _, runtime = chat
     await say(pilot, "/paste")
-    await until(pilot, lambda: "no picture in the clipboard" in screen_text(pilot.app))
+    await until(pilot, lambda: "no image in the clipboard" in screen_text(pilot.app))
     pilot.app.chat.prompt.clear()
     runtime.clipboard = PIXEL
     await say(pilot, "/paste")

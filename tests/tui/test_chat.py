@@ -237,7 +237,7 @@ async def test_draft_survives_a_swap_and_a_restart(home, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         await press(pilot, "h", "m")
-        async for _ in session.select("gpt"):
+        async for _ in session.select_model("gpt"):
             pass
         app.chat.refresh_status()
         assert app.chat.prompt.text == "hm"

@@ -1,1 +1,1 @@
-"""Put it together: one turn is one async generator of events."""
+"""The core: sessions and turns. A turn is an async generator of events."""

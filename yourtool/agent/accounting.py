@@ -1,7 +1,7 @@
-"""What requests cost: every usage that is known is priced and counted once.
+"""Prices and totals of requests: every known usage is priced and counted once.
 
-The fact that ends a request, or an attempt of one, holds its usage. The turn, the run, the session,
-the day and the reports add up these facts and nothing else.
+The fact that ends a request, or an attempt of one, contains its usage. The totals of the turn, the
+run, the session, the day and the reports are sums over these facts and nothing else.
 """
 
 from decimal import Decimal
@@ -16,20 +16,20 @@ from yourtool.events import LlmCallFailed
 from yourtool.messages import Receipt, Usage, UsageExtra
 from yourtool.providers.catalogue.prices import cost
 
-_NOTHING = TokenUsage(input_tokens=0, output_tokens=0)
+_NO_TOKENS = TokenUsage(input_tokens=0, output_tokens=0)
 
 
-class Priced(Struct, frozen=True):
-    """What one request used, and what that costs."""
+class PricedUsage(Struct, frozen=True):
+    """The usage of one request, with its cost."""
 
     usage: Usage
     extra: UsageExtra | None
 
 
-def price(
+def price_tokens(
     turn: Turn, tokens: TokenUsage, latency_ms: int, receipt: Receipt | None = None
-) -> Priced:
-    """Return the cost of tokens that the turn's model used."""
+) -> PricedUsage:
+    """Return the usage of `tokens` at the price of the turn's model."""
     amount = cost(tokens, turn.model.price)
     extra = UsageExtra(
         estimated=tokens.estimated,
@@ -40,7 +40,7 @@ def price(
         reported_cost_usd=tokens.reported_cost_usd,
         receipt=receipt,
     )
-    version = turn.model.price_as_of or turn.around.pricing_version
+    version = turn.model.price_as_of or turn.env.pricing_version
     usage = Usage(
         input_tokens=tokens.input_tokens,
         output_tokens=tokens.output_tokens,
@@ -50,32 +50,32 @@ def price(
         pricing_version="" if amount is None else version,
         latency_ms=latency_ms,
     )
-    return Priced(usage, None if extra == UsageExtra() else extra)
+    return PricedUsage(usage, None if extra == UsageExtra() else extra)
 
 
 def price_failure(
     turn: Turn, failure: AdapterError | AttemptFailed, partial: MessageComplete | None = None
-) -> Priced | None:
-    """Return what a request used that did not end well; None: nothing is known of any use."""
+) -> PricedUsage | None:
+    """Return the usage of a failed request, or None if no usage is known."""
     if partial is not None:
         tokens, latency, receipt = partial.usage, partial.latency_ms, partial.receipt
     else:
         tokens, latency, receipt = failure.usage, 0, None
-    if not isinstance(tokens, TokenUsage) or tokens == _NOTHING:
+    if not isinstance(tokens, TokenUsage) or tokens == _NO_TOKENS:
         return None
-    return price(turn, tokens, latency, receipt)
+    return price_tokens(turn, tokens, latency, receipt)
 
 
-def book(turn: Turn, usage: Usage) -> None:
-    """Count a usage for the turn and the run; the session counts the fact that holds it."""
+def add_usage(turn: Turn, usage: Usage) -> None:
+    """Add a usage to the turn and the run; the session adds the fact that contains it."""
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd
-    turn.around.budget.cost += usage.cost_usd
+    turn.env.budget.cost += usage.cost_usd
 
 
-def with_usage(fact: LlmCallFailed, priced: Priced | None) -> LlmCallFailed:
-    """Return the fact of a failure with what it used."""
+def with_usage(fact: LlmCallFailed, priced: PricedUsage | None) -> LlmCallFailed:
+    """Return `fact` with the usage of the failed request."""
     if priced is None:
         return fact
     usage = priced.usage

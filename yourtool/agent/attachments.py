@@ -1,7 +1,7 @@
-"""What goes with a prompt: pictures, recordings and PDFs as they are, text documents as words.
+"""Attachments of a prompt: images, audio and PDFs as files, text documents as text.
 
-Everything is read, checked and made to fit here, once; what is sent later are these very bytes. An
-address is never fetched: it goes to the provider as it is.
+Files are read, checked and scaled here, once; requests send exactly these bytes. A URL is passed on
+to the provider and never fetched.
 """
 
 import base64
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from yourtool.agent.images import convert_to_png, fit_image, foreign, is_large
+from yourtool.agent.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
 from yourtool.messages import (
     AudioBlock,
@@ -30,14 +30,14 @@ from yourtool.providers.media_types import (
 )
 from yourtool.text import printable, storable
 
-TEXT_LIMIT = 2**18
-"""Bytes of a text document; the tools read larger ones piece by piece."""
-READ_LIMIT = 64 * 2**20
-"""Bytes of anything else; how much of that a request may hold is the model's to say."""
-_LONGEST_NAME = 200
-_ADDRESS = re.compile(r"https?://\S+")
-_INLINE = re.compile(r"data:[\w/+.-]*;base64,(.*)", re.DOTALL)
-_TYPES = {
+MAX_TEXT_BYTES = 2**18
+"""Largest text document, in bytes; tools can read larger ones in pieces."""
+MAX_FILE_BYTES = 64 * 2**20
+"""Largest file of any other type, in bytes; models have limits below this one."""
+_MAX_NAME_LENGTH = 200
+_URL = re.compile(r"https?://\S+")
+_DATA_URL = re.compile(r"data:[\w/+.-]*;base64,(.*)", re.DOTALL)
+_MEDIA_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
@@ -52,124 +52,135 @@ _TYPES = {
 
 
 class Attachment(NamedTuple):
-    """A block of a user message, what to call it, and what the user should know of it."""
+    """A block of a user message, its name, and a notice for the user."""
 
     block: ContentBlock
     name: str
-    remark: str = ""
+    notice: str = ""
 
 
-def read_attachment(what: str | Path, base: Path = Path()) -> Attachment:
-    """Read a file, or take an `http` address or a `data:` URL; blocks on the file system.
+def read_attachment(source: str | Path, base: Path = Path()) -> Attachment:
+    """Return the attachment for a path, an `http` URL or a `data:` URL; blocks on the file system.
 
-    `base`: where a relative path begins.
+    `base`: the directory that relative paths start from.
 
     Raises:
-        UsageError: it cannot be read, is larger than any model takes, or nothing that one takes.
+        UsageError: the file cannot be read, is too large, or has an unsupported type.
     """
-    text = str(what)
-    if isinstance(what, str):
-        if _ADDRESS.fullmatch(text):
-            return _linked(text)
-        if inline := _INLINE.fullmatch(text):
-            return from_bytes(_decoded(inline[1]), "data")
+    text = str(source)
+    if isinstance(source, str):
+        if _URL.fullmatch(text):
+            return _build_url_attachment(text)
+        if data_url := _DATA_URL.fullmatch(text):
+            return attachment_from_bytes(_decode_data_url(data_url[1]), "data")
     try:
-        path = base / Path(what).expanduser()
+        path = base / Path(source).expanduser()
         with path.open("rb") as file:
-            content = file.read(READ_LIMIT + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "its name is not a path"
         raise UsageError(f"`{printable(text)}` cannot be attached: {reason}") from error
-    return from_bytes(content, path.name)
+    return attachment_from_bytes(content, path.name)
 
 
-def from_bytes(content: bytes, name: str) -> Attachment:
-    """Return `content` as a block; what it is, its first bytes tell, whatever it is called.
+def attachment_from_bytes(content: bytes, name: str) -> Attachment:
+    """Return `content` as an attachment; its type is detected from its first bytes.
 
     Raises:
-        UsageError: it is empty, too large, or nothing that a model takes.
+        UsageError: it is empty, too large, or has an unsupported type.
     """
-    name = printable(storable(name))[:_LONGEST_NAME]
+    name = printable(storable(name))[:_MAX_NAME_LENGTH]
     if not content:
         raise UsageError(f"`{name}` is empty")
     kind = sniff(content)
-    _limit(name, content, READ_LIMIT)
-    if kind in IMAGE_TYPES or foreign(content):
-        return _picture(content, name)
+    _check_size(name, content, MAX_FILE_BYTES)
+    if kind in IMAGE_TYPES or unsupported_format(content):
+        return _build_image_attachment(content, name)
     if kind is None:
-        return Attachment(TextBlock(_words(content, name)), name)
-    source = _inline(content)
+        return Attachment(TextBlock(_decode_text(content, name)), name)
+    source = _build_base64_source(content)
     if kind in AUDIO_TYPES:
-        return Attachment(AudioBlock(source, kind), name, _mismatch(name, kind))
-    return Attachment(DocumentBlock(source, kind, name), name, _mismatch(name, kind))
+        return Attachment(AudioBlock(source, kind), name, _type_mismatch_notice(name, kind))
+    return Attachment(DocumentBlock(source, kind, name), name, _type_mismatch_notice(name, kind))
 
 
-def _picture(content: bytes, name: str) -> Attachment:
-    remark = _mismatch(name, sniff(content))
-    if (kind := foreign(content)) is not None:
+def _build_image_attachment(content: bytes, name: str) -> Attachment:
+    notice = _type_mismatch_notice(name, sniff(content))
+    if (kind := unsupported_format(content)) is not None:
         content = convert_to_png(content, name, kind)
-        remark = f"`{name}` is a {kind} picture and was made a {_called(content)}."
+        notice = f"`{name}` was converted from {kind} to {_format_name(content)}."
     elif (fit := fit_image(content, name)) != content:
-        done = (
-            "made smaller, to what models take" if orientation(content) == 1 else "turned upright"
+        change = (
+            "scaled down to the limits of models"
+            if orientation(content) == 1
+            else "rotated upright"
         )
-        content, remark = fit, f"`{name}` was {done}."
+        content, notice = fit, f"`{name}` was {change}."
     elif is_large(content):
-        remark = f"`{name}` is large for many models; `pip install 'yourtool[images]'` scales it."
+        notice = (
+            f"`{name}` is too large for many models; install `yourtool[images]` to scale it"
+            " automatically."
+        )
     elif orientation(content) != 1:
-        remark = f"`{name}` lies on its side; `pip install 'yourtool[images]'` has it turned."
+        notice = f"`{name}` is rotated; install `yourtool[images]` to rotate it automatically."
     media_type = sniff(content)
-    assert media_type in IMAGE_TYPES, "pictures are made into what models take"
-    return Attachment(ImageBlock(_inline(content), media_type, dimensions(content)), name, remark)
+    assert media_type in IMAGE_TYPES, "images are converted to a supported type"
+    return Attachment(
+        ImageBlock(_build_base64_source(content), media_type, dimensions(content)), name, notice
+    )
 
 
-def _linked(address: str) -> Attachment:
-    media_type = _TYPES.get(Path(address.partition("?")[0]).suffix.lower(), "image/jpeg")
-    source = ImageSource("url", address)
-    name = printable(address)[:_LONGEST_NAME]
+def _build_url_attachment(url: str) -> Attachment:
+    media_type = _MEDIA_TYPES.get(Path(url.partition("?")[0]).suffix.lower(), "image/jpeg")
+    source = ImageSource("url", url)
+    name = printable(url)[:_MAX_NAME_LENGTH]
     if media_type == PDF:
         return Attachment(DocumentBlock(source, media_type), name)
     if media_type in AUDIO_TYPES:
-        raise UsageError(f"`{name}` is a recording; fetch it and attach the file")
+        raise UsageError(
+            f"`{name}` is audio, which cannot be sent as a URL; download it and attach the file"
+        )
     return Attachment(ImageBlock(source, media_type), name)
 
 
-def _decoded(text: str) -> bytes:
+def _decode_data_url(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise UsageError("The `data:` URL does not hold base64") from error
+        raise UsageError("The `data:` URL does not contain valid base64") from error
 
 
-def _inline(content: bytes) -> ImageSource:
+def _build_base64_source(content: bytes) -> ImageSource:
     return ImageSource("base64", base64.b64encode(content).decode("ascii"))
 
 
-def _words(content: bytes, name: str) -> str:
+def _decode_text(content: bytes, name: str) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         raise UsageError(
-            f"`{name}` cannot be attached; pictures (PNG, JPEG, GIF, WebP), recordings (WAV, MP3,"
-            " Ogg, FLAC), PDFs and text documents can"
+            f"`{name}` cannot be attached. Supported are images (PNG, JPEG, GIF, WebP), audio (WAV,"
+            " MP3, Ogg, FLAC), PDFs and text documents"
         )
-    _limit(name, content, TEXT_LIMIT)
+    _check_size(name, content, MAX_TEXT_BYTES)
     return storable(f"The file {name}:\n\n{text}")
 
 
-def _mismatch(name: str, kind: str | None) -> str:
-    """Say so if a file is not what its name says."""
-    said = _TYPES.get(Path(name).suffix.lower())
-    return f"`{name}` is really {kind}, and is sent as that." if said not in (None, kind) else ""
+def _type_mismatch_notice(name: str, kind: str | None) -> str:
+    """Return a notice if the type of a file does not match its name."""
+    expected = _MEDIA_TYPES.get(Path(name).suffix.lower())
+    if expected in (None, kind):
+        return ""
+    return f"`{name}` is really {kind}, and is sent as that."
 
 
-def _called(content: bytes) -> str:
+def _format_name(content: bytes) -> str:
     return (sniff(content) or "").removeprefix("image/").upper()
 
 
-def _limit(name: str, content: bytes, limit: int) -> None:
+def _check_size(name: str, content: bytes, limit: int) -> None:
     if len(content) > limit:
         size = f"{limit // 2**20} MiB" if limit >= 2**20 else f"{limit // 2**10} KiB"
         raise UsageError(f"`{name}` is larger than {size}; make it smaller")

@@ -1,4 +1,4 @@
-"""One call on its way from the model to its result."""
+"""A tool call, from the model's reply to its result."""
 
 import hashlib
 import threading
@@ -29,30 +29,30 @@ from yourtool.tools.base import Args, Tool, ToolOutput
 
 @dataclass
 class ToolCall:
-    """What is known about a call, more with every step."""
+    """A tool call and the state of its processing."""
 
     block: ToolUseBlock
     message_id: str
-    """Of the message with its result."""
+    """Id of the message with the result."""
     tool: Tool | None = None
     args: Args | None = None
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
-    """What the model is told beside the result."""
+    """Notes for the model, appended to the result."""
     mask: Mask | None = None
-    """What replaces keys in the result; None: not asked for yet."""
+    """Masks keys in the result; None until it is first needed."""
     parent: str = ""
     started: float = 0.0
     cancelled: threading.Event = field(default_factory=threading.Event)
-    printed: deque[str] = field(default_factory=lambda: deque[str](maxlen=200))
+    recent_output: deque[str] = field(default_factory=lambda: deque[str](maxlen=200))
 
     @property
     def elapsed_ms(self) -> int:
-        """Since the tool began; 0 if it never did."""
+        """Milliseconds since the tool started; 0 if it never did."""
         return round((time.monotonic() - self.started) * 1000) if self.started else 0
 
-    def called(self) -> ToolCalled:
-        """Return the fact that the tool begins."""
+    def build_called_fact(self) -> ToolCalled:
+        """Return the fact that the tool starts."""
         data = canonical_json(self.block.input)
         assert self.tool is not None, "only admitted calls are run"
         definition = self.tool.definition
@@ -65,13 +65,13 @@ class ToolCall:
             hints=definition.hints,
         )
 
-    def result(
+    def build_result(
         self,
         session_id: str,
         content: tuple[TextBlock | ImageBlock, ...],
         output: ToolOutput | None = None,
     ) -> Message:
-        """Return the message that answers the call; without an `output` it is an error."""
+        """Return the message with the result; without an `output` it is an error."""
         is_error = output is None or not output.success
         metadata = MessageMetadata(parent_tool_use_id=self.block.id)
         if output is not None:
@@ -91,22 +91,22 @@ class ToolCall:
 
 
 @dataclass
-class Finished:
-    """How a call that ran came out."""
+class ToolOutcome:
+    """The end of a call that ran: its output or its failure."""
 
     call: ToolCall
     output: ToolOutput | None
     failure: ToolFailure | None = None
-    words: str = ""
+    error_message: str = ""
 
 
-def texts(*words: str) -> tuple[TextBlock, ...]:
-    """Return words as a result's content."""
-    return tuple(TextBlock(storable(each)) for each in words)
+def to_text_blocks(*texts: str) -> tuple[TextBlock, ...]:
+    """Return texts as the content of a result."""
+    return tuple(TextBlock(storable(text)) for text in texts)
 
 
-def without_keys(output: ToolOutput, mask: Mask) -> ToolOutput:
-    """Return what a tool answered with every known key in it replaced."""
+def mask_output(output: ToolOutput, mask: Mask) -> ToolOutput:
+    """Return the output of a tool with every known key masked."""
     command = output.command_executed
     return replace(
         output,

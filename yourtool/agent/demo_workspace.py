@@ -1,4 +1,4 @@
-"""A copy of a project in which the demo may do whatever it likes."""
+"""A scratch copy of a project, in which the demo can change files."""
 
 import hashlib
 import os
@@ -18,66 +18,63 @@ from yourtool.tools.workspace import Workspace
 
 MAX_FILES = 2_000
 MAX_BYTES = 50_000_000
-KEEP_SECONDS = 7 * 24 * 3600
-_LONGEST_NAME = 50
+MAX_AGE_SECONDS = 7 * 24 * 3600
+_MAX_NAME_LENGTH = 50
 """Characters; a file name has 255 bytes at most."""
 
 
 def make_scratch_copy(workspace: Path, parent: Path, own: tuple[Path, ...] = ()) -> Path:
     """Copy the regular files of `workspace` to a new directory under `parent`; return it.
 
-    The program's `own` directories stay behind, wherever they are.
-
-    Files that git ignores stay behind, links are not followed, and the copy holds the first
-    `MAX_FILES` files at most, as far as they fit into `MAX_BYTES` bytes. The copy is a git
-    repository of its own where git is installed, so that nothing in it reaches the original.
-    Copies under `parent` that are older than `KEEP_SECONDS` are deleted. What cannot be read is
-    left out.
+    The copy has the first `MAX_FILES` files that fit into `MAX_BYTES` bytes. It omits links,
+    unreadable files, files that git ignores, and the program's `own` directories. If git is
+    installed, the copy is a separate repository, so that no command in it affects the original.
+    Copies under `parent` that are older than `MAX_AGE_SECONDS` are deleted.
 
     Raises:
-        UsageError: there is no room for the copy, or no right to make it.
+        UsageError: the copy cannot be written.
     """
     try:
-        return _copied(workspace, parent, own)
+        return _copy_files(workspace, parent, own)
     except OSError as error:
         raise UsageError(
             f"the demo cannot copy this directory to `{parent}`: {error.strerror or error};"
-            " make room there, or set `YOURTOOL_HOME` to another directory"
+            " free some space there, or set `YOURTOOL_HOME` to another directory"
         ) from error
 
 
-def scratch_copies(workspace: Path, parent: Path) -> list[Path]:
-    """Return the copies of a workspace that there are under `parent`; blocks."""
+def find_scratch_copies(workspace: Path, parent: Path) -> list[Path]:
+    """Return the copies of a workspace under `parent`; blocks on the file system."""
     try:
-        return [each for each in parent.iterdir() if each.name.startswith(_prefix(workspace))]
+        return [each for each in parent.iterdir() if each.name.startswith(_build_prefix(workspace))]
     except OSError:
         return []
 
 
-def _prefix(workspace: Path) -> str:
+def _build_prefix(workspace: Path) -> str:
     digest = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:12]
-    return f"{workspace.name[:_LONGEST_NAME]}-{digest}-"
+    return f"{workspace.name[:_MAX_NAME_LENGTH]}-{digest}-"
 
 
-def _copied(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
+def _copy_files(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _sweep(parent)
-    scratch = Path(tempfile.mkdtemp(prefix=_prefix(workspace), dir=parent))
-    room = MAX_BYTES
+    _delete_old_copies(parent)
+    scratch = Path(tempfile.mkdtemp(prefix=_build_prefix(workspace), dir=parent))
+    remaining_bytes = MAX_BYTES
     visible = tree.iter_files(Workspace(workspace, own_directories=own), ".", threading.Event())
     for name in islice(visible, MAX_FILES):
         source, target = workspace / name, scratch / name
-        if not os.access(source, os.R_OK) or (size := source.stat().st_size) > room:
+        if not os.access(source, os.R_OK) or (size := source.stat().st_size) > remaining_bytes:
             continue
-        room -= size
+        remaining_bytes -= size
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
     _make_repository(scratch)
     return scratch
 
 
-def _sweep(parent: Path) -> None:
-    oldest = time.time() - KEEP_SECONDS
+def _delete_old_copies(parent: Path) -> None:
+    oldest = time.time() - MAX_AGE_SECONDS
     for copy in parent.iterdir():
         if copy.is_dir() and not copy.is_symlink() and copy.lstat().st_mtime < oldest:
             shutil.rmtree(copy, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""Run the calls of one reply: look up, check, preview, ask, in order; then run together.
+"""Run the calls of one reply: validate, preview and approve them in order, then run concurrently.
 
-A change is made before the next change is shown, so that what is shown is what will happen.
+A write runs before the next call is previewed, so that every preview shows the actual change.
 
-Every call ends in exactly one `tool.completed` or `tool.failed` that carries its result message.
-The ids of those messages are minted in call order before anything runs, so the conversation has
-the order of the calls whichever finishes first. A `tool.failed` without a `tool.called` before it
-is a call that never ran.
+Every call ends in exactly one `tool.completed` or `tool.failed` with its result message. The ids of
+these messages are created in call order before anything runs, so the conversation has the order of
+the calls, in whichever order they finish. A `tool.failed` without a preceding `tool.called` is a
+call that never ran.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
-from yourtool.agent.approval import ask
-from yourtool.agent.call import Finished, ToolCall, texts, without_keys
-from yourtool.agent.gate import GateDecision, Subjects, subjects_of
-from yourtool.agent.limits import nudge, repetition
+from yourtool.agent.approval import request_approval
+from yourtool.agent.call import ToolCall, ToolOutcome, mask_output, to_text_blocks
+from yourtool.agent.gate import GateDecision, Subjects, get_subjects
+from yourtool.agent.limits import count_repetition, repetition_notice
 from yourtool.agent.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.deltas import ToolOutputDelta
@@ -45,19 +45,17 @@ from yourtool.tools.base import Tool, ToolContext
 _log = logging.getLogger(__name__)
 
 CANCEL_GRACE_SECONDS = 30.0
-"""How long a stopped tool may take to clean up before it is abandoned."""
-_PARTIAL_KEPT = 4_000
-"""Characters of a stopped tool's output that the model is given."""
-
-
-_BUG = "`{}` failed with an internal error (see the log). Use another tool."
+"""Time for a stopped tool to clean up before it is abandoned."""
+_MAX_PARTIAL_CHARACTERS = 4_000
+"""Characters of a stopped tool's output that its result contains."""
+_BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
 
 
 async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[Event, None]:
-    """Answer every call and yield what happens.
+    """Run or refuse every call and yield the events.
 
     Raises:
-        Interrupted: the turn was stopped; every call has its result all the same.
+        Interrupted: the turn was stopped; every call has a result.
     """
     pending = deque(ToolCall(block, new_id(), parent=turn.parent) for block in calls)
     turn.tool_calls += len(calls)
@@ -65,11 +63,11 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
     try:
         while pending:
             call = pending[0]
-            if (words := nudge(call.block, turn)) is not None:
-                call.notes = (words,)
-                yield repetition(call.block.name)
-            if _depends(call, ready, turn):
-                async with aclosing(_run_together(ready, turn)) as events:
+            if (note := count_repetition(call.block, turn)) is not None:
+                call.notes = (note,)
+                yield repetition_notice(call.block.name)
+            if _depends_on_pending_write(call, ready, turn):
+                async with aclosing(_run_concurrently(ready, turn)) as events:
                     async for event in events:
                         yield event
             async with aclosing(_admit(call, turn)) as steps:
@@ -80,21 +78,23 @@ async def dispatch(calls: Sequence[ToolUseBlock], turn: Turn) -> AsyncGenerator[
             pending.popleft()
             if admitted:
                 ready.append(call)
-        async with aclosing(_run_together(ready, turn)) as events:
+        async with aclosing(_run_concurrently(ready, turn)) as events:
             async for event in events:
                 yield event
     except Interrupted:
         for call in (*ready, *pending):
-            yield await _fail(call, turn, ToolFailure.CANCELLED, "Stopped before it ran.")
+            yield await _record_tool_failure(
+                call, turn, ToolFailure.CANCELLED, "Stopped before it ran."
+            )
         raise
 
 
-def _depends(call: ToolCall, ready: Iterable[ToolCall], turn: Turn) -> bool:
-    """Tell whether earlier changes must be made before this call can be previewed and asked about.
+def _depends_on_pending_write(call: ToolCall, ready: Iterable[ToolCall], turn: Turn) -> bool:
+    """Return whether pending writes must run before this call can be previewed.
 
-    What a call would do to a file that another one is about to change cannot be shown yet.
+    A preview of a change to a file is wrong if an earlier call changes the file afterwards.
     """
-    tool = turn.around.toolbox.get(call.block.name)
+    tool = turn.env.toolbox.get(call.block.name)
     if tool is None or not tool.definition.side_effects.needs_approval:
         return False
     return any(
@@ -106,34 +106,36 @@ def _depends(call: ToolCall, ready: Iterable[ToolCall], turn: Turn) -> bool:
 async def refuse_all(
     calls: Sequence[ToolUseBlock], turn: Turn, reason: str
 ) -> AsyncGenerator[Event, None]:
-    """Answer every call with an error, running none."""
+    """Give every call an error result without running it."""
     for block in calls:
         call = ToolCall(block, new_id(), parent=turn.parent)
-        yield await _fail(call, turn, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
+        yield await _record_tool_failure(
+            call, turn, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}"
+        )
 
 
 async def _admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
-    """Decide whether a call may run; a `ToolFailed` among the events says that it may not."""
+    """Validate and approve a call; it may run unless the events contain a `ToolFailed`."""
     block = call.block
     try:
-        call.tool = _look_up(block, turn)
+        call.tool = _find_tool(block, turn)
         if (broken := turn.input_errors.get(block.id)) is not None:
-            cut = " The reply was cut at its length limit." if broken.truncated else ""
+            cut = " The reply hit the output limit." if broken.truncated else ""
             raise ToolError(
                 f"The arguments of `{block.name}` were not a complete JSON object:"
                 f" {broken.error}.{cut} Call it again with complete arguments.",
                 ToolFailure.VALIDATION_ERROR,
             )
-        subjects = await _prepare(call, call.tool, turn)
-        ruling = await turn.interrupt.guard(
-            asyncio.to_thread(turn.around.gate.judge, call.tool, subjects, call.preview)
+        subjects = await _parse_and_preview(call, call.tool, turn)
+        decision = await turn.interrupt.guard(
+            asyncio.to_thread(turn.env.gate.judge, call.tool, subjects, call.preview)
         )
-        if ruling.verdict == "deny":
-            raise ToolError(ruling.reason, ToolFailure.USER_DENIED)
-        if ruling.verdict == "allow":
+        if decision.verdict == "deny":
+            raise ToolError(decision.reason, ToolFailure.USER_DENIED)
+        if decision.verdict == "allow":
             return
-        question = _question(call, turn, ruling)
-        async with aclosing(ask(question, block.id, turn, call.parent)) as steps:
+        confirmation = _build_confirmation(call, turn, decision)
+        async with aclosing(request_approval(confirmation, block.id, turn, call.parent)) as steps:
             async for event in steps:
                 if isinstance(event, str):
                     call.notes += (event,)
@@ -146,39 +148,39 @@ async def _admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
                     tool_use_id=block.id,
                     tool_name=block.name,
                     validation_errors=tuple(
-                        (await _mask(call, turn)).text(str(error)).splitlines()
+                        (await _get_mask(call, turn)).text(str(error)).splitlines()
                     ),
                 ),
                 parent=call.parent,
             )
-        yield await _fail(call, turn, error.failure, str(error))
+        yield await _record_tool_failure(call, turn, error.failure, str(error))
 
 
-async def _prepare(call: ToolCall, tool: Tool, turn: Turn) -> Subjects:
-    """Read the arguments, make the preview, and return what permission rules compare.
+async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects:
+    """Parse the arguments, set the preview, and return the subjects for the permission rules.
 
     Raises:
-        ToolError: the arguments are not valid, or the tool has a bug.
+        ToolError: the arguments are invalid, or the tool has a bug.
     """
     try:
-        parsed = asyncio.to_thread(tool.parse, call.block.input)
-        call.args = args = await turn.interrupt.guard(parsed)
+        parsing = asyncio.to_thread(tool.parse, call.block.input)
+        call.args = args = await turn.interrupt.guard(parsing)
         subjects = await turn.interrupt.guard(
-            asyncio.to_thread(subjects_of, tool, args, turn.around.workspace)
+            asyncio.to_thread(get_subjects, tool, args, turn.env.workspace)
         )
-        context = _context(call, turn, await _mask(call, turn))
+        context = _build_context(call, turn, await _get_mask(call, turn))
         call.preview = await turn.interrupt.guard(tool.preview(args, context))
     except (ToolError, Interrupted):
         raise
-    except Exception as fault:
+    except Exception as error:
         _log.exception("tool %s failed before it ran", tool.name)
-        raise ToolError(_BUG.format(tool.name)) from fault
+        raise ToolError(_BUG_MESSAGE.format(tool.name)) from error
     return subjects
 
 
-def _question(call: ToolCall, turn: Turn, ruling: GateDecision) -> Confirmation:
-    assert call.tool is not None, "a question is put about a known tool"
-    limit = timedelta(seconds=turn.around.budget.limits.confirmation_timeout_seconds)
+def _build_confirmation(call: ToolCall, turn: Turn, decision: GateDecision) -> Confirmation:
+    assert call.tool is not None, "only a known tool needs approval"
+    limit = timedelta(seconds=turn.env.budget.limits.confirmation_timeout_seconds)
     return Confirmation(
         id=new_id(),
         kind="tool",
@@ -187,31 +189,31 @@ def _question(call: ToolCall, turn: Turn, ruling: GateDecision) -> Confirmation:
         side_effects=call.tool.definition.side_effects,
         input=call.block.input,
         preview=call.preview,
-        rule=ruling.proposal,
-        reason=ruling.reason,
-        expires_at=None if turn.around.interactive else now() + limit,
+        rule=decision.proposed_rule,
+        reason=decision.reason,
+        expires_at=None if turn.env.interactive else now() + limit,
     )
 
 
-def _look_up(block: ToolUseBlock, turn: Turn) -> Tool:
-    if (tool := turn.around.toolbox.get(block.name)) is None:
-        names = ", ".join(f"`{each.name}`" for each in turn.around.toolbox.definitions)
+def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
+    if (tool := turn.env.toolbox.get(block.name)) is None:
+        names = ", ".join(f"`{each.name}`" for each in turn.env.toolbox.definitions)
         raise ToolError(
             f"There is no tool `{block.name}`. The tools are {names}.", ToolFailure.NOT_FOUND
         )
     return tool
 
 
-def _context(
+def _build_context(
     call: ToolCall, turn: Turn, mask: Mask, emit: Callable[[str], None] | None = None
 ) -> ToolContext:
     can = turn.model.capabilities
     return ToolContext(
-        workspace=turn.around.workspace,
+        workspace=turn.env.workspace,
         tool_use_id=call.block.id,
-        emit=emit or call.printed.append,
+        emit=emit or call.recent_output.append,
         cancelled=call.cancelled,
-        spill=turn.around.spill,
+        spill=turn.env.spill,
         reads=turn.reads,
         mask=mask,
         approved=call.preview,
@@ -219,42 +221,42 @@ def _context(
     )
 
 
-async def _run_together(ready: deque[ToolCall], turn: Turn) -> AsyncGenerator[Event, None]:
+async def _run_concurrently(ready: deque[ToolCall], turn: Turn) -> AsyncGenerator[Event, None]:
     """Run at most `tool_concurrency` calls at once, starting them in order; empties `ready`.
 
-    Those of a model without parallel calls run one after the other, as it expects them to.
+    Without support for parallel calls, the model expects its calls to run one after the other.
     """
     is_parallel = turn.model.capabilities.supports_parallel_tool_calls
-    at_once = turn.around.budget.limits.tool_concurrency if is_parallel else 1
-    happenings: asyncio.Queue[ToolOutputDelta | Finished] = asyncio.Queue()
+    at_once = turn.env.budget.limits.tool_concurrency if is_parallel else 1
+    updates: asyncio.Queue[ToolOutputDelta | ToolOutcome] = asyncio.Queue()
     running: dict[asyncio.Task[None], ToolCall] = {}
     try:
         while ready or running:
             while ready and len(running) < at_once:
                 turn.interrupt.check()
                 call = ready[0]
-                called = await turn.record(call.called(), parent=call.parent)
+                called_fact = await turn.record(call.build_called_fact(), parent=call.parent)
                 ready.popleft()
-                call.parent, call.started = called.id, time.monotonic()
-                running[asyncio.create_task(_run(call, turn, happenings))] = call
-                yield called
-            happening = await turn.interrupt.guard(happenings.get())
-            if isinstance(happening, ToolOutputDelta):
-                yield happening
+                call.parent, call.started = called_fact.id, time.monotonic()
+                running[asyncio.create_task(_run_tool(call, turn, updates))] = call
+                yield called_fact
+            update = await turn.interrupt.guard(updates.get())
+            if isinstance(update, ToolOutputDelta):
+                yield update
                 continue
-            _forget(happening.call, running)
-            async for event in _conclude(happening, turn):
+            _remove_task(update.call, running)
+            async for event in _record_outcome(update, turn):
                 yield event
     except Interrupted:
-        await _stop(running)
-        async for event in _finished_meanwhile(happenings, running, turn):
+        await _stop_tools(running)
+        async for event in _record_finished(updates, running, turn):
             yield event
         for call in running.values():
-            whole = "".join(call.printed)
-            mask = await _mask(call, turn)
-            printed = mask.slice(whole, max(0, len(whole) - _PARTIAL_KEPT), len(whole))
-            words = "Stopped by the user." + (f" It had printed:\n{printed}" if printed else "")
-            yield await _fail(call, turn, ToolFailure.CANCELLED, words)
+            output = "".join(call.recent_output)
+            mask = await _get_mask(call, turn)
+            tail = mask.slice(output, max(0, len(output) - _MAX_PARTIAL_CHARACTERS), len(output))
+            message = "Stopped by the user." + (f" Output until then:\n{tail}" if tail else "")
+            yield await _record_tool_failure(call, turn, ToolFailure.CANCELLED, message)
         running.clear()
         raise
     finally:
@@ -263,54 +265,54 @@ async def _run_together(ready: deque[ToolCall], turn: Turn) -> AsyncGenerator[Ev
             task.cancel()
 
 
-async def _finished_meanwhile(
-    happenings: asyncio.Queue[ToolOutputDelta | Finished],
+async def _record_finished(
+    updates: asyncio.Queue[ToolOutputDelta | ToolOutcome],
     running: dict[asyncio.Task[None], ToolCall],
     turn: Turn,
 ) -> AsyncGenerator[Event, None]:
-    """Give the calls that ended before they were stopped their true results."""
-    while not happenings.empty():
-        happening = happenings.get_nowait()
-        if isinstance(happening, Finished):
-            _forget(happening.call, running)
-            async for event in _conclude(happening, turn):
+    """Record the results of calls that finished before they were stopped."""
+    while not updates.empty():
+        update = updates.get_nowait()
+        if isinstance(update, ToolOutcome):
+            _remove_task(update.call, running)
+            async for event in _record_outcome(update, turn):
                 yield event
 
 
-def _forget(call: ToolCall, running: dict[asyncio.Task[None], ToolCall]) -> None:
+def _remove_task(call: ToolCall, running: dict[asyncio.Task[None], ToolCall]) -> None:
     for task in [task for task, each in running.items() if each is call]:
         del running[task]
 
 
-async def _run(
-    call: ToolCall, turn: Turn, happenings: asyncio.Queue[ToolOutputDelta | Finished]
+async def _run_tool(
+    call: ToolCall, turn: Turn, updates: asyncio.Queue[ToolOutputDelta | ToolOutcome]
 ) -> None:
-    """Run one tool; whatever happens ends up in `happenings`, but for a cancellation."""
+    """Run one tool and put its output and outcome into `updates`, unless it is cancelled."""
 
     def emit(text: str) -> None:
-        call.printed.append(text)
-        happenings.put_nowait(ToolOutputDelta(tool_use_id=call.block.id, text=storable(text)))
+        call.recent_output.append(text)
+        updates.put_nowait(ToolOutputDelta(tool_use_id=call.block.id, text=storable(text)))
 
     assert call.tool is not None and call.args is not None, "only admitted calls are run"
     tool, name = call.tool, call.block.name
     try:
-        mask = await _mask(call, turn)
+        mask = await _get_mask(call, turn)
         async with asyncio.timeout(tool.timeout_seconds):
-            output = await tool.run(call.args, _context(call, turn, mask, emit))
-        finished = Finished(call, output)
+            output = await tool.run(call.args, _build_context(call, turn, mask, emit))
+        outcome = ToolOutcome(call, output)
     except ToolError as error:
-        finished = Finished(call, None, error.failure, str(error))
+        outcome = ToolOutcome(call, None, error.failure, str(error))
     except TimeoutError:
         call.cancelled.set()
-        words = f"`{name}` did not finish within {tool.timeout_seconds:.0f} s and was stopped."
-        finished = Finished(call, None, ToolFailure.TIMEOUT, words)
+        message = f"`{name}` did not finish within {tool.timeout_seconds:.0f} s and was stopped."
+        outcome = ToolOutcome(call, None, ToolFailure.TIMEOUT, message)
     except Exception:  # noqa: BLE001 - the tool boundary: a bug in a tool is an error result
         _log.exception("tool %s failed", name)
-        finished = Finished(call, None, ToolFailure.EXECUTION_ERROR, _BUG.format(name))
-    happenings.put_nowait(finished)
+        outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, _BUG_MESSAGE.format(name))
+    updates.put_nowait(outcome)
 
 
-async def _stop(running: dict[asyncio.Task[None], ToolCall]) -> None:
+async def _stop_tools(running: dict[asyncio.Task[None], ToolCall]) -> None:
     for task, call in running.items():
         call.cancelled.set()
         task.cancel()
@@ -321,16 +323,16 @@ async def _stop(running: dict[asyncio.Task[None], ToolCall]) -> None:
         _log.warning("abandoned tool %s, which did not stop", running[task].block.name)
 
 
-async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, None]:
-    call, output = finished.call, finished.output
+async def _record_outcome(outcome: ToolOutcome, turn: Turn) -> AsyncGenerator[Event, None]:
+    call, output = outcome.call, outcome.output
     if output is None:
-        failure = finished.failure or ToolFailure.EXECUTION_ERROR
-        yield await _fail(call, turn, failure, finished.words)
+        failure = outcome.failure or ToolFailure.EXECUTION_ERROR
+        yield await _record_tool_failure(call, turn, failure, outcome.error_message)
         return
-    output = await asyncio.to_thread(without_keys, output, await _mask(call, turn))
-    content = output.content + texts(*call.notes)
+    output = await asyncio.to_thread(mask_output, output, await _get_mask(call, turn))
+    content = output.content + to_text_blocks(*call.notes)
     if has_bytes(content):
-        content = await asyncio.to_thread(store_media, turn.around.blobs, content)
+        content = await asyncio.to_thread(store_media, turn.env.blobs, content)
     fact = await turn.record(
         ToolCompleted(
             tool_use_id=call.block.id,
@@ -340,7 +342,7 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
             latency_ms=call.elapsed_ms,
             files_modified=output.files_modified,
             command_executed=output.command_executed,
-            message=call.result(turn.session_id, content, output),
+            message=call.build_result(turn.session_id, content, output),
         ),
         parent=call.parent,
     )
@@ -348,22 +350,24 @@ async def _conclude(finished: Finished, turn: Turn) -> AsyncGenerator[Event, Non
     yield fact
 
 
-async def _mask(call: ToolCall, turn: Turn) -> Mask:
+async def _get_mask(call: ToolCall, turn: Turn) -> Mask:
     if call.mask is None:
-        call.mask = await asyncio.to_thread(turn.around.mask)
+        call.mask = await asyncio.to_thread(turn.env.mask)
     return call.mask
 
 
-async def _fail(call: ToolCall, turn: Turn, failure: ToolFailure, words: str) -> ToolFailed:
-    words = storable((await _mask(call, turn)).text(words))
+async def _record_tool_failure(
+    call: ToolCall, turn: Turn, failure: ToolFailure, message: str
+) -> ToolFailed:
+    message = storable((await _get_mask(call, turn)).text(message))
     fact = await turn.record(
         ToolFailed(
             tool_use_id=call.block.id,
             tool_name=call.block.name,
             error_class=failure,
-            error_message=words,
+            error_message=message,
             latency_ms=call.elapsed_ms,
-            message=call.result(turn.session_id, texts(words, *call.notes)),
+            message=call.build_result(turn.session_id, to_text_blocks(message, *call.notes)),
         ),
         parent=call.parent,
     )

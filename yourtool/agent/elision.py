@@ -1,9 +1,9 @@
-"""What makes room where a model's window is full: what tools returned long ago is left out.
+"""Elision of old tool outputs when the context window of a model is full.
 
-The stored history stays whole; a request says in place of each output that it is not there.
-Nothing is guessed beforehand: room is made when a provider has refused a request for its length,
-once for what came before the last prompt, then for what came before the last reply, then for all.
-So every refusal leaves less to send, and there are at most as many as there is to leave out.
+The stored history is unchanged; requests contain a placeholder for each elided output. There is no
+prediction: outputs are elided after a provider rejected a request for its length, first those
+before the last prompt, then those before the last reply, then all. Each rejection shortens the
+request, so the number of rejections is bounded.
 """
 
 from collections.abc import Sequence
@@ -12,59 +12,65 @@ from msgspec.structs import replace
 
 from yourtool.messages import Message, Role, TextBlock, ToolResultBlock
 
-SHORT = 400
-"""Characters of an output that is not worth leaving out."""
-LEFT_OUT = (
-    "(The output of this call is left out to make room. Call the tool again, for less at a time,"
-    " if it is needed.)"
+MAX_INTACT_CHARACTERS = 400
+"""Outputs up to this number of characters are never elided."""
+OUTPUT_PLACEHOLDER = (
+    "(The output of this call was removed to free context. If you need it, call the tool again and"
+    " request less at a time.)"
 )
 
 
-def elide_tool_outputs(messages: Sequence[Message], cut: str | None) -> list[Message]:
-    """Return the conversation without the outputs of tools up to the message with the id `cut`.
+def elide_tool_outputs(messages: Sequence[Message], through: str | None) -> list[Message]:
+    """Return the messages with tool outputs elided up to the message with the id `through`.
 
-    Calls keep their results; only what is in them goes.
+    Every call still has a result; only its content is replaced.
     """
-    if cut is None:
+    if through is None:
         return list(messages)
-    return [_without_output(each) if each.id <= cut else each for each in messages]
+    return [_elide_output(each) if each.id <= through else each for each in messages]
 
 
-def next_elision(messages: Sequence[Message], cut: str | None) -> str | None:
-    """Return up to which message outputs are to go when leaving them out up to `cut` was too
-    little; None: there is nothing more to leave out.
+def next_elision(messages: Sequence[Message], through: str | None) -> str | None:
+    """Return the id of the message to elide through next, or None if nothing more can be elided.
+
+    `through`: the current boundary, which left the request too long.
     """
-    heavy = [each.id for each in messages if _is_heavy(each) and (cut is None or each.id > cut)]
+    elidable = [
+        each.id
+        for each in messages
+        if _is_elidable(each) and (through is None or each.id > through)
+    ]
     prompts = [each.id for each in messages if each.is_prompt]
     replies = [each.id for each in messages if each.role is Role.ASSISTANT]
     for end in (prompts[-1:], replies[-1:]):
-        if end and any(each < end[0] for each in heavy):
-            return max(each for each in heavy if each < end[0])
-    return heavy[-1] if heavy else None
+        if end and any(each < end[0] for each in elidable):
+            return max(each for each in elidable if each < end[0])
+    return elidable[-1] if elidable else None
 
 
 def elision_notice(model_id: str) -> str:
-    """Say that a model is sent less from now on."""
+    """Return the notice that requests to a model omit old tool outputs from now on."""
     return (
-        f"The conversation is too long for `{model_id}`: what tools returned long ago is left out"
-        " of what it is sent from now on. The session keeps all of it, and a larger model gets it."
+        f"The conversation is too long for `{model_id}`: requests to it omit old tool outputs from"
+        " now on. The session still stores them for models with a larger context window."
     )
 
 
-def _is_heavy(message: Message) -> bool:
+def _is_elidable(message: Message) -> bool:
     result = message.result
-    return result is not None and _size(result) > SHORT
+    return result is not None and _size(result) > MAX_INTACT_CHARACTERS
 
 
-def _without_output(message: Message) -> Message:
+def _elide_output(message: Message) -> Message:
     result = message.result
-    if result is None or not _is_heavy(message):
+    if result is None or not _is_elidable(message):
         return message
-    return replace(message, content=(replace(result, content=(TextBlock(LEFT_OUT),)),))
+    return replace(message, content=(replace(result, content=(TextBlock(OUTPUT_PLACEHOLDER),)),))
 
 
 def _size(result: ToolResultBlock) -> int:
-    """Count the characters of a result; whatever is not text is worth leaving out."""
+    """Return the number of characters of a result; any block that is not text makes it elidable."""
     return sum(
-        len(block.text) if isinstance(block, TextBlock) else SHORT + 1 for block in result.content
+        len(block.text) if isinstance(block, TextBlock) else MAX_INTACT_CHARACTERS + 1
+        for block in result.content
     )

@@ -1,4 +1,4 @@
-"""What surrounds a session, from whoever opens it: places, parts, limits and wishes."""
+"""The environment of a session: options, request settings, budget and shared objects."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     workspace: Path
     model: str | None = None
-    in_words: bool = False
-    """Whether `model` is sent placeholders for media of a stored session that it takes none of."""
+    use_placeholders: bool = False
+    """Whether `model` gets placeholders for stored media that it does not support."""
     mode: Mode | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -37,41 +37,44 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     max_cost: Decimal | None = None
     effort: Effort | None = None
     output_schema: Mapping[str, Any] | None = None
-    """JSON Schema that every last reply is held to."""
+    """JSON Schema of the final reply of every turn."""
     attachments: tuple[str, ...] = ()
-    """Files and addresses for the first prompt."""
+    """Files and URLs for the first prompt."""
     interactive: bool = True
 
 
 class RequestSettings(Struct, frozen=True, kw_only=True):
-    """How replies are asked for, whatever model gives them."""
+    """Settings of model requests, independent of the model."""
 
     effort: Effort | None = None
-    """None: every model thinks as it likes."""
+    """None: the default of each model."""
     cache_retention: CacheRetention = "short"
     tool_choice: ToolChoice = "auto"
     output_schema: Mapping[str, Any] | None = None
-    """JSON Schema of the last reply's text."""
+    """JSON Schema of the final reply's text."""
 
 
 @dataclass(kw_only=True)
 class RunBudget:
-    """How far a turn may go before the user is asked; hard limits stop it instead."""
+    """Limits of the run and its consumption so far.
+
+    `limits` are soft: the user can approve going beyond them. The others stop the turn.
+    """
 
     limits: Limits
     max_requests: int | None = None
-    """Of the whole run (`--max-turns`)."""
+    """Limit for the run (`--max-turns`)."""
     max_cost: Decimal | None = None
-    """Of the whole run, in US dollars (`--max-cost`)."""
+    """Limit for the run, in US dollars (`--max-cost`)."""
     requests: int = 0
     cost: Decimal = Decimal(0)
     reached: str | None = None
-    """The hard limit that stopped the run, in words."""
+    """Message about the hard limit that stopped the run; None if none did."""
 
 
 @dataclass(kw_only=True)
 class SessionEnvironment:
-    """What a session is given by whoever opens it, and each of its turns by the session."""
+    """The objects and settings that a session and its turns use."""
 
     workspace: Workspace
     registry: Registry
@@ -84,18 +87,18 @@ class SessionEnvironment:
     blobs: Path
     pricing_version: str
     mask: Callable[[], Mask]
-    """Returns what finds keys in calls and replaces them in results; blocks on the file system."""
+    """Returns the mask that replaces keys in calls and results; blocks on the file system."""
     settings: RequestSettings = field(default_factory=RequestSettings)
-    """Those of the next turn."""
+    """Settings of the next turn."""
     thinking_on_swap: ThinkingOnSwap = "drop"
     interactive: bool = True
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: DropLog = field(default_factory=DropLog)
-    notices_shown: set[str] = field(default_factory=lambda: set[str]())
-    """The remarks that the session has heard."""
+    shown_notices: set[str] = field(default_factory=lambda: set[str]())
+    """Notices that the session has shown already."""
 
-    def new_notices(self, *remarks: str | None) -> list[Notice]:
-        """Return what is to be said of remarks that the session has not heard yet."""
-        new = [each for each in remarks if each is not None and each not in self.notices_shown]
-        self.notices_shown.update(new)
+    def new_notices(self, *texts: str | None) -> list[Notice]:
+        """Return a notice for each text that the session has not shown yet."""
+        new = [each for each in texts if each is not None and each not in self.shown_notices]
+        self.shown_notices.update(new)
         return [Notice(level="warning", text=each) for each in new]

@@ -1,4 +1,4 @@
-"""Which calls need no question, which may not happen, and what the user has granted."""
+"""The gate: which calls are allowed, which are denied, and which need an approval."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -17,40 +17,43 @@ from yourtool.tools.workspace import Workspace
 
 
 class GateDecision(Struct, frozen=True):
-    """What the gate says about one call."""
+    """The decision about one call."""
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
-    """For a denial: words for the model; for a question: why it is asked in every mode."""
-    proposal: str | None = None
-    """For a question: the rule that a lasting grant would add."""
+    """For `deny`, a message for the model; for `ask`, why every mode requires an approval."""
+    proposed_rule: str | None = None
+    """For `ask`, the rule that a grant would add."""
 
 
 class Subjects(Struct, frozen=True):
-    """What a call is about."""
+    """The subjects of a call: the values that permission rules match."""
 
-    compared: tuple[Subject, ...]
-    """What rules compare: the command, the host, or where each path really leads."""
+    rule_subjects: tuple[Subject, ...]
+    """The command, the host, or the resolved paths."""
     credential_files: tuple[str, ...] = ()
-    """Those of the paths that are well-known places of credentials."""
+    """The paths that are well-known credential files."""
 
 
 ALLOW = GateDecision("allow")
 
 
 class Gate:
-    """One per session. Deny rules beat everything; protected places are asked about in any mode."""
+    """Decides about the calls of one session.
+
+    Deny rules override everything; protected places need an approval in every mode.
+    """
 
     def __init__(self, rule_set: RuleSet, mode: Mode, grants: Grants | None = None) -> None:
-        """Without `grants`, what is allowed for always is allowed for this session."""
+        """Without `grants`, permanent grants apply to this session only."""
         self.mode = mode
         self._rules = rule_set
         self._grants = grants
 
     def judge(self, tool: Tool, subjects: Subjects, preview: Preview | None) -> GateDecision:
-        """Rule on a call whose arguments are valid and whose paths are confined."""
+        """Return the decision about a call with valid arguments and confined paths."""
         effects = tool.definition.side_effects
-        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.compared}
+        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.rule_subjects}
         if rules.RuleEffect.DENY in verdicts:
             return GateDecision(
                 "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
@@ -58,70 +61,72 @@ class Gate:
         if rules.RuleEffect.TOO_LONG in verdicts:
             return GateDecision(
                 "deny",
-                f"The command is longer than {rules.MAX_COMMAND_LENGTH:,} characters, so it"
-                f" cannot be checked against the deny rules for `{tool.name}`. Write what is long"
-                " to a file first, and run a shorter command that uses the file.",
+                f"The command is longer than {rules.MAX_COMMAND_LENGTH:,} characters, so it cannot"
+                f" be checked against the deny rules for `{tool.name}`. Write the long part to a"
+                " file first, and run a shorter command that uses the file.",
             )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
             return GateDecision(
                 "deny",
-                f"Plan mode is on: `{tool.name}` may not run, only reading may. Describe what you"
-                " would do instead.",
+                f"Plan mode is on: `{tool.name}` cannot run, only tools that read can. Describe"
+                " what you would do instead.",
             )
         if preview is not None and preview.protected:
             return GateDecision("ask")
         if verdicts == {rules.RuleEffect.ALLOW}:
             return ALLOW
-        if not subjects.credential_files and (not effects.needs_approval or self._waved(effects)):
+        if not subjects.credential_files and (
+            not effects.needs_approval or self._is_allowed_by_mode(effects)
+        ):
             return ALLOW
-        proposals = [rules.propose_rule(tool.name, subject) for subject in subjects.compared]
+        proposals = [rules.propose_rule(tool.name, subject) for subject in subjects.rule_subjects]
         only = proposals[0] if len(proposals) == 1 else None
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
-        reason = f"{named} may hold credentials; approval is required unless a rule allows it"
+        reason = f"{named} may contain credentials; approval is required unless a rule allows it"
         return GateDecision("ask", reason if named else "", None if only is None else str(only))
 
     def grant(self, rule: str, *, always: bool) -> None:
-        """Allow what `rule` covers for the session, and for good with `always`.
+        """Allow the calls that `rule` matches for the session, and permanently with `always`.
 
         Raises:
-            ConfigError: it could not be stored; it holds for the session all the same.
+            ConfigError: the grant could not be stored; it still applies to the session.
         """
         parsed = Rule.parse(rule)
         self._rules |= RuleSet(allow=(parsed,))
         if always and self._grants is not None:
             self._grants.add(parsed)
 
-    def _waved(self, effects: SideEffects) -> bool:
+    def _is_allowed_by_mode(self, effects: SideEffects) -> bool:
         if self.mode is Mode.AUTO:
             return True
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
 
 
-def rules_of(option: str, texts: Iterable[str], toolbox: Toolbox) -> tuple[Rule, ...]:
-    """Read the rules of an option.
+def parse_rules(option: str, texts: Iterable[str], toolbox: Toolbox) -> tuple[Rule, ...]:
+    """Return the rules in the values of a command line option.
 
     Raises:
-        UsageError: one is no rule, or names a tool that does not exist.
+        UsageError: a value is not a rule, or names a tool that does not exist.
     """
     found = tuple(map(Rule.parse, texts))
     for rule in found:
-        if (problem := unknown_tool(rule, toolbox)) is not None:
+        if (problem := unknown_tool_error(rule, toolbox)) is not None:
             raise UsageError(f"`{option}`: {problem}")
     return found
 
 
-def stored_rules(grants: Grants, toolbox: Toolbox) -> tuple[RuleSet, list[str]]:
-    """Return the permissions that a person gave, and what is wrong with them."""
+def load_stored_rules(grants: Grants, toolbox: Toolbox) -> tuple[RuleSet, list[str]]:
+    """Return the stored permissions, and messages about invalid ones."""
     try:
         found = grants.load()
     except ConfigError as error:
         return RuleSet(), [str(error)]
-    problems = (unknown_tool(rule, toolbox) for rule in (*found.allow, *found.deny))
+    problems = (unknown_tool_error(rule, toolbox) for rule in (*found.allow, *found.deny))
     return found, [f"`{grants.file}`: {each}" for each in problems if each]
 
 
-def unknown_tool(rule: Rule, toolbox: Toolbox) -> str | None:
-    """Return what is wrong with the tool that a rule names; None: there is such a tool."""
+def unknown_tool_error(rule: Rule, toolbox: Toolbox) -> str | None:
+    """Return an error message if the tool of a rule does not exist, else None."""
     if toolbox.get(rule.tool) is not None:
         return None
     names = [each.name for each in toolbox.definitions]
@@ -130,13 +135,13 @@ def unknown_tool(rule: Rule, toolbox: Toolbox) -> str | None:
     return f"`{rule}` has no effect: there is no tool `{rule.tool}`; {hint}"
 
 
-def subjects_of(tool: Tool, args: Args, workspace: Workspace) -> Subjects:
-    """Return what a call is about. Blocks on the file system.
+def get_subjects(tool: Tool, args: Args, workspace: Workspace) -> Subjects:
+    """Return the subjects of a call; a call without any has the subject None.
 
-    A call about nothing has the one subject None.
+    Blocks on the file system.
 
     Raises:
-        ToolError: a path leads outside, or none can look like that.
+        ToolError: a path leads outside the workspace, or is invalid.
     """
     tool.check_paths(args, workspace)
     if (subject := tool.subject(args)) is not None:

@@ -1,7 +1,7 @@
-"""Pictures made to fit what every provider takes, by Pillow if it is there.
+"""Images scaled and converted to what every provider accepts, if Pillow is installed.
 
-Pillow decodes in a process of its own (`scaling.py`): what a broken picture does to a decoder, it
-does to that process alone.
+Pillow decodes in a separate process (`image_scaling.py`), so that a malicious image cannot harm
+this one.
 """
 
 import os
@@ -14,11 +14,11 @@ from yourtool.errors import UsageError
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.media_types import dimensions, orientation
 
-_EVERYWHERE = AdapterCapabilities()
-"""What every large provider takes; so a session can go on with another model."""
-_SECONDS = 60
-_INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
-_CONTAINERS = {
+_COMMON_LIMITS = AdapterCapabilities()
+"""Limits that every large provider accepts, so that a session can switch models."""
+_TIMEOUT_SECONDS = 60
+_INHERITED_VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_CONTAINER_BRANDS = {
     b"avif": "AVIF",
     b"avis": "AVIF",
     b"heic": "HEIC",
@@ -29,68 +29,69 @@ _CONTAINERS = {
 }
 
 
-def foreign(content: bytes) -> str | None:
-    """Return what a picture is called that models do not take; None: it is something else."""
+def unsupported_format(content: bytes) -> str | None:
+    """Return the name of an image format that models do not accept, or None for other content."""
     if content[:2] == b"BM" and content[6:10] == b"\0\0\0\0":
         return "BMP"
     if content[:4] in (b"II*\0", b"MM\0*"):
         return "TIFF"
-    return _CONTAINERS.get(content[8:12]) if content[4:8] == b"ftyp" else None
+    return _CONTAINER_BRANDS.get(content[8:12]) if content[4:8] == b"ftyp" else None
 
 
 def is_large(content: bytes) -> bool:
-    """Whether some model that takes pictures would refuse this one for its size."""
+    """Return whether some models would reject this image for its size."""
     sides = dimensions(content) or (0, 0)
-    return len(content) > _EVERYWHERE.max_image_bytes or max(sides) > _EVERYWHERE.max_image_side
+    return (
+        len(content) > _COMMON_LIMITS.max_image_bytes or max(sides) > _COMMON_LIMITS.max_image_side
+    )
 
 
 def fit_image(content: bytes, name: str) -> bytes:
-    """Return a picture that is not too large and upright; `content` itself if nothing is to do.
+    """Return the image scaled down and upright, or `content` if nothing needs to change.
 
-    Whether a model heeds the orientation that a camera writes beside a picture is not documented
-    by most makers, and Google asks for upright ones
-    (https://ai.google.dev/gemini-api/docs/image-understanding), so it is turned here. With nothing
-    to do it with, the picture stays as it is. The same bytes give the same bytes again.
+    Most providers do not document whether their models apply the EXIF orientation, and Google
+    recommends upright images (https://ai.google.dev/gemini-api/docs/image-understanding), so the
+    image is rotated here. Without Pillow it is returned unchanged. The output is deterministic.
 
     Raises:
-        UsageError: it cannot be made smaller here.
+        UsageError: the image cannot be scaled.
     """
     if find_spec("PIL") is None or not (is_large(content) or orientation(content) != 1):
         return content
-    return _scaled(content, name)
+    return _scale_in_subprocess(content, name)
 
 
 def convert_to_png(content: bytes, name: str, kind: str) -> bytes:
-    """Return a picture of a foreign kind as one that models take.
+    """Return an image of an unsupported format as PNG or JPEG.
 
     Raises:
-        UsageError: it cannot be converted here.
+        UsageError: the image cannot be converted.
     """
-    refusal = f"`{name}` is a {kind} picture, which models do not take; make it a PNG or a JPEG"
+    refusal = f"`{name}` is a {kind} image, which models do not accept; convert it to PNG or JPEG"
     if kind == "HEIC":
         raise UsageError(refusal)
     if find_spec("PIL") is None:
-        raise UsageError(f"{refusal}, or `pip install 'yourtool[images]'` to have that done")
-    return _scaled(content, name)
+        raise UsageError(f"{refusal}, or install `yourtool[images]` to convert it automatically")
+    return _scale_in_subprocess(content, name)
 
 
-def _scaled(content: bytes, name: str) -> bytes:
-    limits = (str(_EVERYWHERE.max_image_bytes), str(_EVERYWHERE.many_images_side))
-    script = Path(__file__).with_name("scaling.py")
+def _scale_in_subprocess(content: bytes, name: str) -> bytes:
+    limits = (str(_COMMON_LIMITS.max_image_bytes), str(_COMMON_LIMITS.many_images_side))
+    script = Path(__file__).with_name("image_scaling.py")
     try:
         done = subprocess.run(
             [sys.executable, "-P", str(script), *limits],
             input=content,
             capture_output=True,
-            timeout=_SECONDS,
-            env={key: os.environ[key] for key in _INHERITED if key in os.environ},
+            timeout=_TIMEOUT_SECONDS,
+            env={key: os.environ[key] for key in _INHERITED_VARIABLES if key in os.environ},
             check=True,
         )
     except subprocess.CalledProcessError as error:
         if error.stderr.startswith(b"refused: "):
             why = error.stderr.decode("utf-8", "replace").removeprefix("refused: ").strip()
-            raise UsageError(f"`{name}` cannot be made to fit: {why}") from error
+            raise UsageError(f"`{name}` cannot be scaled: {why}") from error
         raise UsageError(f"`{name}` cannot be decoded; it may be broken") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"`{name}` could not be made to fit; make it smaller") from error
+        raise UsageError(f"`{name}` could not be scaled; make it smaller") from error
     return done.stdout

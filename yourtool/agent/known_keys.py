@@ -1,4 +1,4 @@
-"""Every key that this program can know of, for the places that must never let one through."""
+"""All keys that this program can find, for the places that must never reveal one."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,55 +10,57 @@ from yourtool.environment import is_secret, is_secret_name
 from yourtool.masking import Mask
 from yourtool.paths import Paths
 
-_SHORTEST_KEY = 8
-_SHORTEST_SECRET = 12
-"""Shorter values of variables that only look like secrets would be found in ordinary text."""
+_MIN_KEY_LENGTH = 8
+_MIN_SECRET_LENGTH = 12
+"""Minimum for variables that only look like secrets: shorter values occur in ordinary text."""
 _PROVIDER_KEY = re.compile(r"(API_KEY|AUTH_TOKEN)$")
 
 
-def known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return keys of the settings, the environment and the file of keys, the longest first.
+def find_known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys in the settings, the environment and the credential file, longest first.
 
-    They are read again each time, because one may have been entered just now.
+    They are read on every call, because the user can enter a key at any time.
     """
     providers = load_report(paths, environ).config.providers
     named = {row.key_env for row in providers.values()}
     keys = {
         value.strip()
         for name, value in environ.items()
-        if name in named or _PROVIDER_KEY.search(name) or _is_unmistakable(name, value)
+        if name in named or _PROVIDER_KEY.search(name) or _is_certain_secret(name, value)
     }
     for row in providers.values():
-        keys.update(_keys_of(row.headers))
+        keys.update(_find_header_secrets(row.headers))
     keys |= Credentials(paths, environ).stored_keys()
-    return tuple(sorted((key for key in keys if len(key) >= _SHORTEST_KEY), key=len, reverse=True))
+    return tuple(
+        sorted((key for key in keys if len(key) >= _MIN_KEY_LENGTH), key=len, reverse=True)
+    )
 
 
-def known_mask(paths: Paths, environ: Mapping[str, str]) -> Mask:
-    """Return what replaces every key that is known now; blocks on the file system."""
-    return _mask_of(known_secrets(paths, environ))
+def build_mask(paths: Paths, environ: Mapping[str, str]) -> Mask:
+    """Return a mask that replaces every known key; blocks on the file system."""
+    return _build_cached_mask(find_known_secrets(paths, environ))
 
 
-def masked(text: str, secrets: tuple[str, ...]) -> str:
+def mask_secrets(text: str, secrets: tuple[str, ...]) -> str:
     """Return `text` with every secret in it replaced."""
-    return _mask_of(secrets).text(text)
+    return _build_cached_mask(secrets).text(text)
 
 
 @lru_cache(maxsize=4)
-def _mask_of(secrets: tuple[str, ...]) -> Mask:
+def _build_cached_mask(secrets: tuple[str, ...]) -> Mask:
     return Mask(secrets)
 
 
-def _is_unmistakable(name: str, value: str) -> bool:
-    """Return whether a variable holds a secret that is no word, path or number of every day."""
+def _is_certain_secret(name: str, value: str) -> bool:
+    """Return whether a variable is a secret and no ordinary word, path or number."""
     value = value.strip()
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     is_path = value.startswith(("/", "~", "."))
-    return is_secret(name, value) and len(value) >= _SHORTEST_SECRET and mixed and not is_path
+    return is_secret(name, value) and len(value) >= _MIN_SECRET_LENGTH and mixed and not is_path
 
 
-def _keys_of(headers: Mapping[str, str]) -> Iterator[str]:
-    """Yield what a header holds as a whole and without a scheme such as `Bearer`."""
+def _find_header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
+    """Yield the secret values of headers, with and without a scheme such as `Bearer`."""
     for name, value in headers.items():
         if is_secret_name(name) or is_secret(name, value):
             yield value

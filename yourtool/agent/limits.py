@@ -1,4 +1,4 @@
-"""How far a turn may go unasked: hard limits stop it, soft ones put a question, loops are told."""
+"""Limits of a turn: hard limits stop it, soft limits ask the user, repeated calls get a note."""
 
 import asyncio
 from decimal import Decimal
@@ -12,79 +12,79 @@ from yourtool.ids import new_id
 from yourtool.messages import ToolUseBlock, canonical_json
 from yourtool.providers.catalogue.prices import cost
 
-REPEATS_BEFORE_NUDGE = 3
+REPEATS_BEFORE_NOTE = 3
 
 
-def nudge(call: ToolUseBlock, turn: Turn) -> str | None:
-    """Count a call, and return words for a model that makes the same one again and again."""
+def count_repetition(call: ToolUseBlock, turn: Turn) -> str | None:
+    """Count a call, and return a note for the model if it repeats the same call."""
     key = call.name + canonical_json(call.input).decode()
     count = turn.repeats.get(key, 0) + 1
     turn.repeats.clear()
     turn.repeats[key] = count
-    if count != REPEATS_BEFORE_NUDGE:
+    if count != REPEATS_BEFORE_NOTE:
         return None
     return (
-        f"Note: this is the same call for the {REPEATS_BEFORE_NUDGE}rd time in a row. Do something"
-        " else, or say what is in the way."
+        f"Note: this is the same call for the {REPEATS_BEFORE_NOTE}rd time in a row. Try something"
+        " else, or explain what prevents progress."
     )
 
 
-def repetition(name: str) -> Notice:
-    """Tell the user about a call that was made again and again."""
+def repetition_notice(name: str) -> Notice:
+    """Return the notice for the user about a repeated call."""
     return Notice(
         level="warning",
-        text=f"The model has called {name} {REPEATS_BEFORE_NUDGE} times in a row with the same"
+        text=f"The model has called {name} {REPEATS_BEFORE_NOTE} times in a row with the same"
         " arguments.",
     )
 
 
-async def spend_allowance(turn: Turn) -> str | None:
-    """Return None if one more request may be sent, else what stands against it, in words.
+async def check_limits(turn: Turn) -> str | None:
+    """Return None if another request may be sent, else a message about the limit.
 
-    A soft limit asks the user and, if allowed, grants as much again.
+    At a soft limit the user is asked; an approval allows the same amount again.
 
     Raises:
-        Interrupted: the turn was stopped while the question stood.
+        Interrupted: the turn was stopped before the user answered.
     """
-    least = await asyncio.to_thread(_least_cost, turn)
-    if (reached := _hard_limit(turn, least)) is not None:
-        turn.around.budget.reached = reached
+    minimum = await asyncio.to_thread(_minimum_cost, turn)
+    if (reached := _find_hard_limit(turn, minimum)) is not None:
+        turn.env.budget.reached = reached
         return reached
-    if (reached := _soft_limit(turn, least)) is None:
+    if (reached := _find_soft_limit(turn, minimum)) is None:
         return None
-    question = Confirmation(id=new_id(), kind="limit", title=reached)
-    decision = await turn.interrupt.guard(turn.around.confirm(question))
+    confirmation = Confirmation(id=new_id(), kind="limit", title=reached)
+    decision = await turn.interrupt.guard(turn.env.confirm(confirmation))
     if decision.verdict is not Verdict.ALLOW:
-        turn.around.budget.reached = reached
+        turn.env.budget.reached = reached
         return reached
-    limits = turn.around.budget.limits
-    turn.allowance = turn.requests + limits.max_requests_per_turn
-    turn.cost_allowance = turn.cost + least + limits.max_cost_per_turn_usd
+    limits = turn.env.budget.limits
+    turn.request_allowance = turn.requests + limits.max_requests_per_turn
+    turn.cost_allowance = turn.cost + minimum + limits.max_cost_per_turn_usd
     return None
 
 
-async def demand_money(turn: Turn) -> None:
-    """Let another attempt of a request be made only if the run can pay for it.
+async def check_cost_limit(turn: Turn) -> None:
+    """Check that another attempt of a request does not exceed the cost limit of the run.
 
     Raises:
-        InvalidRequestError: it would cost too much; the request is given up.
+        InvalidRequestError: the limit would be exceeded.
     """
-    least = await asyncio.to_thread(_least_cost, turn)
-    if (reached := _cost_limit(turn, least)) is not None:
-        turn.around.budget.reached = reached
+    minimum = await asyncio.to_thread(_minimum_cost, turn)
+    if (reached := _find_cost_limit(turn, minimum)) is not None:
+        turn.env.budget.reached = reached
         raise InvalidRequestError(reached)
 
 
-async def may_wait(confirm: Confirm, error: AdapterError) -> bool:
-    """Ask whether to wait as long as the provider demands, and then repeat the request."""
-    title = f"{error.message}. The request is repeated after the wait."
-    question = Confirmation(id=new_id(), kind="limit", title=title)
-    return (await confirm(question)).verdict is Verdict.ALLOW
+async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
+    """Ask the user whether to wait for as long as the provider requires before a retry."""
+    title = f"{error.message}. The request is retried after the wait."
+    confirmation = Confirmation(id=new_id(), kind="limit", title=title)
+    return (await confirm(confirmation)).verdict is Verdict.ALLOW
 
 
-def unlimited(turn: Turn) -> str | None:
-    """Return a warning where a limit of cost cannot hold; None: it can, or there is none."""
-    if turn.around.budget.max_cost is None or turn.model.price is not None:
+def unknown_price_warning(turn: Turn) -> str | None:
+    """Return a warning if a cost limit cannot be enforced because the price is unknown."""
+    if turn.env.budget.max_cost is None or turn.model.price is not None:
         return None
     return (
         f"`--max-cost` does not limit `{turn.model.id}`, because its price is not known;"
@@ -92,47 +92,47 @@ def unlimited(turn: Turn) -> str | None:
     )
 
 
-def _hard_limit(turn: Turn, least: Decimal) -> str | None:
-    budget = turn.around.budget
+def _find_hard_limit(turn: Turn, minimum: Decimal) -> str | None:
+    budget = turn.env.budget
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
-    return _cost_limit(turn, least)
+    return _find_cost_limit(turn, minimum)
 
 
-def _cost_limit(turn: Turn, least: Decimal) -> str | None:
-    budget = turn.around.budget
-    if budget.max_cost is None or budget.cost + least <= budget.max_cost:
+def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
+    budget = turn.env.budget
+    if budget.max_cost is None or budget.cost + minimum <= budget.max_cost:
         return None
     return (
-        f"The next request would cost at least {format_money(least)}, and this run has cost"
+        f"The next request would cost at least {format_money(minimum)}, and this run has cost"
         f" {format_money(budget.cost)}: together this exceeds the limit of"
         f" {format_money(budget.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
         " cheaper model, or start a new session."
     )
 
 
-def _soft_limit(turn: Turn, least: Decimal) -> str | None:
-    limits = turn.around.budget.limits
-    if turn.requests >= (turn.allowance or limits.max_requests_per_turn):
+def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
+    limits = turn.env.budget.limits
+    if turn.requests >= (turn.request_allowance or limits.max_requests_per_turn):
         return f"This turn has made {turn.requests} model requests."
     limit = limits.max_cost_per_turn_usd
     ceiling = turn.cost_allowance or limit
-    if turn.cost >= ceiling or turn.cost + least > ceiling:
+    if turn.cost >= ceiling or turn.cost + minimum > ceiling:
         return (
             f"This turn has cost {format_money(turn.cost)}, and the next request costs at least"
-            f" {format_money(least)}; `limits.max_cost_per_turn_usd` is {limit}."
+            f" {format_money(minimum)}; `limits.max_cost_per_turn_usd` is {limit}."
         )
     return None
 
 
-def _least_cost(turn: Turn) -> Decimal:
-    """Return what the next request costs at least, in US dollars; 0 without a known price.
+def _minimum_cost(turn: Turn) -> Decimal:
+    """Return the minimum cost of the next request, in US dollars; 0 without a known price.
 
-    The reply is not known yet, so the prompt alone counts. What the last request to this model held
-    and said is taken to be read from the provider's cache, the rest is new.
+    The reply is unknown, so only the prompt counts. The prompt and the reply of the last request to
+    this model are assumed to be in the provider's cache.
     """
     prompt = turn.estimate()
-    last = turn.state.counted.get(turn.model.id)
+    last = turn.state.counted_replies.get(turn.model.id)
     cached = 0 if last is None else min(prompt, last.prompt_tokens + last.output_tokens)
     usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
     return cost(usage, turn.model.price) or Decimal(0)

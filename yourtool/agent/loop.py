@@ -1,7 +1,7 @@
-"""One turn: ask the model, run the tools it calls, ask again, until it calls none.
+"""The loop of a turn: call the model, run the tools it calls, repeat until it calls none.
 
-Every way out leaves a history that any provider accepts: each call has its one result, a partial
-reply is stored without its calls, and exactly one terminal fact closes the turn.
+However a turn ends, the history is valid for every provider: each call has exactly one result, a
+partial reply is stored without its calls, and exactly one terminal fact ends the turn.
 """
 
 import asyncio
@@ -12,11 +12,22 @@ from contextlib import aclosing, suppress
 
 from msgspec.structs import replace
 
-from yourtool.agent.accounting import Priced, book, price, price_failure, with_usage
+from yourtool.agent.accounting import (
+    PricedUsage,
+    add_usage,
+    price_failure,
+    price_tokens,
+    with_usage,
+)
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.elision import elision_notice
-from yourtool.agent.limits import demand_money, spend_allowance, unlimited
-from yourtool.agent.model_request import leave_out_opaque, opaque_left_out, prepare, request_options
+from yourtool.agent.limits import check_cost_limit, check_limits, unknown_price_warning
+from yourtool.agent.model_request import (
+    omit_opaque_blocks,
+    opaque_omission_notice,
+    prepare_request,
+    request_options,
+)
 from yourtool.agent.turn import Turn
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
@@ -51,15 +62,15 @@ _log = logging.getLogger(__name__)
 
 
 async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
-    """Run a routed turn to its end and yield everything that happens.
+    """Run a routed turn to its end and yield its events.
 
     Raises:
-        StoreError: a fact could not be stored; the turn stays open and is repaired on resume.
+        StoreError: a fact could not be stored; the turn stays open until resume repairs it.
     """
     started = time.monotonic()
     stop = StopReason.ERROR
     try:
-        async with aclosing(_steps(turn)) as events:
+        async with aclosing(_run_steps(turn)) as events:
             async for event in events:
                 yield event
                 if isinstance(event, LlmCallCompleted):
@@ -82,8 +93,8 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
         )
         return
     if stop is StopReason.MAX_TOKENS:
-        way = "/continue" if turn.around.interactive else "a further prompt with `--continue`"
-        yield Notice(level="warning", text=f"The reply hit its length limit; {way} goes on.")
+        way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
+        yield Notice(level="warning", text=f"The reply hit the output limit; {way} continues it.")
     yield await turn.record(
         TurnCompleted(
             stop_reason=stop,
@@ -98,12 +109,12 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
     )
 
 
-async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
+async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
     calls: Sequence[ToolUseBlock] = ()
     while True:
         reached = None
-        with suppress(Interrupted):  # raised again behind the answers to the calls
-            reached = await spend_allowance(turn)
+        with suppress(Interrupted):  # dispatch raises it again after it records the results
+            reached = await check_limits(turn)
         if reached is not None:
             yield Notice(level="warning", text=reached)
             async with aclosing(refuse_all(calls, turn, reached)) as refusals:
@@ -111,15 +122,15 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
                     yield event
             return
         results: list[Message] = []
-        async with aclosing(dispatch(calls, turn)) as happenings:
-            async for event in happenings:
+        async with aclosing(dispatch(calls, turn)) as tool_events:
+            async for event in tool_events:
                 yield event
                 if isinstance(event, ToolCompleted | ToolFailed):
                     results.append(event.message)
         if results and all(result.metadata.terminate for result in results):
             return
         last = None
-        async with aclosing(_ask(turn)) as events:
+        async with aclosing(_call_model(turn)) as events:
             async for event in events:
                 yield event
                 if isinstance(event, LlmCallCompleted | LlmCallFailed):
@@ -131,25 +142,25 @@ async def _steps(turn: Turn) -> AsyncGenerator[Event, None]:
         else:
             if last is None or last.message is not None or last.cut_calls:
                 return
-            if turn.state.made_room:
+            if turn.state.shrunk_after_overflow:
                 yield Notice(level="warning", text=elision_notice(turn.model.id))
-            elif leave_out_opaque(turn, last):
-                for notice in turn.around.new_notices(opaque_left_out(turn.model.id)):
+            elif omit_opaque_blocks(turn, last):
+                for notice in turn.env.new_notices(opaque_omission_notice(turn.model.id)):
                     yield notice
             else:
                 return
             calls = ()
 
 
-async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
-    """Make one model request; the last event is `LlmCallCompleted`, or `LlmCallFailed`."""
+async def _call_model(turn: Turn) -> AsyncGenerator[Event, None]:
+    """Send one model request; the last event is `LlmCallCompleted` or `LlmCallFailed`."""
     try:
-        prepared = await turn.interrupt.guard(asyncio.to_thread(prepare, turn))
+        prepared = await turn.interrupt.guard(asyncio.to_thread(prepare_request, turn))
     except InvalidRequestError as error:
-        async for event in _failed(turn, error, None, 0, 0):
+        async for event in _record_call_failure(turn, error, None, 0, 0):
             yield event
         return
-    for notice in turn.around.new_notices(prepared.remark, unlimited(turn)):
+    for notice in turn.env.new_notices(prepared.notice, unknown_price_warning(turn)):
         yield notice
     started, request = time.monotonic(), prepared.request
     call = await turn.record(
@@ -164,45 +175,47 @@ async def _ask(turn: Turn) -> AsyncGenerator[Event, None]:
     )
     turn.parent = call.id
     turn.requests += 1
-    turn.around.budget.requests += 1
+    turn.env.budget.requests += 1
     yield call
     failed_attempts, complete = 0, None
     try:
-        # Not guarded: the adapter ends a request that was stopped, once it is stored as begun.
-        await asyncio.to_thread(_demand_valid, request)
+        # Not guarded: the adapter handles an interrupt itself once `llm.call_started` is stored.
+        await asyncio.to_thread(_validate_request, request)
         async with aclosing(turn.adapter.stream(request)) as stream:
             async for event in stream:
                 yield event
                 if isinstance(event, AttemptFailed):
                     failed_attempts += 1
-                    yield await turn.record(_attempt(turn, event), parent=call.id)
-                    await demand_money(turn)
+                    yield await turn.record(_build_attempt_failed(turn, event), parent=call.id)
+                    await check_cost_limit(turn)
                 elif isinstance(event, MessageComplete):
                     complete = event
     except AdapterError as error:
         latency = _milliseconds_since(started)
-        async for event in _failed(turn, error, complete, failed_attempts, latency):
+        async for event in _record_call_failure(turn, error, complete, failed_attempts, latency):
             yield event
         return
     assert complete is not None, "an adapter ends its stream with message_complete or raises"
     if complete.stop_reason is StopReason.CANCELLED:
         error = AdapterError("stopped by the user")
-        async for event in _failed(turn, error, complete, failed_attempts, complete.latency_ms):
+        async for event in _record_call_failure(
+            turn, error, complete, failed_attempts, complete.latency_ms
+        ):
             yield event
         raise Interrupted
-    async for event in _completed(turn, complete):
+    async for event in _record_reply(turn, complete):
         yield event
 
 
-def _demand_valid(request: Request) -> None:
+def _validate_request(request: Request) -> None:
     if all(message.role is Role.SYSTEM for message in request.messages):
-        raise InvalidRequestError("Nothing is left in the conversation that could be sent.")
+        raise InvalidRequestError("The conversation contains nothing that can be sent.")
     if problems := validate_session(request.messages):
         raise InvalidRequestError(f"The conversation cannot be sent: {'; '.join(problems)}.")
 
 
-async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event, None]:
-    priced = price(turn, reply.usage, reply.latency_ms, reply.receipt)
+async def _record_reply(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event, None]:
+    priced = price_tokens(turn, reply.usage, reply.latency_ms, reply.receipt)
     usage = priced.usage
     content = reply.final_content or (TextBlock(""),)
     calls = [block for block in content if isinstance(block, ToolUseBlock)]
@@ -232,24 +245,24 @@ async def _completed(turn: Turn, reply: MessageComplete) -> AsyncGenerator[Event
             provider_tool_ids={
                 call.id: wire
                 for call in calls
-                if (wire := turn.around.tool_ids.issued_id(turn.model.provider, call.id))
+                if (wire := turn.env.tool_ids.issued_id(turn.model.provider, call.id))
             },
-            message=_message(turn, reply, content, metadata),
+            message=_build_message(turn, reply, content, metadata),
         ),
         parent=turn.parent,
     )
     turn.parent = fact.id
-    book(turn, usage)
+    add_usage(turn, usage)
     turn.input_errors = dict(reply.tool_input_errors)
     yield fact
-    for said in turn.outcome(None):
-        yield await turn.record(said, parent=fact.id)
+    for change in turn.record_outcome(None):
+        yield await turn.record(change, parent=fact.id)
 
 
-def _attempt(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
+def _build_attempt_failed(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
     priced = price_failure(turn, attempt)
     if priced is not None:
-        book(turn, priced.usage)
+        add_usage(turn, priced.usage)
     fact = LlmCallFailed(
         model=turn.model.id,
         provider=turn.model.provider,
@@ -264,7 +277,7 @@ def _attempt(turn: Turn, attempt: AttemptFailed) -> LlmCallFailed:
     return with_usage(fact, priced)
 
 
-async def _failed(
+async def _record_call_failure(
     turn: Turn,
     error: AdapterError,
     partial: MessageComplete | None,
@@ -291,22 +304,22 @@ async def _failed(
         retryable=error.retryable,
         retry_count=retry_count,
         latency_ms=latency_ms,
-        message=None if partial is None else _partial(turn, partial, info, priced),
-        cut_calls={} if partial is None else _cut_calls(partial),
+        message=None if partial is None else _build_partial_message(turn, partial, info, priced),
+        cut_calls={} if partial is None else _get_cut_calls(partial),
     )
     fact = await turn.record(with_usage(failure, priced), parent=turn.parent)
     turn.parent = fact.id
     if priced is not None:
-        book(turn, priced.usage)
+        add_usage(turn, priced.usage)
     yield fact
-    for said in turn.outcome(error_class):
-        yield await turn.record(said, parent=fact.id)
+    for change in turn.record_outcome(error_class):
+        yield await turn.record(change, parent=fact.id)
 
 
-def _partial(
-    turn: Turn, reply: MessageComplete, error: ErrorInfo, priced: Priced | None
+def _build_partial_message(
+    turn: Turn, reply: MessageComplete, error: ErrorInfo, priced: PricedUsage | None
 ) -> Message | None:
-    """Return what had arrived, without its calls: nobody will ever answer those."""
+    """Return the part of a reply that arrived, without calls, since these never get results."""
     content = tuple(
         block
         for block in reply.final_content
@@ -321,13 +334,16 @@ def _partial(
         status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
         error=None if cancelled else error,
     )
-    return _message(turn, reply, content, metadata)
+    return _build_message(turn, reply, content, metadata)
 
 
-def _message(
+def _build_message(
     turn: Turn, reply: MessageComplete, content: tuple[ContentBlock, ...], metadata: MessageMetadata
 ) -> Message:
-    """`metadata`: what depends on how the reply ended."""
+    """Return the message of a reply.
+
+    `metadata`: the fields that depend on how the reply ended.
+    """
     return Message(
         id=reply.message_id,
         session_id=turn.session_id,
@@ -345,7 +361,7 @@ def _message(
     )
 
 
-def _cut_calls(reply: MessageComplete) -> dict[str, str]:
+def _get_cut_calls(reply: MessageComplete) -> dict[str, str]:
     return {
         block.id: block.name for block in reply.final_content if isinstance(block, ToolUseBlock)
     }

@@ -1,4 +1,4 @@
-"""`@alias` at the start of a message: one turn for another model."""
+"""`@alias` at the start of a message, which selects a model for one turn."""
 
 import re
 from pathlib import Path
@@ -13,56 +13,56 @@ from yourtool.providers.catalogue.models import Catalogue
 _ADDRESS = re.compile(r"@(\S+)(\s*)")
 
 
-class Addressed(Struct, frozen=True):
-    """What was said, and to whom."""
+class AddressedPrompt(Struct, frozen=True):
+    """The content of a prompt and the model it is addressed to."""
 
     content: tuple[ContentBlock, ...]
     override: Model | None = None
 
 
-def address(
+def parse_address(
     content: str | tuple[ContentBlock, ...], catalogue: Catalogue, workspace: Path
-) -> Addressed:
-    r"""Take `@alias` off the front of what the user said.
+) -> AddressedPrompt:
+    r"""Return the prompt without a leading `@alias`, and the model of that alias.
 
-    `@path` of an existing file stays, as a mention of that file; `\@` is a plain `@`; an `@`
-    elsewhere means nothing.
+    `@path` of an existing file is a mention of that file and stays; `\@` is a literal `@`; an `@`
+    elsewhere has no meaning.
 
     Raises:
-        UsageError: no model has that alias, or nothing follows it.
+        UsageError: no model has that alias, or the message is empty.
     """
     blocks = (TextBlock(content),) if isinstance(content, str) else content
     if not blocks or not any(not isinstance(b, TextBlock) or b.text.strip() for b in blocks):
         raise UsageError("There is nothing to send.")
     first = blocks[0]
     if not isinstance(first, TextBlock):
-        return Addressed(blocks)
+        return AddressedPrompt(blocks)
     if first.text.startswith("\\@"):
-        return Addressed((TextBlock(first.text[1:]), *blocks[1:]))
+        return AddressedPrompt((TextBlock(first.text[1:]), *blocks[1:]))
     if (match := _ADDRESS.match(first.text)) is None:
-        return Addressed(blocks)
+        return AddressedPrompt(blocks)
     name, rest = match[1], first.text[match.end() :]
     try:
         model = catalogue.resolve(name)
     except UnknownModelError as error:
-        if _names_a_file(workspace / name):
-            return Addressed(blocks)
-        near = f" Did you mean {_listed(error.candidates)}?" if error.candidates else ""
+        if _is_existing_path(workspace / name):
+            return AddressedPrompt(blocks)
+        near = f" Did you mean {_format_aliases(error.candidates)}?" if error.candidates else ""
         raise UsageError(
             f"`@{name}` is neither a model nor a file here.{near}"
-            f" Write `\\@{name}` to send it as it is."
+            f" Write `\\@{name}` to send it literally."
         ) from error
     if not rest.strip() and len(blocks) == 1:
-        raise UsageError(f"`@{name}` needs a message after it, which that model answers.")
-    return Addressed((TextBlock(rest), *blocks[1:]), model)
+        raise UsageError(f"`@{name}` needs a message after it.")
+    return AddressedPrompt((TextBlock(rest), *blocks[1:]), model)
 
 
-def _names_a_file(path: Path) -> bool:
+def _is_existing_path(path: Path) -> bool:
     try:
         return path.exists()
     except (OSError, ValueError):
-        return False  # a name that no file can have
+        return False  # an invalid file name
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _format_aliases(names: tuple[str, ...]) -> str:
     return " or ".join(f"`@{name}`" for name in names[:3])

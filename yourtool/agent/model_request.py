@@ -1,12 +1,12 @@
-"""One model request made of a turn: what is sent, and with which options.
+"""Build the model requests of a turn.
 
-It is made of the whole history, so `prepare` runs in a thread.
+`prepare_request` processes the entire history, so it runs in a thread.
 """
 
 from functools import partial
 from typing import NamedTuple
 
-from yourtool.agent.limits import may_wait
+from yourtool.agent.limits import confirm_wait
 from yourtool.agent.turn import Turn
 from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
@@ -21,34 +21,34 @@ from yourtool.providers.requests.thinking import effective_effort
 _REJECTED = (400, 422)
 
 
-class Prepared(NamedTuple):
-    """A request before it is sent."""
+class PreparedRequest(NamedTuple):
+    """A request that is ready to be sent."""
 
     request: Request
-    remark: str | None
-    """A notice to show once."""
+    notice: str | None
+    """A notice to show once per session."""
     estimated_tokens: int
 
 
-def prepare(turn: Turn) -> Prepared:
-    """Return the next request of the turn, with ids of its own; changes nothing.
+def prepare_request(turn: Turn) -> PreparedRequest:
+    """Return the next request of the turn with new ids; has no side effects.
 
     Raises:
-        InvalidRequestError: the model cannot take what is marked critical.
+        InvalidRequestError: the model does not support a block that is marked critical.
     """
-    model, wishes = turn.model, turn.wishes
-    tools = turn.around.toolbox.definitions if model.capabilities.supports_tools else ()
+    model, settings = turn.model, turn.settings
+    tools = turn.env.toolbox.definitions if model.capabilities.supports_tools else ()
     conversation = hygiene.build_request_view(
         turn.state.conversation_for(model.id),
         model,
-        turn.around.thinking_on_swap,
-        _api_of(turn),
+        turn.env.thinking_on_swap,
+        _get_api(turn),
         turn.rejected_through or turn.state.rejected_through.get(model.id),
-        turn.around.losses,
+        turn.env.losses,
     )
-    places = FileRoots(turn.around.blobs, turn.around.workspace.root)
+    places = FileRoots(turn.env.blobs, turn.env.workspace.root)
     messages, remark = fit_attachments(
-        (*turn.system, *conversation), model, places, turn.around.losses
+        (*turn.system, *conversation), model, places, turn.env.losses
     )
     request = Request(
         request_id=new_id(),
@@ -58,23 +58,23 @@ def prepare(turn: Turn) -> Prepared:
         messages=messages,
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
-        effort=wishes.effort,
-        tool_choice=wishes.tool_choice,
-        output_schema=wishes.output_schema,
-        cache=plan_cache(messages, tools, model, wishes.cache_retention),
-        drop_log=turn.around.losses,
-        tool_ids=turn.around.tool_ids,
+        effort=settings.effort,
+        tool_choice=settings.tool_choice,
+        output_schema=settings.output_schema,
+        cache=plan_cache(messages, tools, model, settings.cache_retention),
+        drop_log=turn.env.losses,
+        tool_ids=turn.env.tool_ids,
         file_roots=places,
         interrupt=turn.interrupt,
-        confirm_wait=partial(may_wait, turn.around.confirm) if turn.around.interactive else None,
+        confirm_wait=partial(confirm_wait, turn.env.confirm) if turn.env.interactive else None,
     )
-    return Prepared(request, remark, turn.estimate())
+    return PreparedRequest(request, remark, turn.estimate())
 
 
-def leave_out_opaque(turn: Turn, failure: LlmCallFailed) -> bool:
+def omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
     """Omit the model's opaque blocks from the next request, if it may have rejected them.
 
-    Returns whether the next request differs from the one that failed.
+    Return whether the next request differs from the one that failed.
     """
     if (
         failure.error_class != ErrorClass.INVALID_REQUEST
@@ -82,35 +82,35 @@ def leave_out_opaque(turn: Turn, failure: LlmCallFailed) -> bool:
     ):
         return False
     last = hygiene.find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
-    before = turn.rejected_through or turn.state.rejected_through.get(turn.model.id)
-    if last is None or (before is not None and last <= before):
+    previous = turn.rejected_through or turn.state.rejected_through.get(turn.model.id)
+    if last is None or (previous is not None and last <= previous):
         return False
     turn.rejected_through = last
     return True
 
 
-def opaque_left_out(model_id: str) -> str:
-    """Return the notice for a request that is repeated without what only the model can read."""
+def opaque_omission_notice(model_id: str) -> str:
+    """Return the notice for a request that is retried without the model's opaque blocks."""
     return (
-        f"`{model_id}` rejected the request. It is repeated once without the reasoning and other"
-        " data that the model returned with earlier replies; the session keeps them."
+        f"`{model_id}` rejected the request. It is retried once without the reasoning and other"
+        " opaque data of earlier replies; the session still stores them."
     )
 
 
 def request_options(turn: Turn) -> RequestOptions:
-    """Return how the requests of the turn ask for a reply, to be kept beside it."""
-    model, wishes = turn.model, turn.wishes
-    choice, has_tools = wishes.tool_choice, model.capabilities.supports_tools
-    named = f"tool:{choice.name}" if isinstance(choice, ForcedTool) else choice
+    """Return the options of the turn's requests, to be stored with each reply."""
+    model, settings = turn.model, turn.settings
+    choice, has_tools = settings.tool_choice, model.capabilities.supports_tools
+    tool_choice = f"tool:{choice.name}" if isinstance(choice, ForcedTool) else choice
     return RequestOptions(
-        thinking_level=effective_effort(model, wishes.effort),
+        thinking_level=effective_effort(model, settings.effort),
         max_tokens=model.capabilities.max_output_tokens,
-        tool_choice=named if has_tools and turn.around.toolbox.definitions else None,
-        cache_retention=wishes.cache_retention,
-        api=_api_of(turn),
+        tool_choice=tool_choice if has_tools and turn.env.toolbox.definitions else None,
+        cache_retention=settings.cache_retention,
+        api=_get_api(turn),
     )
 
 
-def _api_of(turn: Turn) -> str | None:
-    row = turn.around.registry.spec(turn.model.provider)
+def _get_api(turn: Turn) -> str | None:
+    row = turn.env.registry.spec(turn.model.provider)
     return row.api if row else None

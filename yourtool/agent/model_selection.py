@@ -1,7 +1,6 @@
-"""What the user chooses for a session: its model and its reasoning effort.
+"""The user's selection of model and reasoning effort for a session.
 
-A choice that is made during a turn is stored after it, so that no fact stands between those of the
-turn that it has nothing to do with.
+A selection during a turn is stored after the turn, so that the facts of the turn stay contiguous.
 """
 
 import asyncio
@@ -23,82 +22,87 @@ from yourtool.events import (
 from yourtool.models import Effort
 
 
-class Choices:
-    """The choices of one session, those that wait included."""
+class ModelSelection:
+    """The selections of one session, including pending ones."""
 
     def __init__(
         self,
         state: State,
         record: Recorder,
-        around: SessionEnvironment,
+        env: SessionEnvironment,
         is_busy: Callable[[], bool],
     ) -> None:
         """`is_busy`: whether a turn is running."""
         self._is_busy = is_busy
         self._state = state
         self._record = record
-        self._around = around
-        self._waiting: list[SessionEffortSelected | SessionModelRefused] = []
+        self._env = env
+        self._pending: list[SessionEffortSelected | SessionModelRefused] = []
         if (chosen := state.effort) is not None:
-            around.settings = replace(around.settings, effort=chosen.effort)
+            env.settings = replace(env.settings, effort=chosen.effort)
 
     async def select_model(
-        self, name: str | None, *, in_words: bool
+        self, name: str | None, *, use_placeholders: bool
     ) -> AsyncGenerator[Event, None]:
-        """Choose a model; see `Session.select`.
+        """Select a model; see `Session.select_model`.
 
         Raises:
-            UnknownModelError: no model, or several, have this name.
-            SwapRefusedError: the model cannot take the session.
+            UnknownModelError: no model, or more than one, has this name.
+            SwapRefusedError: the model cannot continue the session.
         """
         model_id = None
         if name is not None:
-            routes = self._around.routes
-            await routes.learn(routes.catalogue.resolve(name), again=True)
+            routes = self._env.routes
+            await routes.load_description(routes.catalogue.resolve(name), refresh=True)
             try:
                 target = await asyncio.to_thread(
-                    routes.swap_target, name, self._state, in_words=in_words
+                    routes.swap_target, name, self._state, use_placeholders=use_placeholders
                 )
                 model_id = target.id
             except SwapRefusedError as error:
-                await self._refuse(error)
+                await self._record_refusal(error)
                 raise
-        in_words = in_words or bool(self._state.in_words_to and model_id == self._state.model)
-        self._state.pending_model, self._state.pending_in_words = model_id or "", in_words
+        use_placeholders = use_placeholders or bool(
+            self._state.placeholders_through and model_id == self._state.model
+        )
+        self._state.pending_model, self._state.pending_placeholders = (
+            model_id or "",
+            use_placeholders,
+        )
         if self._is_busy():
             text = f"Swap to {model_id} is pending; it applies to the next turn."
             if not model_id:
                 text = "The default model is used from the next turn on."
             yield Notice(level="info", text=text)
             return
-        async for fact in self.store():
+        async for fact in self.store_if_idle():
             yield fact
 
     async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
-        """Choose an effort; see `Session.select_effort`."""
-        self._around.settings = replace(self._around.settings, effort=level)
-        self._waiting.append(SessionEffortSelected(effort=level))
-        async for fact in self.store():
+        """Select a reasoning effort; see `Session.select_effort`."""
+        self._env.settings = replace(self._env.settings, effort=level)
+        self._pending.append(SessionEffortSelected(effort=level))
+        async for fact in self.store_if_idle():
             yield fact
 
-    async def store(self) -> AsyncGenerator[Event, None]:
-        """Store what waits, unless a turn is running."""
+    async def store_if_idle(self) -> AsyncGenerator[Event, None]:
+        """Store pending selections unless a turn is running."""
         if not self._is_busy():
-            async for fact in self.store_now():
+            async for fact in self.store_pending():
                 yield fact
 
-    async def store_now(self) -> AsyncGenerator[Event, None]:
-        """Store what waits."""
-        while self._waiting:
-            yield await self._record(self._waiting.pop(0))
+    async def store_pending(self) -> AsyncGenerator[Event, None]:
+        """Store pending selections."""
+        while self._pending:
+            yield await self._record(self._pending.pop(0))
         if (pending := self._state.pending_model) is not None:
-            in_words = self._state.pending_in_words
+            in_words = self._state.pending_placeholders
             chosen = SessionModelSelected(model=pending or None, media_in_words=in_words)
             yield await self._record(chosen)
 
-    async def _refuse(self, error: SwapRefusedError) -> None:
-        self._waiting.append(
+    async def _record_refusal(self, error: SwapRefusedError) -> None:
+        self._pending.append(
             SessionModelRefused(model=error.model, validation_failure=error.code, reason=str(error))
         )
-        async for _ in self.store():
+        async for _ in self.store_if_idle():
             pass

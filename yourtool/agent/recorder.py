@@ -1,4 +1,4 @@
-"""Writes facts down: stamps the envelope, stores, and only then lets anybody see."""
+"""Records facts: completes the envelope, stores the fact, then applies and returns it."""
 
 import asyncio
 from typing import Protocol, TypeVar
@@ -14,28 +14,28 @@ F = TypeVar("F", bound=AnyFact)
 
 
 class FactLog(Protocol):
-    """Where facts are stored."""
+    """A log that stores facts."""
 
     async def append(self, *facts: AnyFact) -> None:
-        """Store durably, or raise and store nothing."""
+        """Store all facts durably, or raise and store none."""
         ...
 
 
 class Recorder:
-    """The one way a fact comes into a session."""
+    """Records facts of one session; nothing else adds facts to it."""
 
     def __init__(self, log: FactLog, session_id: str, state: State) -> None:
         self._log = log
         self._session_id = session_id
         self._state = state
         self.turn_id: str | None = None
-        """Stamped on every fact of the running turn."""
+        """Set on every fact of the running turn."""
 
     async def __call__(self, fact: F, *, parent: str | None = None) -> F:
-        """Store `fact` under `parent` (an event id), apply it, and return it as stored.
+        """Store `fact` with the event id of its `parent`, apply it, and return it as stored.
 
         Raises:
-            StoreError: it could not be stored; nothing changed.
+            StoreError: the fact could not be stored; nothing changed.
         """
         stamped = replace(
             fact,
@@ -49,8 +49,8 @@ class Recorder:
         try:
             await asyncio.shield(writing)
         finally:
-            # A write that has begun will end whether or not anybody still waits for it, and what
-            # is stored must be in the state.
+            # Cancelling the caller does not stop the write, and the state must include every fact
+            # that is stored.
             if not writing.done():
                 await asyncio.wait([writing])
             if writing.exception() is None:

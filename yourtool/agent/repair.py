@@ -1,4 +1,4 @@
-"""Close what a dead process left open, so that the history is valid before anything is sent."""
+"""Close the turn that a dead process left open, so that the history is valid."""
 
 from collections.abc import AsyncGenerator
 from decimal import Decimal
@@ -30,22 +30,22 @@ from yourtool.messages import (
 async def close_open_turn(
     state: State, record: Recorder, session_id: str
 ) -> AsyncGenerator[AnyFact, None]:
-    """Answer every open call and end the turn that was running when the program died.
+    """Give every open call a result and end the turn that was running when the program died.
 
-    A call that had begun may have had its effect; it is never run again, and its result says that
-    nobody knows. Does nothing when the last turn ended properly.
+    A call that had started is never run again; its result states that its effect is unknown. Does
+    nothing if the last turn has a terminal fact.
     """
     if (turn := state.open_turn) is None:
         return
     record.turn_id = turn.turn_id
-    begun = {fact.tool_use_id: fact.id for fact in state.facts if isinstance(fact, ToolCalled)}
+    started = {fact.tool_use_id: fact.id for fact in state.facts if isinstance(fact, ToolCalled)}
     parent = state.facts[-1].id
     for call_id, reply in list(state.open_calls.items()):
         [block] = [use for use in reply.message.tool_uses if use.id == call_id]
-        words = (
-            "The program ended while this ran. Whether it had its effect is unknown: look before"
-            " doing it again."
-            if call_id in begun
+        message = (
+            "The program ended while this ran. It is unknown whether it had an effect: check before"
+            " you do it again."
+            if call_id in started
             else "The program ended before this ran. It had no effect."
         )
         failed = await record(
@@ -53,20 +53,20 @@ async def close_open_turn(
                 tool_use_id=call_id,
                 tool_name=block.name,
                 error_class=ToolFailure.CANCELLED,
-                error_message=words,
+                error_message=message,
                 latency_ms=0,
                 message=Message(
                     id=new_id(),
                     session_id=session_id,
                     role=Role.TOOL,
-                    content=(ToolResultBlock(call_id, (TextBlock(words),), is_error=True),),
+                    content=(ToolResultBlock(call_id, (TextBlock(message),), is_error=True),),
                     metadata=MessageMetadata(
                         parent_tool_use_id=call_id, origin=Origin.RESUME_REPAIR
                     ),
                     created_at=now(),
                 ),
             ),
-            parent=begun.get(call_id, reply.id),
+            parent=started.get(call_id, reply.id),
         )
         parent = failed.id
         yield failed

@@ -1,4 +1,4 @@
-"""Routing for a session: what the pure router needs, gathered; what it says, put in words."""
+"""Routing for a session: collects the router's input and explains its decisions."""
 
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.state import State, is_too_much
+from yourtool.agent.state import State, is_rejected_for_content
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided
@@ -44,15 +44,15 @@ from yourtool.routing.router import (
 )
 
 
-class Defaults(Struct, frozen=True):
-    """Which model answers where nobody chose one: canonical ids."""
+class DefaultModels(Struct, frozen=True):
+    """The default models, as canonical ids."""
 
-    workspace: str | None
-    everywhere: str
+    workspace_default: str | None
+    global_default: str
 
 
 class Routes:
-    """Decides for one workspace; availability is shared by all sessions of the process."""
+    """Chooses models for one workspace; all sessions of the process share the availability."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class Routes:
         availability: Availability,
         tools: Sequence[ToolDefinition],
         system: Sequence[Message],
-        defaults: Defaults,
+        defaults: DefaultModels,
     ) -> None:
-        """`tools` and `system` are what every request of the workspace carries."""
+        """`tools` and `system` are part of every request in the workspace."""
         self.catalogue = catalogue
         self._registry = registry
         self._availability = availability
@@ -71,70 +71,72 @@ class Routes:
         self._system = system
         self._defaults = defaults
         self.structured_output = False
-        """Whether replies are to be held to a schema."""
+        """Whether replies must match a JSON Schema."""
         self.interactive = True
-        """Whether errors may name commands of the interface."""
-        self._in_vain: set[str] = set()  # models that their servers were asked for and told not
+        """Whether error messages may name slash commands."""
+        self._undescribed: set[str] = set()  # ids of models that their servers did not describe
 
-    def estimate(self, state: State, model_id: str, said: Sequence[Message] = ()) -> int:
-        """Guess how many tokens the next request is to a model, with what is to be said in it.
+    def estimate(self, state: State, model_id: str, new_messages: Sequence[Message] = ()) -> int:
+        """Return the estimated tokens of the next request to a model.
 
-        What the model counted in this session already is the measure.
+        The estimate is calibrated with the tokens that the model counted in this session.
         """
         conversation = state.conversation_for(model_id)
-        guess = self._guess((*conversation, *said), model_id)
-        if (counted := state.counted.get(model_id)) is None:
-            return guess
+        estimate = self._estimate_messages((*conversation, *new_messages), model_id)
+        if (counted := state.counted_replies.get(model_id)) is None:
+            return estimate
         sent = [message for message in conversation if message.id < counted.message.id]
-        return calibrate_estimate(guess, self._guess(sent, model_id), counted.prompt_tokens)
+        return calibrate_estimate(
+            estimate, self._estimate_messages(sent, model_id), counted.prompt_tokens
+        )
 
-    def parts(self, state: State) -> list[tuple[str, int]]:
-        """Return of what the next request consists; together they are its estimated tokens."""
-        model_id = self.expected(state).id
+    def estimate_parts(self, state: State) -> list[tuple[str, int]]:
+        """Return the parts of the next request with their share of its estimated tokens."""
+        model_id = self.expected_model(state).id
         by_role: dict[str, list[Message]] = {}
         for message in state.conversation_for(model_id):
             by_role.setdefault(message.role, []).append(message)
-        guesses = [
+        estimates = [
             ("system prompt", estimate_tokens(self._system, (), model_id)),
             ("tools", estimate_tokens((), self._tools, model_id)),
             *(
-                (f"{role} messages", estimate_tokens(said, (), model_id))
-                for role, said in by_role.items()
+                (f"{role} messages", estimate_tokens(messages, (), model_id))
+                for role, messages in by_role.items()
             ),
         ]
-        whole = sum(tokens for _, tokens in guesses)
-        share = self.estimate(state, model_id) / whole if whole else 1
-        return [(name, round(tokens * share)) for name, tokens in guesses]
+        total = sum(tokens for _, tokens in estimates)
+        share = self.estimate(state, model_id) / total if total else 1
+        return [(name, round(tokens * share)) for name, tokens in estimates]
 
     def needs(self, messages: Sequence[Message]) -> Needs:
-        """Say what any model must be able to take if these messages are to be sent to it.
+        """Return the capabilities that a model needs for these messages.
 
-        How many tokens they are differs from model to model and is not in it.
+        The number of tokens depends on the model and is not included.
         """
         return Needs(
-            images=any(_holds(ImageBlock, message) for message in messages),
-            audio=any(_holds(AudioBlock, message) for message in messages),
-            documents=any(_holds(DocumentBlock, message) for message in messages),
+            images=any(_contains_block(ImageBlock, message) for message in messages),
+            audio=any(_contains_block(AudioBlock, message) for message in messages),
+            documents=any(_contains_block(DocumentBlock, message) for message in messages),
             tools=bool(self._tools),
             system_prompt=True,
             structured_output=self.structured_output,
         )
 
     def decide(
-        self, override: Model | None, state: State, *, retried: str | None = None
+        self, override: Model | None, state: State, *, retried_model: str | None = None
     ) -> RouteDecided:
         """Choose the model of a turn whose user message is in `state` already.
 
-        `retried`: the model whose turn the user tries again.
+        `retried_model`: the model of the turn that the user retries.
         """
         started = time.perf_counter()
         explicit = {override.id if override else None, state.model}
         decided = decide(
             self._preferences(override, state.model),
             self.needs(state.conversation),
-            partial(self._check, state, explicit, self._availability.outage_reason),
-            partial(self._check, state, explicit, _no_outage),
-            requested={*explicit, retried},
+            partial(self._find_obstacle, state, explicit, self._availability.outage_reason),
+            partial(self._find_obstacle, state, explicit, _no_outage),
+            requested={*explicit, retried_model},
         )
         return RouteDecided(
             chosen_model=decided.chosen,
@@ -143,45 +145,47 @@ class Routes:
             chain=decided.chain,
         )
 
-    def expected(self, state: State) -> Model:
-        """Return the model the next turn would go to by preference, whether it can or not."""
+    def expected_model(self, state: State) -> Model:
+        """Return the preferred model of the next turn, whether or not it is usable."""
         return self.catalogue.get(
-            state.model or self._defaults.workspace or self._defaults.everywhere
+            state.model or self._defaults.workspace_default or self._defaults.global_default
         )
 
-    async def learn(self, model: Model, *, again: bool = False) -> None:
-        """Ask the server of a model that nobody described what it is, if that server needs no key.
+    async def load_description(self, model: Model, *, refresh: bool = False) -> None:
+        """Load the description of an unknown model from its server, if the server needs no key.
 
-        A server that did not describe it is asked for it no more, unless `again`. One that does not
-        answer changes nothing here: the request to it will say so.
+        A server that did not describe the model is queried again only with `refresh`. Errors of the
+        server are ignored here: the model request will report them.
         """
         row = self._registry.spec(model.provider)
         if model.known or row is None or row.needs_key:
             return
-        if model.id in self._in_vain and not again:
+        if model.id in self._undescribed and not refresh:
             return
         with suppress(AdapterError):
             self.catalogue.add_discovered(row.name, await fetch_models(self._registry, row.name))
-            self._in_vain.add(model.id)
+            self._undescribed.add(model.id)
 
-    def swap_target(self, name: str, state: State, *, in_words: bool = False) -> Model:
-        """Return the model that `name` means, if it can take the session as it is.
+    def swap_target(self, name: str, state: State, *, use_placeholders: bool = False) -> Model:
+        """Return the model with this name or alias, if it can continue the session.
 
-        `in_words`: media that it takes none of may be sent as placeholders.
+        `use_placeholders`: send placeholders for media that the model does not support.
 
         Raises:
-            UnknownModelError: no model, or several, have this name.
-            SwapRefusedError: it cannot; the text says why and that the active model did not change.
+            UnknownModelError: no model, or more than one, has this name.
+            SwapRefusedError: the model cannot continue the session; the message gives the reason.
         """
         model = self.catalogue.resolve(name)
-        needs = self.needs(() if in_words else state.conversation)
-        if (rejection := self._check(state, {model.id}, _no_outage, model.id, needs)) is not None:
-            raise _refused(model, rejection, state)
+        needs = self.needs(() if use_placeholders else state.conversation)
+        if (
+            rejection := self._find_obstacle(state, {model.id}, _no_outage, model.id, needs)
+        ) is not None:
+            raise _build_swap_refusal(model, rejection, state)
         return model
 
-    def objection(self, content: Sequence[ContentBlock], state: State) -> str | None:
-        """Say what of `content` the model of the next turn does not take; None: it takes all."""
-        model = self.catalogue.get(state.pending_model or self.expected(state).id)
+    def find_rejection(self, content: Sequence[ContentBlock], state: State) -> str | None:
+        """Return why the model of the next turn rejects `content`, or None if it accepts it."""
+        model = self.catalogue.get(state.pending_model or self.expected_model(state).id)
         needs = Needs(
             images=any(isinstance(block, ImageBlock) for block in content),
             audio=any(isinstance(block, AudioBlock) for block in content),
@@ -190,88 +194,93 @@ class Routes:
         rejection = find_rejection(model, needs, configured=None, unavailable=None)
         return find_attachment_problem(content, model) if rejection is None else rejection.reason
 
-    def demand_room(
+    def check_media_limits(
         self, content: Sequence[ContentBlock], override: Model | None, state: State
     ) -> None:
-        """Let only pass what the model of the turn takes in one request.
+        """Check that the model of the turn accepts the media in `content` in one request.
 
         Raises:
-            UsageError: it is too much.
+            UsageError: a limit is exceeded.
         """
-        if (why := find_attachment_problem(content, override or self.expected(state))) is not None:
+        if (
+            reason := find_attachment_problem(content, override or self.expected_model(state))
+        ) is not None:
             raise UsageError(
-                f"{why}. Nothing was sent: make it smaller, leave something out, or choose a model"
-                " that takes more"
+                f"{reason}. Nothing was sent: reduce the size, remove an attachment, or choose a"
+                " model with higher limits"
             )
 
-    def without_tools(self, model: Model) -> str | None:
-        """Say that a model is offered no tools although there are some; None: it is."""
+    def missing_tools_notice(self, model: Model) -> str | None:
+        """Return a notice if the model cannot call the available tools, else None."""
         if model.capabilities.supports_tools or not self._tools:
             return None
         return (
-            f"`{model.id}` cannot call tools, so none are offered to it: it can talk about files"
-            " and commands, but neither read nor change or run anything."
+            f"`{model.id}` does not support tools: it can talk about files and commands, but cannot"
+            " read, change or run anything."
         )
 
     def explain(self, state: State) -> list[str]:
-        """Say which model is active and what every slot said on the last turn."""
-        active = self.expected(state).id
+        """Return lines with the active model and the result of each slot in the last turn."""
+        active = self.expected_model(state).id
         pending = f"; pending: {state.pending_model}" if state.pending_model else ""
         outage = self._availability.outage_reason(active)
         lines = [f"Active model: {active}{pending}{f'; {outage}' if outage else ''}"]
-        lines += [f"Refused: {state.refusal.reason}"] if state.refusal else []
+        lines += [f"Refused: {state.model_refusal.reason}"] if state.model_refusal else []
         if state.last_route is None:
             return [*lines, "No turn has been routed yet."]
         return [*lines, *format_chain(state.last_route.chain)]
 
-    def why_none(self, route: RouteDecided) -> list[str]:
-        """Say what was tried for a turn that no model could take, and what to do."""
-        tried = [each for each in route.chain if each.verdict == "rejected"]
-        lines = ["No model can take this turn; nothing was sent."]
-        lines += [f"  {each.candidate_model}: {each.reason}" for each in tried]
-        usable = [row.name for row in self._registry.providers() if self._usable(row)]
+    def explain_failure(self, route: RouteDecided) -> list[str]:
+        """Return lines with the models that were rejected for a turn, and a remedy."""
+        rejected = [each for each in route.chain if each.verdict == "rejected"]
+        lines = ["No available model for this message; nothing was sent."]
+        lines += [f"  {each.candidate_model}: {each.reason}" for each in rejected]
+        usable = [row.name for row in self._registry.providers() if self._is_usable(row)]
         if usable:
             named = ", ".join(usable)
-            way = "/model; /retry sends this again" if self.interactive else "`--model`"
-            lines.append(f"Configured: {named}. Choose one with {way}.")
+            remedy = "/model; /retry sends this message again" if self.interactive else "`--model`"
+            lines.append(f"Configured: {named}. Choose one with {remedy}.")
         elif self.interactive:
-            lines.append("No provider is configured: /key enters an API key.")
+            lines.append("No provider is configured: enter an API key with /key.")
         else:
             names = [f"`{each.key_env[0]}`" for each in self._registry.providers() if each.key_env]
             lines.append(f"No provider is configured: set {', '.join(names)}.")
-        if is_too_much(route):
-            lines.append("The next prompt goes without this one.")
+        if is_rejected_for_content(route):
+            lines.append("The next prompt will not include this message.")
         return lines
 
-    def outcome(
+    def record_outcome(
         self, model: Model, error_class: str | None
     ) -> Sequence[ProviderUnavailable | ProviderRecovered]:
-        """Take the end of a request into account; return what changed for routing, if anything."""
+        """Record the outcome of a request; return the changes of availability.
+
+        `error_class`: None after a success.
+        """
         if error_class is None:
             return self._availability.record_success(model.id)
         return self._availability.record_failure(model.id, ErrorClass(error_class))
 
     def sweep(self) -> Sequence[ProviderRecovered]:
-        """Return what became usable again because nobody tried it for a while."""
+        """Return the models and providers whose outage has expired."""
         return self._availability.expire()
 
-    def _usable(self, row: ProviderSpec) -> bool:
+    def _is_usable(self, row: ProviderSpec) -> bool:
         return row.needs_key and self._registry.configuration_problem(row.name) is None
 
     def _preferences(self, override: Model | None, sticky: str | None) -> Preferences:
         return Preferences(
             override=override.id if override else None,
             sticky=sticky,
-            workspace_default=self._defaults.workspace,
-            global_default=self._defaults.everywhere,
+            workspace_default=self._defaults.workspace_default,
+            global_default=self._defaults.global_default,
         )
 
-    def _guess(self, messages: Sequence[Message], model_id: str) -> int:
+    def _estimate_messages(self, messages: Sequence[Message], model_id: str) -> int:
         can = self.catalogue.get(model_id).capabilities
         sent = (replace_unsupported_media(message, can) for message in messages)
         return estimate_tokens((*self._system, *sent), self._tools, model_id)
 
-    def _check(
+    def _find_obstacle(
         self,
         state: State,
         explicit: Container[str | None],
@@ -279,10 +288,13 @@ class Routes:
         model_id: str,
         needs: Needs,
     ) -> Rejection | None:
-        """A model that the user chose does without tools if it has to; no other is taken so."""
+        """Return why a model cannot take the turn, or None if it can.
+
+        Only a model that the user chose explicitly may lack support for tools.
+        """
         model = self.catalogue.get(model_id)
-        if model.id == state.model and state.in_words_to:
-            needs = self.needs([m for m in state.conversation if m.id > state.in_words_to])
+        if model.id == state.model and state.placeholders_through:
+            needs = self.needs([m for m in state.conversation if m.id > state.placeholders_through])
         return find_rejection(
             model,
             replace(
@@ -295,8 +307,8 @@ class Routes:
         )
 
 
-def record_of(route: RouteDecided) -> RoutingDecisionRecord:
-    """Project a decision on what is kept on every assistant message.
+def to_routing_record(route: RouteDecided) -> RoutingDecisionRecord:
+    """Return the record of a decision that is stored with every assistant message.
 
     The route must have chosen a model.
     """
@@ -317,40 +329,44 @@ def record_of(route: RouteDecided) -> RoutingDecisionRecord:
 
 
 def _no_outage(_model_id: str) -> None:
-    """Ignore outages."""
+    """Report no outage for any model."""
 
 
-_IN_THE_WAY: Mapping[RejectionCode, tuple[str, type[MediaBlock]]] = {
+_UNSUPPORTED_MEDIA: Mapping[RejectionCode, tuple[str, type[MediaBlock]]] = {
     RejectionCode.NO_VISION_SUPPORT: ("image", ImageBlock),
-    RejectionCode.NO_AUDIO_SUPPORT: ("recording", AudioBlock),
+    RejectionCode.NO_AUDIO_SUPPORT: ("audio file", AudioBlock),
     RejectionCode.NO_DOCUMENT_SUPPORT: ("document", DocumentBlock),
 }
 
 
-def _holds(kind: type[MediaBlock], message: Message) -> bool:
+def _contains_block(kind: type[MediaBlock], message: Message) -> bool:
     return any(isinstance(block, kind) for block in iter_blocks(message.content))
 
 
-def _refused(model: Model, rejection: Rejection, state: State) -> SwapRefusedError:
-    """Return the refusal of a swap, with what the ways out of it need."""
-    text = format_swap_refusal(model, rejection, where=_first(rejection.code, state.conversation))
-    if (in_the_way := _IN_THE_WAY.get(rejection.code)) is None:
+def _build_swap_refusal(model: Model, rejection: Rejection, state: State) -> SwapRefusedError:
+    """Return the error for a refused swap, with the data that its remedies need."""
+    text = format_swap_refusal(
+        model, rejection, where=_describe_first(rejection.code, state.conversation)
+    )
+    if (unsupported := _UNSUPPORTED_MEDIA.get(rejection.code)) is None:
         return SwapRefusedError(text, model=model.id, code=rejection.code)
-    what, kind = in_the_way
+    what, kind = unsupported
     fork_at = ""
     for message in state.conversation:
         fork_at = message.id if message.is_prompt else fork_at
-        if _holds(kind, message):
+        if _contains_block(kind, message):
             break
     return SwapRefusedError(
         text, model=model.id, code=rejection.code, media=f"{what}s", fork_at=fork_at
     )
 
 
-def _first(failure: RejectionCode, messages: Sequence[Message]) -> str | None:
-    """Say where the first block stands that is in the way; None: none is."""
-    if failure not in _IN_THE_WAY:
+def _describe_first(failure: RejectionCode, messages: Sequence[Message]) -> str | None:
+    """Return the position of the first block that the model rejects, or None."""
+    if failure not in _UNSUPPORTED_MEDIA:
         return None
-    what, kind = _IN_THE_WAY[failure]
-    number = next(index for index, message in enumerate(messages, 1) if _holds(kind, message))
+    what, kind = _UNSUPPORTED_MEDIA[failure]
+    number = next(
+        index for index, message in enumerate(messages, 1) if _contains_block(kind, message)
+    )
     return f"The first {what} is in message {number} of {len(messages)}."

@@ -1,4 +1,4 @@
-"""Everything a run needs, opened once, and the sessions made of it."""
+"""The runtime: everything that the sessions of a process share."""
 
 import asyncio
 import os
@@ -7,16 +7,16 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.agent.attachments import Attachment, from_bytes, read_attachment
-from yourtool.agent.clipboard import clipboard_picture
-from yourtool.agent.demo_workspace import make_scratch_copy, scratch_copies
+from yourtool.agent.attachments import Attachment, attachment_from_bytes, read_attachment
+from yourtool.agent.clipboard import read_clipboard_image
+from yourtool.agent.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.environment import RequestSettings, RunBudget, RunOptions, SessionEnvironment
-from yourtool.agent.gate import Gate, rules_of, stored_rules
-from yourtool.agent.known_keys import known_mask
-from yourtool.agent.mentions import address
+from yourtool.agent.gate import Gate, load_stored_rules, parse_rules
+from yourtool.agent.known_keys import build_mask
+from yourtool.agent.mentions import parse_address
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
-from yourtool.agent.routes import Defaults, Routes
+from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session import Session
 from yourtool.agent.state import State
 from yourtool.agent.system_prompt import system_messages
@@ -57,11 +57,11 @@ from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.workspace import Workspace
 
 DEMO = "demo"
-"""The provider whose sessions work in a scratch copy."""
+"""The provider whose sessions use a scratch copy of the workspace."""
 
 
 class Runtime:
-    """Opened after the first paint; shared by every session of the process."""
+    """The shared objects of a process; creates and resumes sessions."""
 
     def __init__(self, paths: Paths, options: RunOptions, config: Config) -> None:
         self.paths = paths
@@ -76,56 +76,60 @@ class Runtime:
         self.log = Log(self.database)
         self.sessions = Sessions(self.database, paths.data / "locks")
         self._rules = RuleSet(
-            rules_of("--allow", options.allow, self.toolbox),
-            rules_of("--deny", options.deny, self.toolbox),
+            parse_rules("--allow", options.allow, self.toolbox),
+            parse_rules("--deny", options.deny, self.toolbox),
         )
         self._warnings: list[str] = []
         try:
             discovery_cache.apply_discoveries(
-                discovery_cache.load_discoveries(self._probed), self.registry, self.catalogue
+                discovery_cache.load_discoveries(self._discovery_file),
+                self.registry,
+                self.catalogue,
             )
         except ValueError as error:
             self._warnings.append(str(error))
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
-        """Load the settings and open the store, off the event loop.
+        """Load the settings and open the store in a thread.
 
         Raises:
-            ConfigError: a file of the user cannot be used.
-            UsageError: `--allow` or `--deny` has no rule, or one for a tool that does not exist.
+            ConfigError: a configuration file is invalid.
+            UsageError: a value of `--allow` or `--deny` is not a rule or names an unknown tool.
             StoreError: the database cannot be opened.
         """
         return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths)))
 
     async def close(self) -> None:
-        """Let go of connections and of the store; idempotent."""
+        """Close the connections and the store; idempotent."""
         await self.registry.close()
         await self.database.close()
 
     def take_warnings(self) -> list[str]:
-        """Return, once each, what the user should know that did not stop the program.
+        """Return the new warnings, each only once.
 
-        Opening the runtime and opening a session can both have some.
+        Opening the runtime and opening a session can both add warnings.
         """
         taken, self._warnings = list(dict.fromkeys(self._warnings)), []
         return taken
 
     async def new_session(self, confirm: Confirm, model: str | None = None) -> Session:
-        """Begin a session in the run's workspace, or for the demo in a scratch copy of it.
+        """Start a session in the workspace, or for the demo in a scratch copy of it.
 
-        `model` takes the place of what `--model` names.
+        `model` replaces the model of `--model`.
 
         Raises:
-            UnknownModelError: `--model` names none, or several.
-            NoModelError: `--model` names one that is not configured.
+            UnknownModelError: no model, or more than one, has the name.
+            NoModelError: the provider of the model is not configured.
         """
         session_id = new_session_id()
         chosen = self._explicit_model(model)
         workspace = self.options.workspace
-        if self._first_model(chosen).provider == DEMO:
+        if self._initial_model(chosen).provider == DEMO:
             own = own_directories(self.paths)
-            workspace = await asyncio.to_thread(make_scratch_copy, workspace, self._scratch, own)
+            workspace = await asyncio.to_thread(
+                make_scratch_copy, workspace, self._scratch_directory, own
+            )
         lease = self.sessions.lease(session_id)
         state = State()
         record = Recorder(self.log, session_id, state)
@@ -139,45 +143,44 @@ class Runtime:
         if chosen is not None:
             await record(SessionModelSelected(model=chosen.id))
         await self._record_effort(record)
-        around = await self._surroundings(session_id, workspace, confirm, ToolIdMap())
-        return Session(session_id, state, record, lease, around)
+        env = await self._build_environment(session_id, workspace, confirm, ToolIdMap())
+        return Session(session_id, state, record, lease, env)
 
     async def resume(
-        self, session_id: str, confirm: Confirm, *, keeps_model: bool = False
+        self, session_id: str, confirm: Confirm, *, keep_model: bool = False
     ) -> Session:
-        """Open a stored session and close what a dead process left open in it.
+        """Open a stored session and close the turn that a dead process left open.
 
-        `keeps_model`: the session keeps its model, whatever `--model` names.
+        `keep_model`: ignore `--model`.
 
         Raises:
-            SwapRefusedError: the model of `--model` cannot take the session, which stays as it is.
-            SessionNotFoundError: there is none of this id.
-            SessionBusyError: another process writes it.
-            UsageError: its directory is gone.
+            SwapRefusedError: the model of `--model` cannot continue the session.
+            SessionNotFoundError: no session has this id.
+            SessionBusyError: another process uses the session.
+            UsageError: the directory of the session does not exist.
         """
         lease = self.sessions.lease(session_id)
         try:
             session = await self._resume(session_id, confirm, lease)
-            if not keeps_model:
-                await self._swap(session)
+            if not keep_model:
+                await self._select_explicit_model(session)
             return session
         except BaseException:
             lease.release()
             raise
 
     async def _resume(self, session_id: str, confirm: Confirm, lease: Lease) -> Session:
-        state = State(keeps_facts=self.options.interactive)
+        state = State(keep_facts=self.options.interactive)
         await self.log.replay(session_id, state.apply)
         if not state.facts:
             raise SessionNotFoundError(
-                f"There is no session `{session_id}`;"
-                " `yourtool sessions list` shows those there are."
+                f"There is no session `{session_id}`; `yourtool sessions list` shows all sessions."
             )
         workspace = Path(state.workspace_path)
         if not await asyncio.to_thread(workspace.is_dir):
             raise UsageError(
-                f"Session `{session_id}` works in `{workspace}`, which does not exist any more."
-                " Put the directory back, or read it with `yourtool sessions show`."
+                f"The workspace of session `{session_id}`, `{workspace}`, no longer exists."
+                " Restore the directory, or read the session with `yourtool sessions show`."
             )
         last = state.facts[-1].id
         record = Recorder(self.log, session_id, state)
@@ -187,58 +190,58 @@ class Runtime:
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)
         known = ToolIdMap(await self.log.provider_call_ids(session_id))
-        around = await self._surroundings(session_id, workspace, confirm, known, state.parents)
-        return Session(session_id, state, record, lease, around)
+        env = await self._build_environment(session_id, workspace, confirm, known, state.parents)
+        return Session(session_id, state, record, lease, env)
 
-    async def last_session(self) -> str | None:
-        """Return the last session of the workspace; the demo's work in copies of it."""
+    async def find_last_session(self) -> str | None:
+        """Return the last session of the workspace, including demo sessions in copies of it."""
         workspace = self.options.workspace
-        copies = await asyncio.to_thread(scratch_copies, workspace, self._scratch)
+        copies = await asyncio.to_thread(find_scratch_copies, workspace, self._scratch_directory)
         return await self.sessions.last_used(*map(str, (workspace, *copies)))
 
     async def fork(self, session_id: str, at: str | None = None) -> str:
-        """Copy a stored session, or what stood before the prompt `at`; return the new id."""
+        """Copy a stored session, up to the prompt `at` if given; return the new id."""
         return await fork(self.log, session_id, at)
 
     async def export(self, session_id: str, file: Path, *, overwrite: bool = False) -> None:
-        """Write a stored session to a file, in the form that its name asks for, without keys.
+        """Export a stored session with keys masked; the file name determines the format.
 
         Raises:
-            UsageError: the file exists and is not to be replaced, or it cannot be written.
+            UsageError: the file exists and `overwrite` is false, or it cannot be written.
         """
         facts = await self.log.read(session_id)
-        mask = (await asyncio.to_thread(self._mask)).text
+        mask = (await asyncio.to_thread(self._build_mask)).text
         lines = export_lines(facts, export_format_of(file), mask, self.paths.blobs)
         await asyncio.to_thread(write_export, file, lines, overwrite=overwrite)
 
-    def without_keys(self, text: str) -> str:
-        """Return a text with every key that is known taken out; blocks on the file system."""
-        return self._mask().text(text)
+    def mask_keys(self, text: str) -> str:
+        """Return `text` with every known key masked; blocks on the file system."""
+        return self._build_mask().text(text)
 
-    def _mask(self) -> Mask:
-        return known_mask(self.paths, os.environ)
+    def _build_mask(self) -> Mask:
+        return build_mask(self.paths, os.environ)
 
     async def route(self, prompt: str) -> RouteDecided:
-        """Say where a prompt would go in a new session, without sending or storing anything.
+        """Return the routing decision for a prompt in a new session; sends and stores nothing.
 
         Raises:
-            UsageError: it begins with an `@alias` that cannot be obeyed, or is empty.
-            UnknownModelError: `--model` names none, or several.
+            UsageError: the prompt is empty or starts with an invalid `@alias`.
+            UnknownModelError: no model, or more than one, has the name in `--model`.
         """
         state, named = State(), self.options.model
-        addressed = address(prompt, self.catalogue, self.options.workspace)
-        said = Message(
+        addressed = parse_address(prompt, self.catalogue, self.options.workspace)
+        message = Message(
             id=new_id(),
             session_id="",
             role=Role.USER,
             content=addressed.content,
             created_at=now(),
         )
-        state.messages.append(said)
+        state.messages.append(message)
         state.model = self.catalogue.resolve(named).id if named else None
-        return self.routes(self.options.workspace).decide(addressed.override, state)
+        return self.build_routes(self.options.workspace).decide(addressed.override, state)
 
-    def routes(self, workspace: Path) -> Routes:
+    def build_routes(self, workspace: Path) -> Routes:
         """Return the routing of a workspace."""
         here = self.config.workspaces.get(str(workspace))
         routes = Routes(
@@ -247,7 +250,7 @@ class Runtime:
             self.availability,
             self.toolbox.definitions,
             system_messages(workspace, ""),
-            Defaults(
+            DefaultModels(
                 self.catalogue.resolve(here.model).id if here and here.model else None,
                 self._global_default(),
             ),
@@ -257,19 +260,22 @@ class Runtime:
         return routes
 
     attach = staticmethod(read_attachment)
-    """Reads a file as a block of a prompt, for front ends that load the core late."""
+    """Reads an attachment, for front ends that import the core late."""
 
     @staticmethod
     def attach_clipboard() -> Attachment:
-        """Return the picture in the clipboard as a block of a prompt; blocks.
+        """Return the image in the clipboard as an attachment; blocks.
 
         Raises:
-            UsageError: there is none, or it cannot be had.
+            UsageError: the clipboard contains no image, or cannot be read.
         """
-        return from_bytes(clipboard_picture(), "clipboard")
+        return attachment_from_bytes(read_clipboard_image(), "clipboard")
 
     async def find_servers(self, *, elsewhere: bool) -> tuple[LocalServer, ...]:
-        """Make the models of servers known: here, and `elsewhere` where the settings say."""
+        """Find local servers and add their models to the catalogue.
+
+        `elsewhere`: also query the configured servers on other machines.
+        """
         found = list[LocalServer]()
         async with aclosing(find_servers(self.registry, include_remote=elsewhere)) as servers:
             async for server in servers:
@@ -278,34 +284,34 @@ class Runtime:
                 found.append(server)
         answers = [discovery_cache.new_discovery(server.spec, server.models) for server in found]
         with suppress(OSError):  # only a cache
-            await asyncio.to_thread(discovery_cache.save_discoveries, self._probed, answers)
+            await asyncio.to_thread(discovery_cache.save_discoveries, self._discovery_file, answers)
         return tuple(found)
 
     async def spent_today(self) -> Spending:
-        """Return what all sessions have cost since midnight UTC."""
+        """Return the cost of all sessions since midnight UTC."""
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return await self.sessions.spending_since(midnight)
 
     @property
-    def _scratch(self) -> Path:
+    def _scratch_directory(self) -> Path:
         return self.paths.cache / "scratch"
 
     @property
-    def _probed(self) -> Path:
+    def _discovery_file(self) -> Path:
         return self.paths.cache / discovery_cache.FILE_NAME
 
-    def _gate(self, workspace: Path) -> Gate:
+    def _build_gate(self, workspace: Path) -> Gate:
         grants = Grants(self.paths.home / "permissions.toml", workspace)
-        granted, problems = stored_rules(grants, self.toolbox)
+        granted, problems = load_stored_rules(grants, self.toolbox)
         self._warnings += problems
         return Gate(self._rules | granted, self.options.mode or self.config.mode, grants)
 
     def _explicit_model(self, name: str | None = None) -> Model | None:
-        """Return the model of this name, else that of `--model`.
+        """Return the model with this name, by default that of `--model`.
 
         Raises:
-            UnknownModelError: it names none, or several.
-            NoModelError: its provider is not configured.
+            UnknownModelError: no model, or more than one, has the name.
+            NoModelError: the provider of the model is not configured.
         """
         if (name := name or self.options.model) is None:
             return None
@@ -314,19 +320,19 @@ class Runtime:
             raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model
 
-    async def _swap(self, session: Session) -> None:
-        """Take the model of `--model` for a stored session, unless it has that model already."""
-        chosen, in_words = self._explicit_model(), self.options.in_words
+    async def _select_explicit_model(self, session: Session) -> None:
+        """Select the model of `--model` for a stored session unless it is selected already."""
+        chosen, in_words = self._explicit_model(), self.options.use_placeholders
         if chosen is not None and (in_words or chosen.id != session.state.model):
-            async for _ in session.select(chosen.id, in_words=in_words):
+            async for _ in session.select_model(chosen.id, use_placeholders=in_words):
                 pass
 
     async def _record_effort(self, record: Recorder) -> None:
-        """Store the effort that the command line chooses."""
+        """Record the reasoning effort of `--effort`, if given."""
         if (effort := self.options.effort) is not None:
             await record(SessionEffortSelected(effort=effort))
 
-    def _first_model(self, chosen: Model | None) -> Model:
+    def _initial_model(self, chosen: Model | None) -> Model:
         here = self.config.workspaces.get(str(self.options.workspace))
         default = here.model if here and here.model else self._global_default()
         return chosen or self.catalogue.resolve(default)
@@ -335,7 +341,7 @@ class Runtime:
         named = self.config.model
         return self.catalogue.resolve(named).id if named else self.registry.default_model()
 
-    async def _surroundings(
+    async def _build_environment(
         self,
         session_id: str,
         workspace: Path,
@@ -343,7 +349,7 @@ class Runtime:
         tool_ids: ToolIdMap,
         parents: Sequence[str] = (),
     ) -> SessionEnvironment:
-        """`parents`: sessions whose long outputs the history of this one may name."""
+        """`parents`: sessions whose spill files the history of this session may refer to."""
         options, limits = self.options, self.config.limits
         spills = self.paths.state / "spill"
         spill = spills / session_id
@@ -355,9 +361,9 @@ class Runtime:
                 workspace, (*options.add_dirs, spill, *known), own_directories(self.paths)
             ),
             registry=self.registry,
-            routes=self.routes(workspace),
+            routes=self.build_routes(workspace),
             toolbox=self.toolbox,
-            gate=self._gate(workspace),
+            gate=self._build_gate(workspace),
             confirm=confirm,
             budget=RunBudget(
                 limits=limits, max_requests=options.max_turns, max_cost=options.max_cost
@@ -365,7 +371,7 @@ class Runtime:
             spill=spill,
             blobs=self.paths.blobs,
             pricing_version=self.catalogue.pricing_version,
-            mask=self._mask,
+            mask=self._build_mask,
             settings=RequestSettings(
                 effort=self.config.effort,
                 cache_retention=self.config.cache_retention,

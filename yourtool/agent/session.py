@@ -1,7 +1,7 @@
-"""A session: a log, the state folded from it, and the verbs that change both.
+"""A session: its log, the state derived from the log, and the operations that change both.
 
-Every verb that changes something returns the events of the change, so that whoever iterates sees
-all of it and nothing else need be told.
+Every operation that changes the session yields the events of the change, so that a front end only
+needs to iterate over them.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from pathlib import Path
 
 from yourtool.agent.environment import RunBudget, SessionEnvironment
 from yourtool.agent.loop import run_turn
-from yourtool.agent.mentions import Addressed, address
-from yourtool.agent.model_selection import Choices
+from yourtool.agent.mentions import AddressedPrompt, parse_address
+from yourtool.agent.model_selection import ModelSelection
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn
-from yourtool.agent.routes import record_of
+from yourtool.agent.routes import to_routing_record
 from yourtool.agent.state import State
 from yourtool.agent.system_prompt import system_messages
 from yourtool.agent.turn import Turn
@@ -56,8 +56,8 @@ from yourtool.text import storable
 from yourtool.tools import tree
 from yourtool.tools.workspace import FileReads
 
-MAX_FILES = 50_000
-"""Offered for mentions at the most."""
+MAX_LISTED_FILES = 50_000
+"""Maximum number of files offered for mentions."""
 
 
 class Session:
@@ -69,14 +69,14 @@ class Session:
         state: State,
         record: Recorder,
         lease: Lease,
-        around: SessionEnvironment,
+        env: SessionEnvironment,
     ) -> None:
         self.id = session_id
         self.state = state
         self._record = record
         self._lease = lease
-        self._around = around
-        self._choices = Choices(state, record, around, lambda: self.busy)
+        self._env = env
+        self._selection = ModelSelection(state, record, env, lambda: self.busy)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
         self._opened = time.monotonic()
@@ -84,8 +84,8 @@ class Session:
 
     @property
     def workspace(self) -> Path:
-        """The directory that the tools work in."""
-        return self._around.workspace.root
+        """The workspace directory."""
+        return self._env.workspace.root
 
     @property
     def busy(self) -> bool:
@@ -94,154 +94,156 @@ class Session:
 
     @property
     def budget(self) -> RunBudget:
-        """The limits of the run, and the one that stopped it."""
-        return self._around.budget
+        """The limits and the consumption of the run."""
+        return self._env.budget
 
     @property
     def mode(self) -> Mode:
-        """How much is asked before tools run."""
-        return self._around.gate.mode
+        """The approval mode."""
+        return self._env.gate.mode
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
-        self._around.gate.mode = mode
+        self._env.gate.mode = mode
 
     @property
     def effort(self) -> Effort | None:
-        """The reasoning effort that models are asked for; None: none is sent."""
-        return self._around.settings.effort
+        """The selected reasoning effort; None: the default of each model."""
+        return self._env.settings.effort
 
     @property
     def model(self) -> Model:
-        """The model that the next turn would go to, if it can take it."""
-        return self._around.routes.expected(self.state)
+        """The preferred model of the next turn, whether or not it is usable."""
+        return self._env.routes.expected_model(self.state)
 
     def explain(self) -> list[str]:
-        """Say in at most twelve lines which model answers and why the last turn went where."""
-        active, *more = self._around.routes.explain(self.state)
-        return [active, self.thinking(), *more]
+        """Return at most twelve lines about the active model and the last routing decision."""
+        active, *more = self._env.routes.explain(self.state)
+        return [active, self.effort_summary(), *more]
 
-    def thinking(self) -> str:
-        """Say in a line how long the next turn's model is asked to think."""
+    def effort_summary(self) -> str:
+        """Return a line about the reasoning effort of the next turn."""
         return describe_effort(self.model, self.effort)
 
-    async def context(self) -> list[tuple[str, int]]:
-        """Return what the next request would hold, part by part, in estimated tokens."""
-        return await asyncio.to_thread(self._around.routes.parts, self.state)
+    async def context_parts(self) -> list[tuple[str, int]]:
+        """Return the parts of the next request with their estimated tokens."""
+        return await asyncio.to_thread(self._env.routes.estimate_parts, self.state)
 
-    def files(self) -> list[str]:
-        """Return paths of the workspace that can be mentioned, ignored files left out; capped.
+    def list_files(self) -> list[str]:
+        """Return the files of the workspace that can be mentioned, up to `MAX_LISTED_FILES`.
 
-        Blocks on the file system.
+        Files that git ignores are omitted. Blocks on the file system.
         """
-        found = tree.iter_files(self._around.workspace, ".", threading.Event())
-        with suppress(ToolError):  # a directory of the program itself
+        found = tree.iter_files(self._env.workspace, ".", threading.Event())
+        with suppress(ToolError):  # the workspace is a directory of this program
             return [
-                name for name in islice(found, MAX_FILES) if name.isprintable() and " " not in name
+                name
+                for name in islice(found, MAX_LISTED_FILES)
+                if name.isprintable() and " " not in name
             ]
         return []
 
-    async def learn(self) -> None:
-        """Have the next turn's model described by its server, if nobody else described it."""
-        await self._around.routes.learn(self.model)
+    async def load_model_description(self) -> None:
+        """Load the description of the next turn's model from its server if it is unknown."""
+        await self._env.routes.load_description(self.model)
 
-    def objection(self, *content: ContentBlock) -> str | None:
-        """Say what of `content` the model of the next turn does not take; None: it takes all."""
-        return self._around.routes.objection(content, self.state)
+    def find_rejection(self, *content: ContentBlock) -> str | None:
+        """Return why the model of the next turn rejects `content`, or None if it accepts it."""
+        return self._env.routes.find_rejection(content, self.state)
 
     async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
-        """Say something and run the turn that it starts.
+        """Send a prompt and run its turn.
 
-        A text may begin with `@alias`: that model takes this turn alone.
+        A prompt can start with `@alias` to select the model of this turn.
 
         Raises:
-            UsageError: a turn is running, or it cannot be obeyed or sent; nothing was stored.
-            BlobError: what is attached cannot be kept; nothing was stored.
+            UsageError: a turn is running, or the prompt is invalid; nothing was stored.
+            BlobError: an attachment cannot be stored; nothing was stored.
         """
-        self._must_be_idle()
-        addressed = address(content, self._around.routes.catalogue, self.workspace)
-        said = addressed.content
-        self._around.routes.demand_room(said, addressed.override, self.state)
-        if has_bytes(said):
-            said = await asyncio.to_thread(store_media, self._around.blobs, said)
-        async with aclosing(self._run(said, addressed)) as events:
+        self._require_idle()
+        addressed = parse_address(content, self._env.routes.catalogue, self.workspace)
+        blocks = addressed.content
+        self._env.routes.check_media_limits(blocks, addressed.override, self.state)
+        if has_bytes(blocks):
+            blocks = await asyncio.to_thread(store_media, self._env.blobs, blocks)
+        async with aclosing(self._run_turn(blocks, addressed)) as events:
             async for event in events:
                 yield event
 
     async def retry(self) -> AsyncGenerator[Event, None]:
-        """Run the last turn again over the user message that is stored already.
+        """Run the last turn again with the stored user message.
 
-        The model that failed is asked again despite an outage, and so is the one that the message
-        was addressed to, unless another was chosen since.
+        The model that failed may be used again despite an outage, and so may the model that the
+        message was addressed to, unless another was selected since.
 
         Raises:
-            UsageError: a turn is running, or there is nothing to try again.
+            UsageError: a turn is running, or there is no turn to retry.
         """
-        self._must_be_idle()
+        self._require_idle()
         if not self.state.prompts:
-            raise UsageError("There is no turn to try again yet.")
-        named = self.state.addressed
-        override = self._around.routes.catalogue.get(named) if named else None
-        async with aclosing(self._run(None, Addressed((), override))) as events:
+            raise UsageError("There is no turn to retry yet.")
+        model_id = self.state.addressed_model
+        override = self._env.routes.catalogue.get(model_id) if model_id else None
+        async with aclosing(self._run_turn(None, AddressedPrompt((), override))) as events:
             async for event in events:
                 yield event
 
     async def run_shell(self, command: str, *, shared: bool) -> AsyncGenerator[Event, None]:
-        """Run a command line of the user in the workspace, at once and without asking.
+        """Run a shell command of the user in the workspace, without approval.
 
-        `shared`: whether the next requests hold it and what it printed.
+        `shared`: whether later requests contain the command and its output.
 
         Raises:
             UsageError: a turn is running; nothing was run.
         """
-        self._must_be_idle()
+        self._require_idle()
         interrupt = self._interrupt = Interrupt()
         try:
             async for fact in close_open_turn(self.state, self._record, self.id):
                 yield fact
-            shell = UserShell(self.id, self._around, self._record, interrupt)
+            shell = UserShell(self.id, self._env, self._record, interrupt)
             async with aclosing(shell.run(command, shared=shared)) as events:
                 async for event in events:
                     if isinstance(event, ShellRan):
-                        self._end(interrupt)
+                        self._release_turn(interrupt)
                     yield event
         finally:
-            self._end(interrupt)
-        async for fact in self._choices.store():
+            self._release_turn(interrupt)
+        async for fact in self._selection.store_if_idle():
             yield fact
 
-    async def select(
-        self, name: str | None, *, in_words: bool = False
+    async def select_model(
+        self, name: str | None, *, use_placeholders: bool = False
     ) -> AsyncGenerator[Event, None]:
-        """Choose the model of the session by id or alias; None gives the choice back.
+        """Select the model of the session by id or alias; None selects the default model.
 
-        During a turn the choice waits for its end; of several, the last holds. `in_words`: the
-        model is sent placeholders for the media so far that it takes none of.
+        During a turn the selection is pending until its end, and a later one replaces it.
+        `use_placeholders`: send placeholders for earlier media that the model does not support.
 
         Raises:
-            UnknownModelError: no model, or several, have this name.
-            SwapRefusedError: the model cannot take the session; the active model did not change,
-                and the refusal is stored.
+            UnknownModelError: no model, or more than one, has this name.
+            SwapRefusedError: the model cannot continue the session; the active model did not
+                change, and the refusal is stored.
         """
-        async for event in self._choices.select_model(name, in_words=in_words):
+        async for event in self._selection.select_model(name, use_placeholders=use_placeholders):
             yield event
 
     async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
-        """Choose the reasoning effort of the session; the next turn is the first that uses it."""
-        async for fact in self._choices.select_effort(level):
+        """Select the reasoning effort of the session, from the next turn on."""
+        async for fact in self._selection.select_effort(level):
             yield fact
 
     def cancel(self) -> bool:
-        """Stop the running turn; False if none runs or it is being stopped already."""
+        """Stop the running turn; return False if none runs or it is already stopping."""
         return self._interrupt is not None and self._interrupt.request()
 
     async def close(self) -> None:
-        """Write the end down and let go of the session; idempotent."""
+        """Record the end of the session and release its lease; idempotent."""
         if self._closed:
             return
         self._closed = True
         try:
-            async for _ in self._choices.store_now():
+            async for _ in self._selection.store_pending():
                 pass
             if self.state.messages:
                 await self._record(
@@ -255,66 +257,68 @@ class Session:
         finally:
             self._lease.release()
 
-    def _must_be_idle(self) -> None:
+    def _require_idle(self) -> None:
         if self.busy:
-            raise UsageError("A turn is running; wait for its end or stop it.")
+            raise UsageError("A turn is running; wait until it ends or stop it.")
 
-    async def _run(
-        self, content: tuple[ContentBlock, ...] | None, addressed: Addressed
+    async def _run_turn(
+        self, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
     ) -> AsyncGenerator[Event, None]:
-        """Run a turn over a new prompt; None: over the last one again."""
+        """Run a turn for a new prompt; `content` None: for the last prompt again."""
         interrupt = self._interrupt = Interrupt()
         record, self.budget.reached = self._record, None
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact
-            async for fact in self._choices.store_now():
+            async for fact in self._selection.store_pending():
                 yield fact
-            routes = self._around.routes
-            retried = self._retried() if content is None else None
-            await routes.learn(addressed.override or routes.expected(self.state))
+            routes = self._env.routes
+            retried = self._last_model() if content is None else None
+            await routes.load_description(addressed.override or routes.expected_model(self.state))
             record.turn_id = new_id()
-            message = None if content is None else self._prompt(content)
-            started = await record(await asyncio.to_thread(self._started, message))
+            message = None if content is None else self._build_prompt(content)
+            started = await record(await asyncio.to_thread(self._build_turn_started, message))
             yield started
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)
             decided = await asyncio.to_thread(
-                routes.decide, addressed.override, self.state, retried=retried
+                routes.decide, addressed.override, self.state, retried_model=retried
             )
             route = await record(decided, parent=started.id)
             yield route
             if route.chosen_model is None:
-                for line in routes.why_none(route):
+                for line in routes.explain_failure(route):
                     yield Notice(level="error", text=line)
-                yield await record(_nothing_ran(), parent=route.id)
+                yield await record(_empty_turn_completed(), parent=route.id)
             else:
-                turn = self._turn(interrupt, started, route)
-                thinks = describe_effort_change(turn.model, turn.wishes.effort)
-                for notice in self._around.new_notices(thinks, routes.without_tools(turn.model)):
+                turn = self._build_turn(interrupt, started, route)
+                adjusted = describe_effort_change(turn.model, turn.settings.effort)
+                for notice in self._env.new_notices(
+                    adjusted, routes.missing_tools_notice(turn.model)
+                ):
                     yield notice
                 async with aclosing(run_turn(turn)) as events:
                     async for event in events:
                         if isinstance(event, TurnCompleted | TurnCancelled):
-                            self._end(interrupt)
+                            self._release_turn(interrupt)
                         yield event
         finally:
-            self._end(interrupt)
-        async for fact in self._choices.store():
+            self._release_turn(interrupt)
+        async for fact in self._selection.store_if_idle():
             yield fact
 
-    def _retried(self) -> str | None:
-        """Return the model that the last turn went to."""
+    def _last_model(self) -> str | None:
+        """Return the model of the last turn."""
         return self.state.last_route.chosen_model if self.state.last_route else None
 
-    def _end(self, interrupt: Interrupt) -> None:
-        """Be free for the next turn; without effect if that has begun."""
+    def _release_turn(self, interrupt: Interrupt) -> None:
+        """Allow the next turn; has no effect if it has started already."""
         if self._interrupt is interrupt:
             self._interrupt = None
             self._record.turn_id = None
 
-    def _prompt(self, content: tuple[ContentBlock, ...]) -> Message:
-        """Return a message of the user; its id is greater than every one recorded so far."""
+    def _build_prompt(self, content: tuple[ContentBlock, ...]) -> Message:
+        """Return a user message; its id is greater than all recorded ones."""
         return Message(
             id=new_id(),
             session_id=self.id,
@@ -326,40 +330,42 @@ class Session:
             created_at=now(),
         )
 
-    def _started(self, message: Message | None) -> TurnStarted:
+    def _build_turn_started(self, message: Message | None) -> TurnStarted:
         text = message.text if message is not None else ""
         history = self.state.messages
-        said = [message] if message is not None else []
+        new_messages = [message] if message is not None else []
         return TurnStarted(
             user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-            estimated_input_tokens=self._around.routes.estimate(self.state, self.model.id, said),
-            has_images=any(isinstance(b, ImageBlock) for m in said for b in m.content),
+            estimated_input_tokens=self._env.routes.estimate(
+                self.state, self.model.id, new_messages
+            ),
+            has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
             has_tool_calls_in_history=any(each.tool_uses for each in history),
             message=message,
         )
 
-    def _turn(self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided) -> Turn:
-        around = self._around
+    def _build_turn(self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided) -> Turn:
+        env = self._env
         assert route.chosen_model is not None, "only a routed turn is run"
-        model = around.routes.catalogue.get(route.chosen_model)
+        model = env.routes.catalogue.get(route.chosen_model)
         return Turn(
             session_id=self.id,
             state=self.state,
             record=self._record,
             interrupt=interrupt,
-            around=around,
+            env=env,
             model=model,
-            adapter=around.registry.adapter(model),
-            routing=record_of(route),
+            adapter=env.registry.adapter(model),
+            routing=to_routing_record(route),
             system=system_messages(self.workspace, self.id),
             reads=self._reads,
-            wishes=around.settings,
+            settings=env.settings,
             root=started.id,
             parent=started.id,
         )
 
 
-def _nothing_ran() -> TurnCompleted:
+def _empty_turn_completed() -> TurnCompleted:
     return TurnCompleted(
         stop_reason=StopReason.ERROR,
         llm_call_count=0,

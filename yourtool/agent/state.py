@@ -1,4 +1,4 @@
-"""What a session is at a moment: a fold over its facts, so that resuming is replaying."""
+"""The state of a session: a fold over its facts, so that resume is a replay."""
 
 import bisect
 from decimal import Decimal
@@ -27,7 +27,7 @@ from yourtool.events import (
 from yourtool.messages import Audience, Message, Role, StopReason
 from yourtool.routing.router import RejectionCode, Slot
 
-_TOO_MUCH = frozenset(
+_CONTENT_REJECTIONS = frozenset(
     {
         RejectionCode.NO_VISION_SUPPORT,
         RejectionCode.NO_AUDIO_SUPPORT,
@@ -38,87 +38,86 @@ _TOO_MUCH = frozenset(
 
 
 class State:
-    """Changed by `apply` alone, but for what is pending, which no fact has until it holds."""
+    """The state of a session; only `apply` changes it, except for pending selections."""
 
-    def __init__(self, *, keeps_facts: bool = True) -> None:
-        """`keeps_facts`: whether `facts` holds all, which takes most of a long session's memory."""
-        self._keeps_facts = keeps_facts
+    def __init__(self, *, keep_facts: bool = True) -> None:
+        """`keep_facts`: keep all facts, which need most of the memory of a long session."""
+        self._keep_facts = keep_facts
         self.facts: list[AnyFact] = []
-        """All facts, or only those since the last turn began."""
+        """All facts, or only those since the last turn started."""
         self.parents: list[str] = []
-        """Ids of the sessions that this one was forked from."""
-        self.copied = 0
-        """How many of the facts came with a fork or an import, and were paid for elsewhere."""
+        """Ids of the sessions that this session was forked from."""
+        self.copied_count = 0
+        """Number of facts from a fork or an import, whose cost belongs to another session."""
         self.messages: list[Message] = []
-        """In the order of their ids, which for tool results is the order of the calls."""
-        self._untaken: str | None = None
-        """The id of the last prompt, if no model could take it for what it holds."""
-        self._left_out: set[str] = set()
+        """Messages in the order of their ids, which for tool results is the order of the calls."""
+        self._rejected_prompt: str | None = None
+        """Id of the last prompt if every model rejected its content."""
+        self._omitted_prompts: set[str] = set()
         self.workspace_path = ""
         self.model: str | None = None
-        """The explicit choice of the session (`/model X`)."""
-        self.refusal: SessionModelRefused | None = None  # of the last choice of a model
-        self.in_words_to = ""
-        """The id of the last message whose media `model` is sent placeholders for; empty: it is
-        sent none, or takes them."""
+        """Id of the selected model (`/model NAME`)."""
+        self.model_refusal: SessionModelRefused | None = None  # of the last selection
+        self.placeholders_through = ""
+        """Id of the message up to which `model` gets placeholders for media, or empty."""
         self.effort: SessionEffortSelected | None = None
-        """The explicit choice of a reasoning effort (`--effort`, `/effort`), if there is one."""
+        """The selected reasoning effort (`--effort`, `/effort`)."""
         self.pending_model: str | None = None
-        """A choice made during a turn, for the next one; empty: the choice is given back."""
-        self.pending_in_words = False  # whether it is to be sent placeholders
+        """Model selected during a turn for the next one; empty: the default model."""
+        self.pending_placeholders = False  # for the pending model
         self.last_route: RouteDecided | None = None
-        self.addressed: str | None = None
-        """The model that the last turn was addressed to (`@alias`), until another is chosen."""
+        self.addressed_model: str | None = None
+        """Model that the last turn was addressed to (`@alias`), until another is selected."""
         self.last_error: LlmCallFailed | None = None
-        """Why the last turn failed; None after a turn that did not."""
-        self.failed = False  # the last turn, or no model could take it
+        """The failed request that ended the last turn; None after a success."""
+        self.last_turn_failed = False  # also if no model was usable
         self.cost_usd = Decimal(0)
         self.unpriced = False
-        """Some request of the session has no known price, so `cost_usd` is too low."""
+        """Whether the price of a request is unknown, so that `cost_usd` is too low."""
         self.turn_count = 0
         self.context_tokens = 0
-        """Size of the conversation at the end of the last request."""
-        self.counted: dict[str, LlmCallCompleted] = {}
-        """The last request of each model whose tokens its provider counted."""
-        self.cuts: dict[str, str] = {}
-        """By the model that found the conversation too long: up to which message outputs go."""
+        """Tokens of the conversation after the last request."""
+        self.counted_replies: dict[str, LlmCallCompleted] = {}
+        """By model: its last reply with tokens counted by the provider."""
+        self.elided_through: dict[str, str] = {}
+        """By model: id of the message up to which tool outputs are elided."""
         self.rejected_through: dict[str, str] = {}
-        """By model: up to which message its opaque parts are left out, since it rejected them."""
-        self._on_trial: LlmCallStarted | None = None
-        """The last request, if it left out more of them than the one before."""
-        self.made_room = False
-        """Whether the last failure was for want of room, and the next request is shorter for it."""
+        """By model: id of the message up to which opaque blocks are omitted after a rejection."""
+        self._trial_request: LlmCallStarted | None = None
+        """The last request, if it omitted more opaque blocks than the one before."""
+        self.shrunk_after_overflow = False
+        """Whether the last request exceeded the context window and the next one is shorter."""
         self.open_turn: TurnStarted | None = None
-        """The turn that has no terminal fact yet."""
+        """The turn without a terminal fact."""
         self.open_calls: dict[str, LlmCallCompleted] = {}
-        """Calls without a result, by tool_use id, with the fact that brought them."""
+        """Calls without a result, by tool_use id, with the fact that contains them."""
 
     @property
     def conversation(self) -> list[Message]:
-        """What requests are made of: all messages but those for the user alone, and but prompts
-        that no model could take.
+        """The messages for requests, without messages for the user only and rejected prompts.
 
-        Such a prompt can be tried again until the next one; it would stand in the way of every
-        later turn else.
+        A prompt that every model rejected can be retried until the next prompt; from then on it is
+        omitted, since it would block every later turn.
         """
         return [
             message
-            for message in tuple(self.messages)  # a thread may ask while the session goes on
-            if message.id not in self._left_out and message.metadata.audience is not Audience.USER
+            for message in tuple(self.messages)  # a copy, because threads read it
+            if message.id not in self._omitted_prompts
+            and message.metadata.audience is not Audience.USER
         ]
 
     def conversation_for(self, model_id: str) -> list[Message]:
-        """What requests to a model are made of: the conversation, as far as it has room for it."""
-        return elide_tool_outputs(self.conversation, self.cuts.get(model_id))
+        """Return the messages for requests to a model, with old tool outputs elided if needed."""
+        return elide_tool_outputs(self.conversation, self.elided_through.get(model_id))
 
     @property
     def prompts(self) -> list[Message]:
-        """What the user said, in order; commands that the user ran are none."""
+        """The prompts of the user in order, without shell commands."""
         return [message for message in self.messages if message.is_prompt]
 
     def apply(self, fact: AnyFact) -> None:
-        """Take one more fact into account; facts come in the order they were recorded."""
-        if isinstance(fact, TurnStarted) and not self._keeps_facts and not self.open_calls:
+        """Update the state with a fact; facts must be applied in the order of their recording."""
+        if isinstance(fact, TurnStarted) and not self._keep_facts and not self.open_calls:
             self.facts.clear()
         self.facts.append(fact)
         match fact:
@@ -127,76 +126,80 @@ class State:
             case SessionForked() | SessionImported():
                 if isinstance(fact, SessionForked):
                     self.parents.append(fact.parent_session_id)
-                self.copied = len(self.facts)
+                self.copied_count = len(self.facts)
                 self.cost_usd, self.unpriced = Decimal(0), False
             case SessionModelSelected():
-                self._select(fact)
+                self._apply_selection(fact)
             case SessionModelRefused():
-                self.refusal = fact
+                self.model_refusal = fact
             case SessionEffortSelected():
                 self.effort = fact
             case TurnStarted(message=message):
-                self.open_turn, self.last_error, self.failed = fact, None, False
+                self.open_turn, self.last_error, self.last_turn_failed = fact, None, False
                 self.turn_count += 1
-                self._begin(message)
+                self._add_prompt(message)
             case RouteDecided():
                 self.last_route = fact
-                self.addressed = _addressed(fact)
-                self._untaken = self._unanswered() if is_too_much(fact) else None
+                self.addressed_model = _find_addressed_model(fact)
+                self._rejected_prompt = (
+                    self._unanswered_prompt() if is_rejected_for_content(fact) else None
+                )
             case LlmCallStarted():
-                self._on_trial = fact if fact.rejected_through else None
+                self._trial_request = fact if fact.rejected_through else None
             case LlmCallCompleted():
                 self._confirm_rejection(fact)
-                self._book(fact)
+                self._add_reply(fact)
             case LlmCallFailed(message=message):
-                self.last_error, self.failed = fact, True
-                self._spend(fact)
-                self._add(message)
-                self.made_room = self._make_room(fact)
+                self.last_error, self.last_turn_failed = fact, True
+                self._add_cost(fact)
+                self._add_message(message)
+                self.shrunk_after_overflow = self._shrink_after_overflow(fact)
             case ShellRan(message=message):
-                self._add(message)
+                self._add_message(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)
-                self._add(message)
+                self._add_message(message)
             case TurnCompleted(stop_reason=reason):
                 self.open_turn = None
-                self.failed = self.failed or reason is StopReason.ERROR
+                self.last_turn_failed = self.last_turn_failed or reason is StopReason.ERROR
             case TurnCancelled():
                 self.open_turn = None
             case _:
                 pass
 
     def _confirm_rejection(self, reply: LlmCallCompleted) -> None:
-        """Note that a request succeeded after opaque parts were left out of it."""
-        if (trial := self._on_trial) is not None and trial.rejected_through is not None:
-            self.rejected_through[reply.model] = trial.rejected_through
-        self._on_trial = None
+        """Omit opaque blocks permanently after a request without them succeeded."""
+        if (request := self._trial_request) is not None and request.rejected_through is not None:
+            self.rejected_through[reply.model] = request.rejected_through
+        self._trial_request = None
 
-    def _select(self, choice: SessionModelSelected) -> None:
-        self.model, self.pending_model, self.pending_in_words = choice.model, None, False
-        self.addressed = self.refusal = None
+    def _apply_selection(self, choice: SessionModelSelected) -> None:
+        self.model, self.pending_model, self.pending_placeholders = choice.model, None, False
+        self.addressed_model = self.model_refusal = None
         last = self.messages[-1].id if self.messages else ""
-        self.in_words_to = last if choice.media_in_words else ""
+        self.placeholders_through = last if choice.media_in_words else ""
 
-    def _make_room(self, failure: LlmCallFailed) -> bool:
+    def _shrink_after_overflow(self, failure: LlmCallFailed) -> bool:
         if failure.error_class != ErrorClass.CONTEXT_OVERFLOW:
             return False
-        if (cut := next_elision(self.conversation, self.cuts.get(failure.model))) is None:
+        if (
+            through := next_elision(self.conversation, self.elided_through.get(failure.model))
+        ) is None:
             return False
-        self.cuts[failure.model] = cut
+        self.elided_through[failure.model] = through
         return True
 
-    def _begin(self, message: Message | None) -> None:
-        """Take up a prompt; None: the last one is tried again."""
+    def _add_prompt(self, message: Message | None) -> None:
+        """Add a prompt; None: the last prompt is retried."""
         if message is None:
             return
-        if self._untaken is not None:
-            self._left_out.add(self._untaken)
-            self._untaken = None
-        self._add(message)
+        if self._rejected_prompt is not None:
+            self._omitted_prompts.add(self._rejected_prompt)
+            self._rejected_prompt = None
+        self._add_message(message)
 
-    def _unanswered(self) -> str | None:
-        """Return the id of the prompt that stands last, whatever the user ran since."""
+    def _unanswered_prompt(self) -> str | None:
+        """Return the id of the last prompt if only shell commands follow it."""
         for message in reversed(self.messages):
             if message.is_prompt:
                 return message.id
@@ -204,22 +207,22 @@ class State:
                 break
         return None
 
-    def _book(self, fact: LlmCallCompleted) -> None:
-        self.last_error, self.failed = None, False
-        self._spend(fact)
+    def _add_reply(self, fact: LlmCallCompleted) -> None:
+        self.last_error, self.last_turn_failed = None, False
+        self._add_cost(fact)
         extra = fact.usage_extra
         self.context_tokens = fact.prompt_tokens + fact.output_tokens
         if not (extra and extra.estimated):
-            self.counted[fact.model] = fact
+            self.counted_replies[fact.model] = fact
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
-        self._add(fact.message)
+        self._add_message(fact.message)
 
-    def _spend(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
+    def _add_cost(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
         self.cost_usd += fact.cost_usd
         extra = fact.usage_extra
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)
 
-    def _add(self, message: Message | None) -> None:
+    def _add_message(self, message: Message | None) -> None:
         if message is None:
             return
         if not self.messages or self.messages[-1].id < message.id:
@@ -228,13 +231,13 @@ class State:
             bisect.insort(self.messages, message, key=lambda each: each.id)
 
 
-def _addressed(route: RouteDecided) -> str | None:
-    overrides = (each for each in route.chain if each.policy == Slot.PER_MESSAGE_OVERRIDE)
-    return next((each.candidate_model for each in overrides), None)
+def _find_addressed_model(route: RouteDecided) -> str | None:
+    mentions = (each for each in route.chain if each.policy == Slot.PER_MESSAGE_OVERRIDE)
+    return next((each.candidate_model for each in mentions), None)
 
 
-def is_too_much(route: RouteDecided) -> bool:
-    """Whether no model could take a turn, one at least for what the conversation holds."""
+def is_rejected_for_content(route: RouteDecided) -> bool:
+    """Return whether no model was usable, at least one because of the conversation's content."""
     return route.chosen_model is None and any(
-        each.validation_failure in _TOO_MUCH for each in route.chain
+        each.validation_failure in _CONTENT_REJECTIONS for each in route.chain
     )

@@ -1,4 +1,4 @@
-"""The system prompt: a stable part that providers can cache, then what may change."""
+"""The system prompt: a stable part that providers can cache, then the variable part."""
 
 import os
 import platform
@@ -12,9 +12,9 @@ from yourtool.text import storable
 from yourtool.tools.workspace import Workspace
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
-"""Looked for in this order; the first that exists in a directory counts."""
-INSTRUCTION_CAP = 32_768
-"""Bytes read of one instruction file."""
+"""Instruction files in order of precedence; the first that exists in a directory is used."""
+MAX_INSTRUCTION_BYTES = 32_768
+"""Longer instruction files are truncated, in bytes."""
 
 _PERSONA = """\
 You are yourtool, a coding agent in the user's terminal. You work in the directory named below and
@@ -31,8 +31,8 @@ act through tools; the user sees every call and is asked before anything is writ
 
 
 def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
-    """Return the system messages of a turn: the stable one first, then the date."""
-    stable = "\n\n".join((_PERSONA, _surroundings(workspace), *_instructions(workspace)))
+    """Return the system messages of a turn: the stable one, then the date."""
+    stable = "\n\n".join((_PERSONA, _describe_environment(workspace), *_instructions(workspace)))
     volatile = f"Today is {now().date().isoformat()}."
     return tuple(
         Message(
@@ -47,52 +47,58 @@ def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
 
 
 def _instructions(workspace: Path) -> Iterator[str]:
-    """Yield the instructions of the project, from the outermost directory inwards.
+    """Yield the project's instructions, from the outermost directory to the workspace.
 
-    Only the workspace and, above it, the directories up to the root of its git repository count,
-    and no link that leads out of there. A file that a tool could not read without a question is
-    not read: what the user did not open is not sent to a provider.
+    The directories are those from the root of the git repository down to the workspace; links that
+    lead out of it are ignored. Files that a tool could not read without approval are ignored too,
+    so that nothing is sent to a provider that the user did not allow.
     """
-    top = next((each for each in (workspace, *workspace.parents) if _is_root(each)), workspace)
-    between = [each for each in workspace.parents if each.is_relative_to(top)]
+    root = next(
+        (each for each in (workspace, *workspace.parents) if _is_repository_root(each)), workspace
+    )
+    parents = [each for each in workspace.parents if each.is_relative_to(root)]
     found = (
         next(filter(Path.is_file, map(directory.joinpath, INSTRUCTION_FILES)), None)
-        for directory in (*reversed(between), workspace)
+        for directory in (*reversed(parents), workspace)
     )
     if not (paths := [each for each in found if each is not None]):
         return
-    opened = Workspace(top, (workspace,), own_directories(resolve_paths()))
+    readable = Workspace(root, (workspace,), own_directories(resolve_paths()))
     for path in paths:
-        if data := _read_unasked(opened, str(path.relative_to(top))):
-            text = data[:INSTRUCTION_CAP].decode("utf-8-sig", "replace")
-            cut = "" if len(data) <= INSTRUCTION_CAP else f"\n[cut at {INSTRUCTION_CAP} bytes]"
+        if data := _read_if_allowed(readable, str(path.relative_to(root))):
+            text = data[:MAX_INSTRUCTION_BYTES].decode("utf-8-sig", "replace")
+            cut = (
+                ""
+                if len(data) <= MAX_INSTRUCTION_BYTES
+                else f"\n[cut at {MAX_INSTRUCTION_BYTES} bytes]"
+            )
             name = os.path.relpath(path, workspace)
             yield f"Instructions of the project, from {name}:\n\n{text.strip()}{cut}"
 
 
-def _read_unasked(opened: Workspace, path: str) -> bytes:
+def _read_if_allowed(readable: Workspace, path: str) -> bytes:
     try:
-        if opened.is_credential_file(path):
+        if readable.is_credential_file(path):
             return b""
-        with opened.open(path) as file:
-            return file.read(INSTRUCTION_CAP + 1)
+        with readable.open(path) as file:
+            return file.read(MAX_INSTRUCTION_BYTES + 1)
     except (ToolError, OSError):
         return b""
 
 
-def _surroundings(workspace: Path) -> str:
+def _describe_environment(workspace: Path) -> str:
     return "\n".join(
         (
             f"Working directory: {workspace}",
             f"System: {platform.system()} {platform.machine()}; shell commands run in bash",
-            f"Git repository: {'yes' if _in_git(workspace) else 'no'}",
+            f"Git repository: {'yes' if _is_in_repository(workspace) else 'no'}",
         )
     )
 
 
-def _in_git(workspace: Path) -> bool:
-    return any(map(_is_root, (workspace, *workspace.parents)))
+def _is_in_repository(workspace: Path) -> bool:
+    return any(map(_is_repository_root, (workspace, *workspace.parents)))
 
 
-def _is_root(directory: Path) -> bool:
+def _is_repository_root(directory: Path) -> bool:
     return (directory / ".git").exists()

@@ -1,4 +1,4 @@
-"""What the loop and the dispatcher share during one turn."""
+"""The state that the loop and the dispatcher share during one turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,45 +17,51 @@ from yourtool.tools.workspace import FileReads
 
 @dataclass(kw_only=True)
 class Turn:
-    """One turn: its model is fixed from the first request to the last."""
+    """A running turn; its model is fixed for all of its requests."""
 
     session_id: str
     state: State
     record: Recorder
     interrupt: Interrupt
-    around: SessionEnvironment
+    env: SessionEnvironment
     model: Model
     adapter: Adapter
     routing: RoutingDecisionRecord
     system: Sequence[Message]
     reads: FileReads
-    wishes: RequestSettings
+    settings: RequestSettings
     root: str
     """Event id of `turn.started`."""
 
     parent: str = ""
-    """The event that the next request is caused by."""
+    """Event id that is the parent of the next request."""
     requests: int = 0
     tool_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal = Decimal(0)
     rejected_through: str | None = None
-    """Id of the last message whose opaque parts the requests leave out on trial: see `State`."""
-    allowance: int = 0
-    """Requests until the user is asked again."""
+    """Id of the message up to which requests omit opaque blocks on trial; see `State`."""
+    request_allowance: int = 0
+    """Number of requests after which the user is asked again; 0: the configured limit."""
     cost_allowance: Decimal = Decimal(0)
+    """Cost at which the user is asked again, in US dollars; 0: the configured limit."""
     repeats: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    """How often the same call came in a row."""
+    """Number of consecutive repetitions of the last call."""
     input_errors: dict[str, ToolInputError] = field(
         default_factory=lambda: dict[str, ToolInputError]()
     )
-    """Calls of the last reply whose arguments were not usable."""
+    """Errors in the arguments of the last reply's calls, by call id."""
 
     def estimate(self) -> int:
-        """Guess how many tokens the next request is."""
-        return self.around.routes.estimate(self.state, self.model.id)
+        """Return the estimated tokens of the next request."""
+        return self.env.routes.estimate(self.state, self.model.id)
 
-    def outcome(self, error_class: str | None) -> Sequence[ProviderUnavailable | ProviderRecovered]:
-        """Take the end of a request into account; None: success. Return what routing says of it."""
-        return self.around.routes.outcome(self.model, error_class)
+    def record_outcome(
+        self, error_class: str | None
+    ) -> Sequence[ProviderUnavailable | ProviderRecovered]:
+        """Record the outcome of a request for routing; return the changes of availability.
+
+        `error_class`: None after a success.
+        """
+        return self.env.routes.record_outcome(self.model, error_class)

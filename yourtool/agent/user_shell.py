@@ -1,7 +1,6 @@
-"""Commands of the user: run as the `shell` tool runs them, but without a question or a model.
+"""Shell commands of the user, run like the `shell` tool but without approval or model.
 
-What a command did is one fact, whose message is the user's. Nothing is stored of a command during
-which the program dies.
+A command is one fact with a user message. If the program dies during a command, nothing is stored.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from yourtool.tools.process import LiveText, ProcessExit
 from yourtool.tools.shell import format_exit_code, run_command_line
 
 NOT_STARTED = 126
-"""What shells exit with when a command cannot be run.
+"""Exit code of shells for a command that cannot be run.
 
 https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02
 """
@@ -35,25 +34,26 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class UserShell:
-    """Runs one command."""
+    """Runs one command of the user."""
 
     session_id: str
-    around: SessionEnvironment
+    env: SessionEnvironment
     record: Recorder
     interrupt: Interrupt
 
     async def run(
         self, command: str, *, shared: bool
     ) -> AsyncGenerator[ShellStarted | ToolOutputDelta | ShellRan, None]:
-        """Yield the beginning, what is printed, and the fact of it; stopping is an end like others.
+        """Run a command; yield its start, its output and the fact that ends it.
 
-        It takes as long as it takes, and is ended with all it began when nobody listens any more.
+        There is no timeout. A stopped command ends with a fact too; closing the generator kills the
+        command and its child processes and stores nothing.
         """
-        command, message_id, began = storable(command), new_id(), time.monotonic()
-        mask = await asyncio.to_thread(self.around.mask)
+        command, message_id, started = storable(command), new_id(), time.monotonic()
+        mask = await asyncio.to_thread(self.env.mask)
         printed: asyncio.Queue[str | None] = asyncio.Queue()
-        output = CommandOutput(self.around.spill, LiveText(printed.put_nowait), mask)
-        running = asyncio.create_task(run_command_line(command, self.around.workspace.root, output))
+        output = CommandOutput(self.env.spill, LiveText(printed.put_nowait), mask)
+        running = asyncio.create_task(run_command_line(command, self.env.workspace.root, output))
         running.add_done_callback(lambda _: printed.put_nowait(None))
         try:
             yield ShellStarted(message_id=message_id, command=mask.text(command), shared=shared)
@@ -65,20 +65,20 @@ class UserShell:
             running.cancel()
             _, abandoned = await asyncio.wait([running], timeout=CANCEL_GRACE_SECONDS)
             if abandoned:
-                _log.warning("abandoned a command of the user, which did not stop")
-        code, refusal = _ending(running)
-        how = "stopped by the user" if code is None else format_exit_code(code)
+                _log.warning("abandoned a shell command of the user, which did not stop")
+        code, error_message = _get_ending(running)
+        status = "stopped by the user" if code is None else format_exit_code(code)
         command = mask.text(command)
         texts = (
             f"$ {command}\n",
-            mask.text(refusal or output.text()),
-            f"[{how}; the user ran this command]",
+            mask.text(error_message or output.text()),
+            f"[{status}; the user ran this command]",
         )
         yield await self.record(
             ShellRan(
                 command=command,
                 exit_code=code,
-                duration_seconds=round(time.monotonic() - began, 3),
+                duration_seconds=round(time.monotonic() - started, 3),
                 truncated=output.total_bytes > 2 * HEAD_TAIL_BYTES,
                 message=self._message(message_id, texts, shared=shared),
             )
@@ -89,7 +89,7 @@ class UserShell:
             id=message_id,
             session_id=self.session_id,
             role=Role.USER,
-            content=tuple(TextBlock(_whole_lines(text)) for text in texts),
+            content=tuple(TextBlock(_end_with_newline(text)) for text in texts),
             metadata=MessageMetadata(
                 origin=Origin.USER_SHELL, audience=Audience.BOTH if shared else Audience.USER
             ),
@@ -97,20 +97,20 @@ class UserShell:
         )
 
 
-def _whole_lines(text: str) -> str:
-    """Return a text that can stand before another."""
+def _end_with_newline(text: str) -> str:
+    """Return `text` with a newline at its end, unless it is empty."""
     text = storable(text)
     return f"{text}\n" if text and not text.endswith("\n") else text
 
 
-def _ending(running: asyncio.Task[ProcessExit]) -> tuple[int | None, str]:
-    """Return the exit status of a command that is over, and why it could not be started, if so."""
+def _get_ending(running: asyncio.Task[ProcessExit]) -> tuple[int | None, str]:
+    """Return the exit code of a finished command, and the error if it could not be started."""
     if not running.done() or running.cancelled():
         return None, ""
     match running.exception():
         case None:
             code = running.result().code
-            assert code is not None, "it had all the time it needed"
+            assert code is not None, "a command without a timeout has an exit code"
             return code, ""
         case ToolError() as error:
             return NOT_STARTED, str(error)

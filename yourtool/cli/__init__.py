@@ -177,7 +177,7 @@ def _build_run_options(arguments: Arguments, *, interactive: bool) -> Any:
     return import_module("yourtool.agent.runtime").RunOptions(
         workspace=arguments.workspace,
         model=arguments.model,
-        in_words=arguments.in_words,
+        use_placeholders=arguments.in_words,
         mode=arguments.mode,
         allow=arguments.allow,
         deny=arguments.deny,

@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from yourtool.agent.known_keys import known_secrets, masked
+from yourtool.agent.known_keys import find_known_secrets, mask_secrets
 from yourtool.paths import Paths
 
 MAX_LOG_BYTES = 1_000_000
@@ -57,4 +57,4 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record and its traceback with keys masked."""
-        return masked(super().format(record), known_secrets(self._paths, self._environ))
+        return mask_secrets(super().format(record), find_known_secrets(self._paths, self._environ))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ulid import ULID
 
-from yourtool.agent.known_keys import known_secrets, masked
+from yourtool.agent.known_keys import find_known_secrets, mask_secrets
 from yourtool.agent.state import State
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
@@ -160,7 +160,7 @@ async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments)
     file_format = arguments.export_format or (
         export_format_of(file) if file else "jsonl" if arguments.json else "markdown"
     )
-    mask = partial(masked, secrets=known_secrets(paths, os.environ))
+    mask = partial(mask_secrets, secrets=find_known_secrets(paths, os.environ))
     lines = export_lines(await log.read(session_id), file_format, mask, paths.blobs)
     if file is None:
         sys.stdout.flush()

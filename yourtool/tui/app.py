@@ -253,7 +253,7 @@ class YourtoolApp(App[None]):
             if self._resume is not None:
                 session_id = await runtime.sessions.resolve_id(self._resume)
             elif self._continue_last:
-                session_id = await runtime.last_session()
+                session_id = await runtime.find_last_session()
                 if session_id is None:
                     self.chat.note(
                         "info", "No earlier session in this directory; started a new one."

@@ -49,12 +49,12 @@ async def warn_unsupported(chat: TurnScreen, added: "Sequence[Attachment]" = ())
     session, pending = chat.session, chat.attachments.pending
     if session is None or not pending:
         return
-    await session.learn()
+    await session.load_model_description()
     unsupported: dict[str, list[str]] = {}
     for each in added or pending:
-        if (reason := session.objection(each.block)) is not None:
+        if (reason := session.find_rejection(each.block)) is not None:
             unsupported.setdefault(reason, []).append(each.name)
-    if not unsupported and (reason := session.objection(*(each.block for each in pending))):
+    if not unsupported and (reason := session.find_rejection(*(each.block for each in pending))):
         unsupported[reason] = [each.name for each in pending]
     for reason, names in unsupported.items():
         advice = "Switch models with `/model`, or remove attachments with `/attach -`."
@@ -68,6 +68,6 @@ async def _attach(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
 async def _read(chat: TurnScreen, read: "Callable[[], Attachment]") -> "Attachment":
     attachment = await asyncio.to_thread(read)
     chat.attachments.add(attachment)
-    if attachment.remark:
-        chat.note("warning", attachment.remark)
+    if attachment.notice:
+        chat.note("warning", attachment.notice)
     return attachment

@@ -116,7 +116,7 @@ class ChatScreen(TurnScreen):
             return
         self._listing_files = True
         try:
-            self.completer.files = await asyncio.to_thread(self.session.files)
+            self.completer.files = await asyncio.to_thread(self.session.list_files)
         finally:
             self._listing_files = False
         if self.completer.files:
@@ -165,7 +165,7 @@ class ChatScreen(TurnScreen):
         """Ctrl+T: retry the failed turn."""
         if self.session is None or self.turn_running or self.opening is not None:
             return
-        if not self.session.state.failed:
+        if not self.session.state.last_turn_failed:
             self.note("info", "The last turn did not fail; `/retry` repeats it anyway.")
         else:
             self.start_turn(self.session.retry())

@@ -52,7 +52,7 @@ async def choose_model(chat: TurnScreen, argument: str) -> None:
     elif argument == "show":
         chat.note("info", "\n".join(session.explain()))
     elif argument == "-":
-        await chat.show_change(session.select(None))
+        await chat.show_change(session.select_model(None))
         await warn_unsupported(chat)
     else:
         await swap_model(chat, argument)
@@ -98,7 +98,7 @@ async def choose_effort(chat: TurnScreen, argument: str) -> None:
         )
     if argument:
         await chat.show_change(session.select_effort(level))
-    chat.note("info", session.thinking())
+    chat.note("info", session.effort_summary())
 
 
 async def clear_screen(chat: TurnScreen, _argument: str) -> None:
@@ -109,7 +109,7 @@ async def clear_screen(chat: TurnScreen, _argument: str) -> None:
 async def show_cost(chat: TurnScreen, _argument: str) -> None:
     """`/cost`: show the cost of the session."""
     runtime, session = require_session(chat)
-    own = session.state.facts[session.state.copied :]
+    own = session.state.facts[session.state.copied_count :]
     sections = cost_report(own, await runtime.spent_today())
     await chat.app.push_screen(ReportScreen("Cost", sections))
 
@@ -117,7 +117,9 @@ async def show_cost(chat: TurnScreen, _argument: str) -> None:
 async def show_context(chat: TurnScreen, _argument: str) -> None:
     """`/context`: show how the context window is used."""
     _, session = require_session(chat)
-    sections = context_report(session.model, await session.context(), session.state.context_tokens)
+    sections = context_report(
+        session.model, await session.context_parts(), session.state.context_tokens
+    )
     await chat.app.push_screen(ReportScreen("Context", sections))
 
 
@@ -153,7 +155,7 @@ async def enter_key(chat: TurnScreen, argument: str) -> None:
     ):  # the demo works in a copy of the directory
         await start_session(chat, row.default_model or "")
     elif row.default_model and chat.session is not None:
-        await chat.show_change(chat.session.select(row.default_model))
+        await chat.show_change(chat.session.select_model(row.default_model))
     chat.note("info", f"Saved the key for `{name}`.")
     await warn_unsupported(chat)
     update_demo_banner(chat)

@@ -20,7 +20,7 @@ async def swap_model(chat: TurnScreen, name: str) -> None:
             await warn_unsupported(chat)
             return
     try:
-        await chat.show_change(session.select(name))
+        await chat.show_change(session.select_model(name))
     except SwapRefusedError as refused:
         if not refused.media:
             raise
@@ -38,7 +38,7 @@ async def offer_swap_choices(chat: TurnScreen, refused: SwapRefusedError) -> Non
     title = f"{refused.model} does not support the {refused.media} in this session"
     picked = await chat.app.push_screen_wait(Picker(title, rows))
     if picked == IN_WORDS:
-        await chat.show_change(session.select(refused.model, in_words=True))
+        await chat.show_change(session.select_model(refused.model, use_placeholders=True))
         await warn_unsupported(chat)
     elif picked == FORK:
         await fork_before(chat, fork_at)

@@ -24,8 +24,8 @@ def user_stop_reason(event: Event) -> str:
 def failure_reason(session: "Session") -> str:
     """Return a reason if the last turn failed, else an empty string."""
     route = session.state.last_route
-    if session.state.failed and route is not None and route.chosen_model is None:
+    if session.state.last_turn_failed and route is not None and route.chosen_model is None:
         return "no model was available"
     if session.budget.reached is not None:
         return "the turn reached a limit"
-    return "the turn failed" if session.state.failed else ""
+    return "the turn failed" if session.state.last_turn_failed else ""

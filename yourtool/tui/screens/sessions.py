@@ -115,7 +115,7 @@ async def export_session(chat: TurnScreen, argument: str) -> None:
     if prompt is None:
         raise UsageError("Nothing to export yet; send a message first.")
     where = runtime.options.workspace
-    title = await asyncio.to_thread(runtime.without_keys, prompt.text)
+    title = await asyncio.to_thread(runtime.mask_keys, prompt.text)
     file, exists = await asyncio.to_thread(_find_export_file, where, argument, title)
     if exists:
         choices = [Choice("", "Cancel"), Choice(_REPLACE, "Overwrite")]
@@ -184,7 +184,7 @@ async def open_stored_session(
     try:
         return await runtime.resume(session_id, chat.confirm), None
     except SwapRefusedError as refused:
-        return await runtime.resume(session_id, chat.confirm, keeps_model=True), refused
+        return await runtime.resume(session_id, chat.confirm, keep_model=True), refused
 
 
 def _restore_prompt(chat: TurnScreen, prompt: Message) -> None:

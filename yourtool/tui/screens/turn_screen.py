@@ -293,7 +293,7 @@ class TurnScreen(Screen[None]):
         self.post_message(self.AttentionNeeded("the turn is over"))
         assert self.session is not None, "a turn belongs to a session"
         reason = hold_reason or queue_hold.failure_reason(self.session)
-        self.queue.pause(reason, can_retry=self.session.state.failed)
+        self.queue.pause(reason, can_retry=self.session.state.last_turn_failed)
         self.send_next()
 
     def stop(self) -> None:
