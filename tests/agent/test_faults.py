@@ -157,7 +157,7 @@ async def test_where_no_picture_can_be_kept_nothing_is_stored_and_words_still_go
     session = await bench.session(Checked(Scripted([says("Fine.")])))
     before = await bench.log.read(session.id)
     (bench.root / "blobs").write_text("in the way")
-    with pytest.raises(BlobError, match="cannot be kept"):
+    with pytest.raises(BlobError, match="cannot be stored"):
         await play(session.send(ASKED))
     assert await bench.log.read(session.id) == before
     assert not session.busy
