@@ -16,7 +16,7 @@ from yourtool.providers.scripted import Scripted, calls, says
 
 _PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n a dot").decode()
 ASKED = (TextBlock("go"), ImageBlock(ImageSource("base64", _PNG), "image/png"))
-"""A prompt with a picture, which is kept before the prompt is stored."""
+"""A prompt with an image, which is stored before the prompt."""
 SCRIPT = [
     says("I look.") + calls("read_file", path="a.txt") + calls("shell", command="echo hi"),
     calls("write_file", path="b.txt", content="b\n"),

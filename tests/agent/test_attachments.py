@@ -122,7 +122,7 @@ def test_how_large_a_picture_is_goes_with_it():
 
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_a_photograph_that_fits_is_sent_upright(turn):
-    """A red corner says which way up; the odd ones are written in the other byte order."""
+    """A red corner marks the orientation; odd ones have the other byte order."""
     upright = Image.new("RGB", (48, 32), "white")
     upright.paste("red", (0, 0, 16, 16))
     undo = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}

@@ -1,4 +1,4 @@
-"""Whatever breaks a turn, the session goes on (R-LOOP-01, R-LOOP-02, R-PER-02)."""
+"""The session continues after any failure in a turn (R-LOOP-01, R-LOOP-02, R-PER-02)."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""A fork and its original go on, each with requests that every provider takes (R-PER-08)."""
+"""A fork and its original continue, each with valid requests for every provider (R-PER-08)."""
 
 import pytest
 
@@ -39,7 +39,7 @@ async def test_a_session_that_died_in_a_turn_is_forked_without_that_turn(bench):
     session = await bench.session(Checked(Scripted([says("one"), says("two")])))
     await play(session.send("first"))
     events = session.send("second")
-    await anext(events)  # the turn has begun, and is never told to go on
+    await anext(events)  # the turn has started and never continues
     fork_id = await fork(bench.log, session.id)
     await events.aclose()
     forked = await bench.session(Checked(Scripted([says("on")])), resume=fork_id)

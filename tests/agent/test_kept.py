@@ -1,4 +1,4 @@
-"""Attachments in a session: kept by hash, sent as they were, refused where none can be."""
+"""Attachments in a session: stored by hash, sent unchanged, refused if unsupported."""
 
 import base64
 

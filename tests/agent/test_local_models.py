@@ -1,4 +1,4 @@
-"""Models of a server on this machine, which says itself what they are."""
+"""Models of a server on this machine, which reports their capabilities."""
 
 import pytest
 

@@ -31,7 +31,7 @@ class Broken:
 
 
 class Unchecked(Checked):
-    """An adapter whose requests nobody checks, which takes long."""
+    """An adapter whose requests are not checked, because that takes long."""
 
     def stream(self, request):
         return self.inner.stream(request)

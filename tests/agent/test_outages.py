@@ -1,4 +1,4 @@
-"""The table of outages guides automatic choices; what the user asks for is sent all the same."""
+"""The table of outages guides automatic choices; explicit requests are sent in any case."""
 
 import pytest
 

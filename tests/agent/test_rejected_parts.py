@@ -1,4 +1,4 @@
-"""Requests that a provider rejects for what it returned itself, or wants much later."""
+"""Requests that a provider rejects because of opaque data, or with a long wait before a retry."""
 
 import pytest
 from msgspec.structs import replace

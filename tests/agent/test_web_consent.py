@@ -1,4 +1,4 @@
-"""`fetch_url` is asked about per host."""
+"""`fetch_url` needs an approval per host."""
 
 import asyncio
 from contextlib import asynccontextmanager
