@@ -17,7 +17,7 @@ from yourtool.permissions.credential_files import is_credential_file
         ".yourtool/config.toml", ".azure/accessTokens.json", "vault.kdbx", ".pgpass",
     ],
 )  # fmt: skip
-def test_a_well_known_place_of_credentials_is_recognised(path):
+def test_well_known_credential_file_is_recognized(path):
     assert is_credential_file(path)
 
 
@@ -31,10 +31,10 @@ def test_a_well_known_place_of_credentials_is_recognised(path):
         ".docker/Dockerfile", "id_rsa_loader/main.py",
     ],
 )  # fmt: skip
-def test_an_ordinary_file_is_not_taken_for_credentials(path):
+def test_ordinary_file_is_not_a_credential_file(path):
     assert not is_credential_file(path)
 
 
 @pytest.mark.parametrize("path", [".ssh/config.example", ".kube/config/sample", ".aws/x.dist"])
-def test_a_name_of_an_example_makes_no_exception_in_a_directory_with_credentials(path):
+def test_example_name_is_no_exception_in_a_credential_directory(path):
     assert is_credential_file(path)

@@ -19,12 +19,12 @@ def workspace(tmp_path):
     return path
 
 
-def test_without_a_file_nothing_is_granted(file, workspace):
+def test_nothing_is_granted_without_a_file(file, workspace):
     assert Grants(file, workspace).load() == RuleSet()
 
 
 @pytest.mark.req("R-CONF-05")
-def test_a_grant_is_stored_outside_the_workspace_for_its_real_path(file, workspace, tmp_path):
+def test_grant_is_stored_outside_the_workspace_for_its_real_path(file, workspace, tmp_path):
     (tmp_path / "alias").symlink_to(workspace)
     rule = Rule.parse("shell(make 'a b')")
     Grants(file, tmp_path / "alias").add(rule)
@@ -34,7 +34,7 @@ def test_a_grant_is_stored_outside_the_workspace_for_its_real_path(file, workspa
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_what_a_person_wrote_stays(file, workspace):
+def test_manual_entries_are_preserved(file, workspace):
     file.parent.mkdir()
     text = f"# mine\ndeny = ['shell(rm*)']\n[[workspace]]\npath = '{workspace}'\nallow = ['glob']\n"
     file.write_text(text)
@@ -55,7 +55,7 @@ def test_what_a_person_wrote_stays(file, workspace):
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-08")
-def test_a_malformed_file_grants_nothing_and_says_so(file, workspace, text):
+def test_malformed_file_grants_nothing_and_is_reported(file, workspace, text):
     file.parent.mkdir()
     file.write_bytes(text.encode("latin-1"))
     grants = Grants(file, workspace)
@@ -65,7 +65,7 @@ def test_a_malformed_file_grants_nothing_and_says_so(file, workspace, text):
     assert file.read_bytes() == text.encode("latin-1")
 
 
-def test_a_file_that_cannot_be_written_says_so(tmp_path, workspace):
+def test_unwritable_file_is_reported(tmp_path, workspace):
     (tmp_path / "home").write_text("not a directory")
     with pytest.raises(ConfigError):
         Grants(tmp_path / "home" / "permissions.toml", workspace).add(Rule("glob"))

@@ -21,7 +21,7 @@ def verdict(subject, allow=(), deny=()):
         ("2606:4700::1111", None, "[2606:4700::1111]"),
     ],
 )
-def test_a_host_is_written_in_one_way(host, port, subject):
+def test_host_is_normalized(host, port, subject):
     assert host_subject(host, port) == subject
 
 
@@ -46,24 +46,24 @@ def test_a_host_is_written_in_one_way(host, port, subject):
         ("[::1]", "[::1]:8080", False),
     ],
 )
-def test_a_permission_covers_its_host_and_nothing_else(spec, subject, covered):
+def test_allow_rule_matches_only_its_host(spec, subject, covered):
     expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert verdict(subject, allow=[f"fetch_url({spec})"]) is expected
 
 
 @pytest.mark.parametrize("subject", ["example.org", "www.example.org", "example.org:8443"])
-def test_a_prohibition_covers_ports_and_subdomains(subject):
+def test_deny_rule_matches_ports_and_subdomains(subject):
     assert verdict(subject, ["fetch_url"], ["fetch_url(Example.org)"]) is RuleEffect.DENY
     assert verdict("badexample.org", ["fetch_url"], ["fetch_url(example.org)"]) is RuleEffect.ALLOW
 
 
 @pytest.mark.parametrize("spec", ["b\u00fccher.example", "https://a.org", "a.org/x", "*", "a b"])
-def test_a_rule_that_names_no_host_is_refused_with_examples(spec):
+def test_rule_without_a_host_is_rejected_with_examples(spec):
     with pytest.raises(UsageError, match=r"fetch_url\(docs\.python\.org\)"):
         Rule.parse(f"fetch_url({spec})")
 
 
 @pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
-def test_the_proposed_rule_covers_the_host_again(subject):
+def test_proposed_rule_matches_the_host(subject):
     rule = propose_rule("fetch_url", subject)
     assert verdict(subject, allow=[str(rule)]) is RuleEffect.ALLOW

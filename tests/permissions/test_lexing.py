@@ -26,7 +26,7 @@ def reference_words(command):
 
 @settings(deadline=None, max_examples=300)
 @given(st.text(st.sampled_from("fordi=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=10))
-def test_the_lexer_decides_as_the_grammar_of_plain_words(command):
+def test_lexer_agrees_with_the_grammar_of_plain_words(command):
     assert plain_words(command) == reference_words(command)
 
 
@@ -41,7 +41,7 @@ def test_the_lexer_decides_as_the_grammar_of_plain_words(command):
         lambda size: "'a'" * size + '"',
     ],
 )
-def test_lexing_a_command_is_linear(sized):
+def test_lexing_a_command_takes_linear_time(sized):
     assert growth(plain_words, sized) < LINEAR
 
 
@@ -72,12 +72,12 @@ def test_lexing_a_command_is_linear(sized):
         lambda size: 'bash -c "' * size,
     ],
 )
-def test_a_deny_rule_reads_a_long_command_in_linear_time(sized, monkeypatch):
+def test_deny_rule_checks_a_long_command_in_linear_time(sized, monkeypatch):
     monkeypatch.setattr(permission_rules, "MAX_COMMAND_LENGTH", 10**9)
     assert growth(lambda command: RULES.verdict("shell", command), sized, 1_000) < LINEAR
 
 
-def test_a_command_is_read_once_for_all_rules():
+def test_command_is_parsed_once_for_all_rules():
     def verdict(count):
         denied = tuple(Rule.parse(f"shell(rm{number} -rf*)") for number in range(count))
         return RuleSet((), denied).verdict("shell", "echo " + "a;" * 10_000)
@@ -85,7 +85,7 @@ def test_a_command_is_read_once_for_all_rules():
     assert growth(verdict, lambda size: size // 250) < 4
 
 
-def test_a_command_too_long_to_be_read_is_never_allowed_past_a_deny_rule():
+def test_overlong_command_is_never_allowed_past_a_deny_rule():
     line = "ls " + "a" * MAX_COMMAND_LENGTH
     allow, deny = (Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm*)"),)
     assert RuleSet(allow, deny).verdict("shell", line) is RuleEffect.TOO_LONG

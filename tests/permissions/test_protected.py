@@ -17,7 +17,7 @@ from yourtool.permissions.protected import is_protected
     ],
 )  # fmt: skip
 @pytest.mark.req("R-TOOL-07")
-def test_a_control_file_is_protected(path):
+def test_control_file_is_protected(path):
     assert is_protected(path)
 
 
@@ -33,7 +33,7 @@ def test_a_control_file_is_protected(path):
     ],
 )  # fmt: skip
 @pytest.mark.req("R-TOOL-07")
-def test_a_disguised_control_file_is_protected(path):
+def test_disguised_control_file_is_protected(path):
     assert is_protected(path)
 
 
@@ -45,5 +45,5 @@ def test_a_disguised_control_file_is_protected(path):
         ".env.example", "config/settings.toml", "profile", ".",
     ],
 )  # fmt: skip
-def test_an_ordinary_file_is_not_protected(path):
+def test_ordinary_file_is_not_protected(path):
     assert not is_protected(path)

@@ -22,19 +22,19 @@ def rules(allow=(), deny=()):
 @pytest.mark.parametrize(
     "text", ["read_file", "shell(git status*)", "edit_file(src/**)", "fetch_url(docs.python.org)"]
 )
-def test_a_rule_is_written_as_it_is_read(text):
+def test_rule_round_trips_through_its_text(text):
     assert str(Rule.parse(f" {text} ")) == text
 
 
 @pytest.mark.parametrize("text", ["", "Shell", "shell(", "shell()", "a b", "(x)"])
-def test_what_is_no_rule_is_refused_with_an_example(text):
+def test_invalid_rule_is_rejected_with_an_example(text):
     with pytest.raises(UsageError, match="for example"):
         Rule.parse(text)
 
 
 @pytest.mark.parametrize("text", ["shell(ls; rm x)", "shell(*)", "shell(echo $HOME)", "shell(a*b)"])
 @pytest.mark.req("R-CONF-04")
-def test_a_shell_rule_that_could_cover_nothing_is_refused(text):
+def test_shell_rule_that_can_match_nothing_is_rejected(text):
     with pytest.raises(UsageError, match="plain words"):
         Rule.parse(text)
 
@@ -59,7 +59,7 @@ def test_a_shell_rule_that_could_cover_nothing_is_refused(text):
     ],
 )
 @pytest.mark.req("R-CONF-04")
-def test_a_rule_covers_its_first_words_with_any_arguments(rule, command, covered):
+def test_rule_matches_its_first_words_with_any_arguments(rule, command, covered):
     expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert rules([f"shell({rule})"]).verdict("shell", command) is expected
 
@@ -75,7 +75,7 @@ def test_a_rule_covers_its_first_words_with_any_arguments(rule, command, covered
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04")
-def test_what_a_shell_would_interpret_is_never_covered(command):
+def test_command_with_shell_syntax_never_matches_an_allow_rule(command):
     assert plain_words(command) == ()
     assert rules(["shell(ls*)"]).verdict("shell", command) is RuleEffect.ASK
 
@@ -83,7 +83,7 @@ def test_what_a_shell_would_interpret_is_never_covered(command):
 @settings(deadline=None)
 @given(st.text(st.sampled_from("ab=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=12))
 @pytest.mark.req("R-CONF-04")
-def test_plain_words_are_what_a_shell_sees(command):
+def test_plain_words_equal_those_of_a_shell(command):
     if words := plain_words(command):
         assert list(words) == shlex.split(command)
         assert not set(command.split("'")[0].split('"')[0]) & set("$;|&<>(){}*?[]~#!\\`\n\t")
@@ -107,7 +107,7 @@ def test_deny_beats_allow():
         "; ".join(["ls"] * 70 + ["rm x"]),
     ],
 )  # fmt: skip
-def test_a_denied_command_is_seen_wherever_it_stands(command):
+def test_denied_command_is_found_at_any_position(command):
     assert rules(["shell(ls*)"], ["shell(rm*)"]).verdict("shell", command) is RuleEffect.DENY
 
 
@@ -122,11 +122,11 @@ def test_a_denied_command_is_seen_wherever_it_stands(command):
         ("/usr/bin/git push*", "git push origin"),
     ],
 )
-def test_a_denied_program_may_be_named_by_its_path(rule, command):
+def test_deny_rule_matches_a_program_with_a_path(rule, command):
     assert rules(["shell"], [f"shell({rule})"]).verdict("shell", command) is RuleEffect.DENY
 
 
-def test_a_denied_path_is_compared_with_programs_alone():
+def test_deny_rule_with_a_path_matches_programs_only():
     both = rules(["shell"], ["shell(./deploy.sh*)"])
     assert both.verdict("shell", "cat ./deploy.sh") is RuleEffect.ALLOW
     assert both.verdict("shell", "./deploy.shx") is RuleEffect.ALLOW
@@ -152,7 +152,7 @@ def test_a_denied_path_is_compared_with_programs_alone():
         'trap "git push" EXIT',
     ],
 )
-def test_a_denied_command_is_seen_behind_keywords_redirections_and_in_words(command):
+def test_denied_command_is_found_behind_keywords_redirections_and_in_words(command):
     assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is RuleEffect.DENY
 
 
@@ -191,7 +191,7 @@ def test_a_denied_command_is_seen_behind_keywords_redirections_and_in_words(comm
         "ls\nA='b;c' git push",
     ],
 )
-def test_a_denied_command_is_seen_behind_assignments_and_redirections_of_any_form(command):
+def test_denied_command_is_found_behind_any_assignment_or_redirection(command):
     assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is RuleEffect.DENY
 
 
@@ -199,11 +199,11 @@ def test_a_denied_command_is_seen_behind_assignments_and_redirections_of_any_for
     "command",
     ['A="git push" ls', "> 'git push' ls", "<<< 'git push' cat", 'echo "a;b" > git', "A=git ls"],
 )
-def test_values_and_targets_of_redirections_are_no_commands(command):
+def test_values_and_redirection_targets_are_not_commands(command):
     assert rules(["shell"], ["shell(git push*)"]).verdict("shell", command) is RuleEffect.ALLOW
 
 
-def test_a_denied_word_may_be_an_argument():
+def test_denied_word_is_allowed_as_an_argument():
     both = rules(["shell(echo*)"], ["shell(rm*)"])
     assert both.verdict("shell", "echo rm") is RuleEffect.ALLOW
     assert both.verdict("shell", "echo 'x; rm'") is RuleEffect.ALLOW
@@ -211,7 +211,7 @@ def test_a_denied_word_may_be_an_argument():
 
 @pytest.mark.parametrize("case", command_cases())
 @pytest.mark.req("R-CONF-04")
-def test_the_corpus_of_shell_syntax_is_not_let_through(case):
+def test_corpus_of_shell_syntax_is_not_allowed(case):
     if case["expect"] != "deny" and case["class"] not in SYNTAX:
         pytest.skip("about paths, options and programs, which no rule reads")
     decided = rules(
@@ -236,12 +236,12 @@ def test_the_corpus_of_shell_syntax_is_not_let_through(case):
     ],
 )
 @pytest.mark.req("R-CONF-04")
-def test_writes_are_granted_by_path(glob, path, covered):
+def test_write_rule_matches_by_path(glob, path, covered):
     expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
     assert rules([f"edit_file({glob})"]).verdict("edit_file", path) is expected
 
 
-def test_hosts_are_compared_whole():
+def test_hosts_are_compared_completely():
     one = rules(["fetch_url(Example.org)"])
     assert one.verdict("fetch_url", "example.org") is RuleEffect.ALLOW
     assert one.verdict("fetch_url", "evil.example.org") is RuleEffect.ASK
@@ -266,7 +266,7 @@ def test_hosts_are_compared_whole():
     ],
 )
 @pytest.mark.req("R-CONF-04")
-def test_the_narrowest_rule_is_offered(tool, subject, rule):
+def test_narrowest_rule_is_proposed(tool, subject, rule):
     offered = propose_rule(tool, subject)
     assert (None if offered is None else str(offered)) == rule
     if offered is not None:
@@ -276,7 +276,7 @@ def test_the_narrowest_rule_is_offered(tool, subject, rule):
 
 @settings(deadline=None)
 @given(st.text(max_size=20))
-def test_an_offered_rule_covers_the_call_and_survives_writing(subject):
+def test_proposed_rule_matches_the_call_and_round_trips(subject):
     for tool in ("shell", "edit_file"):
         if (offered := propose_rule(tool, subject)) is not None:
             assert RuleSet((Rule.parse(str(offered)),)).verdict(tool, subject) is RuleEffect.ALLOW

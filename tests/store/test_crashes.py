@@ -77,7 +77,7 @@ async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
 
 
 @pytest.mark.req("R-PER-02")
-async def test_dying_before_any_statement_of_a_turn_loses_nothing_acknowledged(tmp_path):
+async def test_crash_before_any_statement_of_a_turn_loses_no_acknowledged_fact(tmp_path):
     with writer("sweep", tmp_path) as process:
         lines, _ = process.communicate()
     acknowledged: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -96,7 +96,7 @@ async def test_dying_before_any_statement_of_a_turn_loses_nothing_acknowledged(t
 
 
 @pytest.mark.req("R-PER-02")
-async def test_dying_at_random_loses_nothing_acknowledged(path):
+async def test_crash_at_a_random_time_loses_no_acknowledged_fact(path):
     chance = random.Random(11)
     for _ in range(5):
         process = writer("forever", path)
@@ -111,7 +111,7 @@ async def test_dying_at_random_loses_nothing_acknowledged(path):
         await database.close()
 
 
-async def test_dying_before_any_statement_of_an_upgrade_leaves_one_version_or_the_other(tmp_path):
+async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_version(tmp_path):
     template, story = tmp_path / "template.db", Story()
     database = Database(template)
     await Log(database).append(story.created(), *story.turn())
@@ -179,7 +179,7 @@ async def is_upgraded(path: Path, session_id: str, facts: tuple[AnyFact, ...]) -
     await database.close()
 
 
-async def test_dying_in_the_upgrade_from_the_first_version_leaves_one_version_or_the_other(
+async def test_crash_in_the_upgrade_from_version_one_leaves_the_old_or_new_version(
     tmp_path,
 ):
     session_id, facts = await old_database(tmp_path / "template.db")
@@ -192,7 +192,7 @@ async def test_dying_in_the_upgrade_from_the_first_version_leaves_one_version_or
         assert not list(directory.glob("*.part"))
 
 
-async def test_processes_that_upgrade_at_once_upgrade_once(path):
+async def test_concurrent_processes_upgrade_once(path):
     path.parent.mkdir()
     session_id, facts = await old_database(path)
     processes = [writer("upgrade", path) for _ in range(3)]
@@ -206,7 +206,7 @@ async def test_processes_that_upgrade_at_once_upgrade_once(path):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
+async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
     database, story = Database(tmp_path / "template.db"), Story()
     await Log(database).append(story.created(), *story.turn())
     facts = await Log(database).read(story.session_id)
@@ -233,7 +233,7 @@ async def test_dying_in_a_fork_leaves_the_whole_copy_or_none(tmp_path):
 
 
 @pytest.mark.req("D14")
-async def test_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_path):
+async def test_crash_during_an_import_leaves_no_message_without_its_attachment(tmp_path):
     story, here = Story(), tmp_path / "blobs"
     created, asked = story.created(), story.asked()
     source = ImageSource("file_ref", store_blob(here, PICTURE))
@@ -262,7 +262,7 @@ async def test_dying_in_an_import_leaves_no_message_without_its_attachment(tmp_p
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_dying_at_any_line_that_writes_a_file_leaves_the_old_or_the_new(tmp_path, name):
+def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, name):
     with writer("sweep-files", name, tmp_path) as process:
         process.communicate()
     assert process.returncode == 0
@@ -290,7 +290,7 @@ def test_dying_at_any_line_that_writes_a_file_leaves_the_old_or_the_new(tmp_path
 
 
 @pytest.mark.req("R-PER-06")
-async def test_processes_write_their_sessions_side_by_side(path):
+async def test_processes_write_their_sessions_concurrently(path):
     database = Database(path)
     await Log(database).append(Story().created())
     processes = [writer("turns", path, 15) for _ in range(3)]
@@ -307,7 +307,7 @@ async def test_processes_write_their_sessions_side_by_side(path):
 
 
 @pytest.mark.req("R-PER-06")
-def test_a_second_process_is_told_who_writes_the_session(tmp_path):
+def test_lease_error_names_the_process_that_writes_the_session(tmp_path):
     process = writer("hold", tmp_path, "sess_1")
     assert process.stdout.readline() == "held\n"
     with pytest.raises(SessionBusyError, match=rf"process {process.pid}\); close it there first"):
@@ -340,7 +340,7 @@ def fill(directory: Path, leave: int) -> Path:
     return ballast
 
 
-async def test_a_full_disk_is_said_and_costs_nothing_that_was_stored(small_disk):
+async def test_full_disk_is_reported_and_loses_no_stored_data(small_disk):
     failures = 0
     for pages in range(0, 48, 3):
         directory = small_disk / str(pages)
@@ -366,7 +366,9 @@ async def test_a_full_disk_is_said_and_costs_nothing_that_was_stored(small_disk)
 
 
 @pytest.mark.parametrize("pages", [0, 1, 2, 5, 9, 14])
-async def test_no_room_for_a_new_database_is_said_and_can_be_mended(small_disk, pages):
+async def test_new_database_on_a_full_disk_is_reported_and_works_once_there_is_space(
+    small_disk, pages
+):
     ballast = fill(small_disk, pages * 4096)
     database, story = Database(small_disk / "sessions.db"), Story()
     with pytest.raises(StoreError, match=r"disk|space"):
@@ -378,7 +380,7 @@ async def test_no_room_for_a_new_database_is_said_and_can_be_mended(small_disk, 
 
 
 @pytest.mark.parametrize("pages", [0, 2, 8, 20])
-async def test_no_room_for_an_upgrade_is_said_and_the_old_version_stays(small_disk, pages):
+async def test_upgrade_on_a_full_disk_is_reported_and_leaves_the_old_version(small_disk, pages):
     path = small_disk / "sessions.db"
     session_id, facts = await old_database(path)
     ballast = fill(small_disk, pages * 4096)

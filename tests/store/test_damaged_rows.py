@@ -34,7 +34,7 @@ VALUES = {
 
 @pytest.mark.parametrize("column", ["content_json", "metadata_json", "created_at"])
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_a_damaged_message_costs_only_itself(log, sessions, rows, column, value):
+async def test_only_the_damaged_message_is_skipped(log, sessions, rows, column, value):
     story = Story()
     await log.append(story.created(), *story.turn(), *story.turn("second"))
     [first], *_, [last] = rows("SELECT id FROM messages ORDER BY id")
@@ -51,7 +51,7 @@ async def test_a_damaged_message_costs_only_itself(log, sessions, rows, column, 
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_a_damaged_event_costs_only_itself(log, sessions, rows, value):
+async def test_only_the_damaged_event_is_skipped(log, sessions, rows, value):
     story = Story()
     await log.append(story.created(), *story.turn(), *story.turn("second"))
     [last] = rows("SELECT max(id) FROM events WHERE type = 'llm.call_completed'")[0]
@@ -66,7 +66,7 @@ async def test_a_damaged_event_costs_only_itself(log, sessions, rows, value):
     assert sum(cost.calls for cost in await sessions.cost_report(story.session_id)) == 3
 
 
-async def test_text_full_of_brackets_is_no_nesting(log):
+async def test_brackets_in_text_do_not_count_as_nesting(log):
     story = Story()
     text = '{"[' * 5_000 + "\\" * 3
     await log.append(story.created(), story.asked(text), story.answered(TextBlock(text)))

@@ -27,7 +27,7 @@ async def pragma(database: Database, name: str) -> object:
 
 
 @pytest.mark.req("R-PER-01")
-async def test_tables_have_the_columns_and_indexes_of_the_contract(database, log, rows):
+async def test_tables_have_the_columns_and_indexes_of_the_schema(database, log, rows):
     await log.append(Story().created())
     columns = {
         table: " ".join(row[1] for row in rows(f"PRAGMA table_info({table})"))
@@ -72,7 +72,7 @@ async def test_commits_are_durable_and_foreign_keys_are_enforced(database):
         )
 
 
-async def test_files_are_for_their_owner_alone(database, log, path):
+async def test_files_are_private_to_their_owner(database, log, path):
     before = os.umask(0)
     try:
         await log.append(Story().created())
@@ -84,7 +84,7 @@ async def test_files_are_for_their_owner_alone(database, log, path):
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-async def test_a_database_that_others_could_read_is_closed_to_them(path):
+async def test_permissions_of_a_readable_database_are_restricted(path):
     path.parent.mkdir()
     sqlite3.connect(path).close()
     path.touch()
@@ -95,14 +95,14 @@ async def test_a_database_that_others_could_read_is_closed_to_them(path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-async def test_nothing_is_made_before_the_first_use(path):
+async def test_database_is_created_on_first_use(path):
     database = Database(path)
     await database.close()
     await database.close()
     assert not path.parent.exists()
 
 
-async def test_a_change_that_raises_is_undone(database, rows):
+async def test_change_that_raises_is_rolled_back(database, rows):
     def work(connection: sqlite3.Connection) -> None:
         connection.execute(
             "INSERT INTO sessions (id, workspace_path, schema_version, created_at, updated_at)"
@@ -115,7 +115,7 @@ async def test_a_change_that_raises_is_undone(database, rows):
     assert rows("SELECT * FROM sessions") == []
 
 
-async def test_a_cancelled_append_has_ended_when_the_cancellation_arrives(log, database, rows):
+async def test_cancelled_append_ends_before_the_cancellation_is_raised(log, database, rows):
     story = Story()
     await log.append(story.created())
     task = asyncio.create_task(log.append(story.asked()))
@@ -126,7 +126,7 @@ async def test_a_cancelled_append_has_ended_when_the_cancellation_arrives(log, d
     assert rows("SELECT count(*) FROM messages") == [(1,)]
 
 
-async def test_a_newer_file_is_refused_and_left_as_it_is(path):
+async def test_newer_file_is_rejected_and_unchanged(path):
     later = Database(path, LATER)
     await pragma(later, "user_version")
     await later.close()
@@ -140,7 +140,7 @@ async def test_a_newer_file_is_refused_and_left_as_it_is(path):
     assert path.read_bytes() == before
 
 
-async def test_an_upgrade_keeps_everything_and_a_backup_of_the_file_before(path, tmp_path):
+async def test_upgrade_preserves_all_data_and_a_backup_of_the_old_file(path, tmp_path):
     story = Story()
     first = Database(path)
     await Log(first).append(story.created(), *story.turn())
@@ -161,7 +161,7 @@ async def test_an_upgrade_keeps_everything_and_a_backup_of_the_file_before(path,
 
 
 @pytest.mark.req("R-PER-09")
-async def test_messages_of_an_older_file_are_found_after_the_upgrade(path):
+async def test_messages_of_an_older_file_are_searchable_after_the_upgrade(path):
     old = Database(path, MIGRATIONS[:1])
     story = Story()
     asked = story.asked("wo steht der Schlüssel?")
@@ -185,7 +185,7 @@ async def test_messages_of_an_older_file_are_found_after_the_upgrade(path):
     assert path.with_name("sessions.db.v1").exists()
 
 
-async def test_an_upgrade_that_fails_changes_nothing(path):
+async def test_failed_upgrade_changes_nothing(path):
     first = Database(path)
     await Log(first).append(Story().created())
     await first.close()
@@ -207,7 +207,7 @@ async def test_an_upgrade_that_fails_changes_nothing(path):
     ("content", "words"),
     [(b"not a database, but long enough to be taken for one" * 20, "is not a database")],
 )
-async def test_a_file_that_is_no_database_is_named_and_left_alone(path, content, words):
+async def test_file_that_is_not_a_database_is_named_and_unchanged(path, content, words):
     path.parent.mkdir()
     path.write_bytes(content)
     database = Database(path)
@@ -218,7 +218,7 @@ async def test_a_file_that_is_no_database_is_named_and_left_alone(path, content,
     assert path.read_bytes() == content
 
 
-async def test_the_database_of_another_program_is_refused(path):
+async def test_database_of_another_program_is_rejected(path):
     path.parent.mkdir()
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE theirs (id TEXT)")
@@ -229,7 +229,7 @@ async def test_the_database_of_another_program_is_refused(path):
     await database.close()
 
 
-async def test_a_database_that_is_held_for_too_long_is_said_to_be(database, log, path):
+async def test_long_database_lock_is_reported(database, log, path):
     story = Story()
     await log.append(story.created())
     with path.with_name("sessions.db.lock").open() as holder:
@@ -241,7 +241,7 @@ async def test_a_database_that_is_held_for_too_long_is_said_to_be(database, log,
     await impatient.close()
 
 
-async def test_a_full_database_says_so_and_works_again_when_there_is_room(database, log):
+async def test_full_database_is_reported_and_works_once_there_is_space(database, log):
     story = Story()
     await log.append(story.created())
     [pages] = await database.read(lambda db: db.execute("PRAGMA page_count").fetchone())
@@ -257,7 +257,7 @@ async def test_a_full_database_says_so_and_works_again_when_there_is_room(databa
     assert len(await log.read(story.session_id)) == 1 + len(facts)
 
 
-async def test_a_place_where_nothing_can_be_made_is_named(tmp_path):
+async def test_unwritable_directory_is_named(tmp_path):
     (tmp_path / "file").touch()
     database = Database(tmp_path / "file" / "sessions.db")
     with pytest.raises(StoreError, match="cannot be used: Not a directory"):
@@ -265,7 +265,7 @@ async def test_a_place_where_nothing_can_be_made_is_named(tmp_path):
     await database.close()
 
 
-def test_importing_the_store_loads_no_network_and_no_screen():
+def test_importing_the_store_loads_no_network_or_interface_module():
     code = "import sys, yourtool.store.log, yourtool.store.sessions; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code],

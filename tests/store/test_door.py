@@ -95,7 +95,7 @@ async def story(log):
 
 
 @pytest.mark.parametrize("field", REPLIES)
-async def test_a_refused_fact_names_the_field_and_leaves_nothing_behind(log, rows, story, field):
+async def test_rejection_names_the_field_and_stores_nothing(log, rows, story, field):
     before = rows("SELECT * FROM messages"), rows("SELECT * FROM events")
     with pytest.raises(StoreError) as raised:
         await log.append(REPLIES[field](story.answered(TextBlock("hi"))))
@@ -104,34 +104,34 @@ async def test_a_refused_fact_names_the_field_and_leaves_nothing_behind(log, row
     await log.append(story.answered(TextBlock("hi")))
 
 
-async def test_a_picture_of_no_size_is_refused(log, story):
+async def test_image_without_dimensions_is_rejected(log, story):
     asked = story.asked()
     with pytest.raises(StoreError, match=r"`content\[0\].pixels`"):
         await log.append(with_message(asked, content=(PICTURE,)))
 
 
-async def test_a_message_comes_after_those_of_its_session(log, story):
+async def test_message_id_must_be_greater_than_those_in_its_session(log, story):
     earlier = story.asked("earlier")
     await log.append(story.answered(TextBlock("hi")))
     with pytest.raises(StoreError, match=r"`id` is .* before"):
         await log.append(earlier)
 
 
-async def test_the_messages_of_other_sessions_do_not_matter_to_the_order(log):
+async def test_order_is_independent_of_other_sessions(log):
     first, second = Story(), Story()
     asked = first.asked()
     await log.append(second.created(), second.asked())
     await log.append(first.created(), asked)
 
 
-async def test_a_message_is_stored_once(log, story):
+async def test_duplicate_message_is_rejected(log, story):
     asked = story.asked()
     await log.append(asked)
     with pytest.raises(StoreError, match="already used by a stored message"):
         await log.append(changed(asked, id=new_id()))
 
 
-async def test_a_call_has_an_id_of_its_own_in_the_whole_store(log, story):
+async def test_call_id_is_unique_in_the_store(log, story):
     use = call()
     await log.append(story.answered(use), story.completed(use))
     other = Story()
@@ -140,7 +140,7 @@ async def test_a_call_has_an_id_of_its_own_in_the_whole_store(log, story):
         await log.append(other.answered(use))
 
 
-async def test_a_result_comes_after_the_message_with_its_call(log, story):
+async def test_result_before_the_message_of_its_call_is_rejected(log, story):
     use, early = call(), new_id()
     await log.append(story.answered(use))
     done = story.completed(use)
@@ -152,7 +152,7 @@ async def test_a_result_comes_after_the_message_with_its_call(log, story):
     await log.append(done)
 
 
-async def test_results_are_stored_in_any_order(log, story):
+async def test_results_can_be_stored_in_any_order(log, story):
     first, second = call(), call()
     await log.append(story.answered(first, second))
     one, other = story.completed(first), story.completed(second)
@@ -160,7 +160,7 @@ async def test_results_are_stored_in_any_order(log, story):
     await log.append(one)
 
 
-async def test_a_partial_message_needs_only_an_id_and_a_time_zone(log, story):
+async def test_partial_message_needs_only_an_id_and_a_time_zone(log, story):
     partial = MessageMetadata(status=MessageStatus.PARTIAL, request=RequestOptions(max_tokens=-1))
     asked = story.asked()
     with pytest.raises(StoreError, match="`created_at`"):

@@ -29,7 +29,7 @@ def markdown(facts, mask=plain):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
+async def test_import_into_another_store_reproduces_equal_messages(log, tmp_path):
     session_id, facts = await told(log, "one", "two")
     blobs = tmp_path / "blobs"
     lines = list(to_jsonl(await log.read(session_id), plain, blobs))
@@ -46,7 +46,7 @@ async def test_an_import_elsewhere_reproduces_equal_messages(log, tmp_path):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_an_import_beside_the_original_has_names_of_its_own(log, tmp_path):
+async def test_import_into_the_same_store_has_new_ids(log, tmp_path):
     session_id, facts = await told(log, "one")
     lines = list(to_jsonl(facts, plain, tmp_path))
     first, second = [
@@ -57,7 +57,7 @@ async def test_an_import_beside_the_original_has_names_of_its_own(log, tmp_path)
     assert await log.read(session_id) == tuple(facts)
 
 
-async def test_metadata_that_has_no_field_here_is_imported_and_exported_as_it_was(log, tmp_path):
+async def test_unknown_metadata_is_imported_and_exported_unchanged(log, tmp_path):
     _, facts = await told(log, "one")
     lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
     [asked, *_] = [line["message"] for line in lines if line.get("message")]
@@ -75,7 +75,7 @@ async def test_metadata_that_has_no_field_here_is_imported_and_exported_as_it_wa
 @few
 @given(histories())
 @pytest.mark.req("R-CAN-01")
-def test_any_conversation_is_read_from_its_lines_as_it_was(messages):
+def test_any_conversation_is_read_back_from_its_export_unchanged(messages):
     story = Story()
     facts = [story.created()]
     facts += [changed(story.asked(), message=message) for message in messages]
@@ -84,7 +84,7 @@ def test_any_conversation_is_read_from_its_lines_as_it_was(messages):
     assert list(from_jsonl(lines, None)) == facts
 
 
-def test_attachments_travel_along_once_and_are_restored(tmp_path):
+def test_attachments_are_exported_once_and_restored(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     reference = store_blob(here, b"\x89PNG...")
     story = Story()
@@ -102,7 +102,7 @@ def test_attachments_travel_along_once_and_are_restored(tmp_path):
 
 
 @pytest.mark.req("R-CRD-02")
-def test_a_key_stands_in_no_export():
+def test_exports_contain_no_keys():
     canary = 'sk-"canary"\\4711'
     story, use = Story(), call("shell", command=f"echo {canary}", **{canary: 1})
     facts = [
@@ -122,7 +122,7 @@ def test_a_key_stands_in_no_export():
     assert markdown(facts, mask).count("***") > 3
 
 
-def test_reasoning_that_lost_a_key_has_lost_its_signature_too():
+def test_reasoning_with_a_removed_key_loses_its_signature():
     story = Story()
     whole, masked = ThinkingBlock("I use no key.", "c2ln"), ThinkingBlock("I use key-4711.", "c2ln")
     facts = [story.created(), story.asked(), story.answered(whole, masked)]
@@ -131,7 +131,7 @@ def test_reasoning_that_lost_a_key_has_lost_its_signature_too():
 
 
 @pytest.mark.req("R-PER-08")
-async def test_markdown_tells_who_said_what(log):
+async def test_markdown_labels_the_author_of_each_message(log):
     _, facts = await told(log, "what is `x`?")
     text = markdown(facts)
     assert text.startswith("# what is `x`?\n")
@@ -140,7 +140,7 @@ async def test_markdown_tells_who_said_what(log):
     assert "> hm" in text
 
 
-def test_nothing_in_markdown_drives_a_terminal_or_leaves_its_fence():
+def test_markdown_contains_no_terminal_sequences_and_no_text_escapes_its_fence():
     story, use = Story(), call("evil`\n# name", text="x")
     output = "\x1b]0;pwned\x07 ```\n# not a heading\n````"
     facts = [
@@ -176,13 +176,13 @@ def test_nothing_in_markdown_drives_a_terminal_or_leaves_its_fence():
         ),
     ],
 )
-def test_what_is_no_export_is_refused_with_its_line(lines, words, tmp_path):
+def test_invalid_export_is_rejected_with_the_line(lines, words, tmp_path):
     header = b'{"type":"yourtool.session","version":1,"session_id":"s"}\n'
     with pytest.raises(UsageError, match=words):
         from_jsonl([header if line == b"HEADER" else line for line in lines], tmp_path)
 
 
-def test_a_file_is_written_for_its_owner_and_never_over_another(tmp_path):
+def test_export_file_is_private_and_overwrites_nothing(tmp_path):
     path = tmp_path / "a.md"
     write_export(path, [b"one\n"])
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -54,7 +54,7 @@ async def told(log, *prompts):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_a_fork_of_everything_is_the_same_conversation_under_new_names(log, rows):
+async def test_complete_fork_has_the_same_conversation_with_new_ids(log, rows):
     session_id, facts = await told(log, "one", "two")
     before = rows("SELECT * FROM events ORDER BY id"), rows("SELECT * FROM messages ORDER BY id")
     copy = await log.read(await fork(log, session_id))
@@ -70,7 +70,7 @@ async def test_a_fork_of_everything_is_the_same_conversation_under_new_names(log
     assert rows("SELECT * FROM messages WHERE session_id = ?", session_id) == before[1]
 
 
-async def test_a_fork_names_its_parent_and_answers_every_call_it_copied(log, rows):
+async def test_fork_refers_to_its_parent_and_has_a_result_for_every_copied_call(log, rows):
     session_id, _ = await told(log, "one", "two")
     fork_id = await fork(log, session_id)
     [(parent,)] = rows("SELECT parent_session_id FROM sessions WHERE id = ?", fork_id)
@@ -80,7 +80,7 @@ async def test_a_fork_names_its_parent_and_answers_every_call_it_copied(log, row
     assert await log.pending_call_ids(fork_id) == ()
 
 
-async def test_a_fork_keeps_signatures_and_the_ids_that_providers_gave(log):
+async def test_fork_preserves_signatures_and_provider_ids(log):
     session_id, _ = await told(log, "one", "two")
     fork_id = await fork(log, session_id)
     wires = [wire for _, _, wire in await log.provider_call_ids(session_id)]
@@ -97,7 +97,7 @@ async def test_a_fork_keeps_signatures_and_the_ids_that_providers_gave(log):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_a_fork_at_a_prompt_ends_before_it_and_at_a_reply_after_its_turn(log):
+async def test_fork_at_a_prompt_ends_before_it_and_fork_at_a_reply_ends_after_its_turn(log):
     session_id, facts = await told(log, "one", "two", "three")
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
     reply = next(fact.message for fact in facts if texts([fact]) == ["re two"])
@@ -109,7 +109,7 @@ async def test_a_fork_at_a_prompt_ends_before_it_and_at_a_reply_after_its_turn(l
     assert messages_of(await log.read(await fork(log, session_id, first.id))) == []
 
 
-async def test_a_turn_that_is_not_over_is_left_out_of_a_fork(log):
+async def test_unfinished_turn_is_not_copied_into_a_fork(log):
     session_id, facts = await told(log, "one")
     story = Story(session_id)
     use = call()
@@ -121,7 +121,7 @@ async def test_a_turn_that_is_not_over_is_left_out_of_a_fork(log):
         await fork(log, session_id, answered.message.id)
 
 
-async def test_the_model_chosen_before_the_fork_goes_along_and_a_later_one_does_not(log):
+async def test_fork_copies_the_model_chosen_before_the_fork_point_only(log):
     session_id, facts = await told(log, "one", "two")
     story = Story(session_id)
     await log.append(story._fact(SessionModelSelected, model="openai:gpt-5"))
@@ -137,7 +137,7 @@ async def test_the_model_chosen_before_the_fork_goes_along_and_a_later_one_does_
 
 
 @pytest.mark.req("R-CST-02")
-async def test_what_a_fork_copied_is_not_paid_for_twice(log, sessions):
+async def test_costs_of_copied_turns_are_counted_once(log, sessions):
     session_id, _ = await told(log, "one", "two")
     spent = (await sessions.list())[0].cost_usd
     fork_id = await fork(log, session_id)
@@ -148,7 +148,7 @@ async def test_what_a_fork_copied_is_not_paid_for_twice(log, sessions):
     assert sum(cost.cost_usd for cost in await sessions.cost_report(fork_id)) == 0.5
 
 
-async def test_both_sessions_go_on_and_know_nothing_of_one_another(log):
+async def test_original_and_fork_continue_independently(log):
     session_id, facts = await told(log, "one")
     fork_id = await fork(log, session_id)
     for each, word in ((session_id, "left"), (fork_id, "right")):
@@ -162,7 +162,7 @@ async def test_both_sessions_go_on_and_know_nothing_of_one_another(log):
     assert len(facts) < len(await log.read(fork_id)) < len(await log.read(again))
 
 
-async def test_what_cannot_be_forked_is_named(log):
+async def test_fork_error_names_what_cannot_be_forked(log):
     session_id, _ = await told(log, "one")
     with pytest.raises(UsageError, match="no message `01NOTHING`"):
         await fork(log, session_id, "01NOTHING")
@@ -173,7 +173,7 @@ async def test_what_cannot_be_forked_is_named(log):
 @few
 @given(histories())
 @pytest.mark.req("R-CAN-01")
-def test_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
+def test_copy_contains_no_old_id_and_preserves_the_order(messages):
     story = Story()
     facts = [
         story._fact(
@@ -198,7 +198,7 @@ def test_no_old_name_is_left_in_a_copy_and_their_order_stays(messages):
     assert len(validate_session(copied)) == len(validate_session(messages))
 
 
-async def test_an_export_is_adopted_whole_or_not_at_all(log, sessions, tmp_path):
+async def test_failed_import_stores_nothing(log, sessions, tmp_path):
     story = Story()
     use = call()
     facts = [story.created(), story.asked("one"), story.answered(TextBlock("a"), use)]
@@ -211,7 +211,7 @@ async def test_an_export_is_adopted_whole_or_not_at_all(log, sessions, tmp_path)
     assert await sessions.list() == ()
 
 
-async def test_ids_of_the_future_are_replaced_so_that_new_ones_can_be_minted(log, tmp_path):
+async def test_import_replaces_future_ids_so_that_new_ids_are_greater(log, tmp_path):
     story = Story("sess_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     last = "7" + "Z" * 25
     asked = changed(story.asked(), id=last)

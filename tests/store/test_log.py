@@ -25,7 +25,7 @@ from yourtool.store.log import Log
 
 
 @pytest.mark.req("R-PER-04")
-async def test_what_was_appended_is_read_back_equal_by_another_process(path, log):
+async def test_appended_facts_are_read_back_equal_by_another_process(path, log):
     story = Story()
     facts = (story.created(), *story.turn(), *story.turn())
     for fact in facts:
@@ -39,7 +39,7 @@ async def test_what_was_appended_is_read_back_equal_by_another_process(path, log
 @settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None)
 @given(history=histories())
 @pytest.mark.req("R-CAN-01")
-async def test_m4_any_legal_conversation_comes_back_equal_and_in_order(tmp_path_factory, history):
+async def test_any_valid_conversation_is_read_back_equal_and_in_order(tmp_path_factory, history):
     database = Database(tmp_path_factory.mktemp("db") / "sessions.db")
     log, story = Log(database), Story(history[0].session_id)
     await log.append(story.created())
@@ -92,7 +92,7 @@ def _broken(story):
 
 @pytest.mark.parametrize("code", ["M1", "M3", "D1", "D2", "D3", "D4", "T2"])
 @pytest.mark.req("R-CAN-04")
-async def test_an_invalid_complete_message_is_refused_and_nothing_is_written(log, rows, code):
+async def test_invalid_complete_message_is_rejected_and_nothing_is_written(log, rows, code):
     story = Story()
     await log.append(story.created())
     before = rows("SELECT * FROM sessions"), rows("SELECT * FROM events")
@@ -103,7 +103,7 @@ async def test_an_invalid_complete_message_is_refused_and_nothing_is_written(log
 
 
 @pytest.mark.req("R-CAN-04")
-async def test_a_partial_message_may_be_anything(log, rows):
+async def test_partial_message_is_not_validated(log, rows):
     story = Story()
     asked = story.asked()
     empty = changed(
@@ -113,7 +113,7 @@ async def test_a_partial_message_may_be_anything(log, rows):
     assert rows("SELECT count(*) FROM messages") == [(1,)]
 
 
-async def test_the_result_of_another_call_is_refused(log):
+async def test_result_of_an_unknown_call_is_rejected(log):
     story, first, second = Story(), call(), call()
     await log.append(story.created(), story.asked(), story.answered(first, second))
     swapped = changed(story.completed(first), message=story.result(second, "fine"))
@@ -122,7 +122,7 @@ async def test_the_result_of_another_call_is_refused(log):
 
 
 @pytest.mark.req("R-PER-03")
-async def test_a_call_is_pending_until_its_one_result(log, rows):
+async def test_call_is_pending_until_its_result_is_stored(log, rows):
     story = Story()
     uses = [call("shell"), call("read_file"), call("edit_file"), call("glob"), call("grep")]
     good, bad, failing, stopped, open_ = uses
@@ -152,7 +152,7 @@ async def test_a_call_is_pending_until_its_one_result(log, rows):
 
 @pytest.mark.parametrize("again", ["completed", "failed"])
 @pytest.mark.req("R-PER-03")
-async def test_a_second_result_is_an_error_and_nothing_is_written(log, rows, again):
+async def test_second_result_is_rejected_and_nothing_is_written(log, rows, again):
     story, use = Story(), call()
     await log.append(story.created(), story.asked(), story.answered(use), story.completed(use))
     tables = ("events", "messages", "tool_calls", "sessions")
@@ -163,14 +163,14 @@ async def test_a_second_result_is_an_error_and_nothing_is_written(log, rows, aga
 
 
 @pytest.mark.req("R-PER-03")
-async def test_nobody_answers_the_call_of_another_session(log):
+async def test_result_for_a_call_of_another_session_is_rejected(log):
     mine, theirs, use = Story(), Story(), call()
     await log.append(mine.created(), theirs.created(), theirs.asked(), theirs.answered(use))
     with pytest.raises(StoreError, match="was not stored"):
         await log.append(mine.completed(use))
 
 
-async def test_a_failed_request_leaves_what_had_arrived(log, rows):
+async def test_failed_request_stores_the_partial_reply(log, rows):
     story, use = Story(), call()
     begin = story.created(), story.asked()
     message = story.message(
@@ -191,7 +191,7 @@ async def test_a_failed_request_leaves_what_had_arrived(log, rows):
     assert await log.pending_call_ids(story.session_id) == (use.id,)
 
 
-async def test_the_ids_that_providers_gave_are_kept(log):
+async def test_provider_ids_are_stored(log):
     story, named, unnamed = Story(), call(), call()
     await log.append(
         story.created(),
@@ -205,7 +205,7 @@ async def test_the_ids_that_providers_gave_are_kept(log):
     )
 
 
-async def test_the_chosen_model_is_that_of_the_last_choice(log, rows):
+async def test_selected_model_is_that_of_the_last_selection(log, rows):
     story = Story()
     await log.append(changed(story.created(), initial_active_model="demo:tour"))
     for model in ("openai:gpt-5", None, MODEL):
@@ -213,23 +213,23 @@ async def test_the_chosen_model_is_that_of_the_last_choice(log, rows):
         assert rows("SELECT active_model FROM sessions") == [(model,)]
 
 
-async def test_a_session_that_was_never_created_takes_no_facts(log, rows):
+async def test_facts_of_a_session_that_was_not_created_are_rejected(log, rows):
     with pytest.raises(SessionNotFoundError, match="no session `sess_"):
         await log.append(Story().asked())
     assert rows("SELECT count(*) FROM messages") == [(0,)]
 
 
-async def test_an_unknown_session_cannot_be_read(log):
+async def test_reading_an_unknown_session_raises(log):
     with pytest.raises(SessionNotFoundError, match="`sess_nobody`"):
         await log.read("sess_nobody")
 
 
-async def test_a_fact_that_nobody_stamped_is_refused(log):
+async def test_fact_without_an_id_is_rejected(log):
     with pytest.raises(StoreError, match="without an id"):
         await log.append(changed(Story().created(), id=""))
 
 
-async def test_one_id_names_one_fact(log):
+async def test_duplicate_fact_id_is_rejected(log):
     story = Story()
     created = story.created()
     await log.append(created)
@@ -237,7 +237,7 @@ async def test_one_id_names_one_fact(log):
         await log.append(changed(story.routed(), id=created.id))
 
 
-async def test_content_stands_once_and_never_in_an_event(log, rows):
+async def test_message_content_is_stored_once_and_not_in_events(log, rows):
     story = Story()
     await log.append(story.created(), *story.turn(output="contents of a file"))
     payloads = [row[0] for row in rows("SELECT payload_json FROM events")]
@@ -250,7 +250,7 @@ async def test_content_stands_once_and_never_in_an_event(log, rows):
 
 
 @pytest.mark.req("R-EVT-04")
-async def test_every_event_is_recorded_as_private_as_its_type(log, rows):
+async def test_events_are_stored_with_the_privacy_of_their_type(log, rows):
     story, use = Story(), call()
     other = call()
     await log.append(story.created(), *story.turn(), story.asked(), story.answered(use, other))
@@ -262,7 +262,7 @@ async def test_every_event_is_recorded_as_private_as_its_type(log, rows):
 
 
 @pytest.mark.req("R-EVT-02")
-async def test_parents_lead_from_every_event_to_the_start_of_its_turn(log):
+async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(log):
     story = Story()
     await log.append(story.created(), *story.turn(), *story.turn())
     facts = {fact.id: fact for fact in await log.read(story.session_id)}
@@ -277,7 +277,7 @@ async def test_parents_lead_from_every_event_to_the_start_of_its_turn(log):
 
 
 @pytest.mark.req("R-CAN-11")
-async def test_what_a_later_version_wrote_costs_nothing_else(log, rows, caplog):
+async def test_rows_of_a_later_version_do_not_affect_other_rows(log, rows, caplog):
     story = Story()
     await log.append(story.created(), story.asked())
     answered = story.answered(TextBlock("hello"))
@@ -314,7 +314,7 @@ async def test_what_a_later_version_wrote_costs_nothing_else(log, rows, caplog):
     ],
 )
 @pytest.mark.req("R-CAN-11")
-async def test_an_unknown_event_is_skipped_with_one_warning(log, rows, caplog, damage):
+async def test_unknown_event_is_skipped_with_one_warning(log, rows, caplog, damage):
     story = Story()
     facts = (story.created(), *story.turn())
     await log.append(*facts)
@@ -329,7 +329,7 @@ async def test_an_unknown_event_is_skipped_with_one_warning(log, rows, caplog, d
     "damage", ["role = 'narrator'", 'content_json = \'[{"type": "text"}]\'', "content_json = '{'"]
 )
 @pytest.mark.req("R-CAN-11")
-async def test_an_unreadable_message_costs_only_itself(log, rows, caplog, damage):
+async def test_only_the_unreadable_message_is_skipped(log, rows, caplog, damage):
     story = Story()
     await log.append(story.created(), *story.turn())
     [last] = rows("SELECT max(id) FROM messages")
@@ -341,7 +341,7 @@ async def test_an_unreadable_message_costs_only_itself(log, rows, caplog, damage
 
 
 @pytest.mark.req("R-CAN-12")
-async def test_an_old_row_is_rewritten_on_an_explicit_save_only(log, rows):
+async def test_old_row_is_rewritten_only_by_an_explicit_save(log, rows):
     story = Story()
     created, asked = story.created(), story.asked()
     await log.append(created, asked)
@@ -354,7 +354,7 @@ async def test_an_old_row_is_rewritten_on_an_explicit_save_only(log, rows):
     assert rows("SELECT schema_version FROM messages") == [(1,)]
 
 
-async def test_saving_is_as_strict_as_appending(log, rows):
+async def test_save_validates_like_append(log, rows):
     story = Story()
     asked = story.asked()
     await log.append(story.created(), asked)
@@ -366,7 +366,7 @@ async def test_saving_is_as_strict_as_appending(log, rows):
     assert rows("SELECT * FROM messages") == before
 
 
-async def test_text_that_utf_8_cannot_hold_loses_only_that(log):
+async def test_characters_that_utf_8_cannot_encode_are_replaced(log):
     story = Story()
     use = call("shell", command="ls \udcff", flags={"\ud800": ["a\udfffb", 2**70]})
     await log.append(story.created(), story.asked("caf\udce9 \0 \N{SNOWMAN}"), story.answered(use))
@@ -383,7 +383,7 @@ async def test_text_that_utf_8_cannot_hold_loses_only_that(log):
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
 @given(text=st.text(min_size=1))
-async def test_any_text_at_all_can_be_stored(log, text):
+async def test_any_text_can_be_stored(log, text):
     story = Story()
     await log.append(story.created(), story.asked(text))
     [_, asked] = await log.read(story.session_id)
@@ -391,7 +391,7 @@ async def test_any_text_at_all_can_be_stored(log, text):
     assert asked.message.text.replace("\0", "") == safe.replace("\0", "")
 
 
-async def test_ids_after_a_resume_are_greater_than_all_in_the_session(log):
+async def test_ids_after_a_resume_are_greater_than_all_stored_ids(log):
     ahead = datetime.now(UTC) + timedelta(minutes=1)
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     clock = int(ahead.timestamp() * 1000)
@@ -405,7 +405,7 @@ async def test_ids_after_a_resume_are_greater_than_all_in_the_session(log):
 
 
 @pytest.mark.req("R-PER-06")
-async def test_facts_of_two_sessions_do_not_mix(log):
+async def test_facts_of_two_sessions_are_separate(log):
     first, second = Story(), Story()
     one, two = (first.created(), *first.turn()), (second.created(), *second.turn())
     for pair in zip(one, two, strict=True):
@@ -414,7 +414,7 @@ async def test_facts_of_two_sessions_do_not_mix(log):
     assert await log.read(second.session_id) == two
 
 
-async def test_a_call_that_never_ran_has_a_result_too(log):
+async def test_call_that_never_ran_has_a_result(log):
     story, use = Story(), call()
     await log.append(
         story.created(), story.asked(), story.answered(use), story.failed(use, "user_denied")

@@ -14,7 +14,7 @@ def story_of(turns: int) -> tuple[Story, list]:
     return story, [story.created(), *(fact for _ in range(turns) for fact in story.turn("x" * 500))]
 
 
-async def test_replaying_holds_one_fact_at_a_time(log):
+async def test_replay_stores_one_fact_at_a_time_in_memory(log):
     story, facts = story_of(300)
     await log.append(*facts)
     seen = 0
@@ -34,7 +34,7 @@ async def test_replaying_holds_one_fact_at_a_time(log):
     assert peak < 250_000, "all facts together take ten times as much"
 
 
-def test_a_state_can_do_without_the_facts_of_turns_that_are_over():
+def test_state_does_not_need_the_facts_of_finished_turns():
     _, facts = story_of(50)
     whole, lean = State(), State(keep_facts=False)
     for fact in facts:
@@ -47,7 +47,7 @@ def test_a_state_can_do_without_the_facts_of_turns_that_are_over():
     assert lean.facts[-1] == facts[-1]
 
 
-def test_folding_a_session_is_linear_in_its_length():
+def test_folding_a_session_takes_linear_time():
     def fold(facts):
         state = State()
         for fact in facts:
@@ -56,7 +56,7 @@ def test_folding_a_session_is_linear_in_its_length():
     assert growth(fold, lambda turns: story_of(turns)[1], 50) < LINEAR
 
 
-def test_messages_are_counted_once_however_many_there_are():
+def test_messages_of_a_long_session_are_counted_once():
     messages = [
         Message(
             id=f"{number:026}",

@@ -16,11 +16,11 @@ from yourtool.store.row_codec import (
 
 @few
 @given(times)
-def test_a_microsecond_is_never_lost(time):
+def test_times_preserve_microseconds(time):
     assert from_microseconds(to_microseconds(time)) == time
 
 
-def test_a_time_of_another_zone_is_the_same_moment():
+def test_time_of_another_zone_is_stored_as_the_same_instant():
     tokyo = datetime(2026, 5, 8, 9, 0, 0, 1, timezone(timedelta(hours=9)))
     assert from_microseconds(to_microseconds(tokyo)) == datetime(2026, 5, 8, 0, 0, 0, 1, UTC)
 
@@ -28,7 +28,7 @@ def test_a_time_of_another_zone_is_the_same_moment():
 @few
 @given(any_messages)
 @pytest.mark.req("R-CAN-01")
-def test_any_message_survives_its_row(message):
+def test_any_message_round_trips_through_its_row(message):
     again = message_from_row(message_row(message))
     assert again == message
     assert again.metadata.provider_raw == message.metadata.provider_raw
@@ -61,7 +61,7 @@ UPGRADES = {0: thoughts_become_thinking, 1: vendors_become_providers}
 
 @pytest.mark.parametrize("written", [0, 1, 2])
 @pytest.mark.req("R-CAN-12")
-def test_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
+def test_row_passes_through_every_upgrade_after_its_version(written, caplog):
     content, metadata = json.loads(ROW[3]), json.loads(ROW[4])
     for version in range(written):
         content, metadata = UPGRADES[version](content, metadata)
@@ -75,7 +75,7 @@ def test_a_row_takes_every_upgrade_after_its_own_version(written, caplog):
 
 
 @pytest.mark.req("R-CAN-12")
-def test_a_newer_row_is_read_as_far_as_it_goes(caplog):
+def test_known_fields_of_a_newer_row_are_read(caplog):
     message = message_from_row((*ROW, 7))
     assert message.content == (TextBlock("yes"),)
     assert message.schema_version == 7

@@ -28,7 +28,7 @@ async def said(log, *prompts, workspace="/work"):
 
 
 @pytest.mark.req("R-PER-09")
-async def test_a_hit_names_session_message_and_passage(log, sessions):
+async def test_hit_contains_session_message_and_snippet(log, sessions):
     story = Story(workspace="/work/here")
     asked = story.asked("why is the\nfrobnicator slow?")
     use = call()
@@ -57,19 +57,19 @@ async def test_a_hit_names_session_message_and_passage(log, sessions):
         ("it's NEAR(the) end", "it's near"),
     ],
 )
-async def test_words_are_found_however_they_are_written(log, sessions, text, words):
+async def test_search_ignores_case_and_accents(log, sessions, text, words):
     session_id = await said(log, text)
     await said(log, "something else altogether")
     assert [hit.session_id for hit in await sessions.search(words)] == [session_id]
 
 
 @pytest.mark.parametrize("words", ["", "  ", "!!!", '"', "*", "-- ; --", "\0", "zzz", "fix zzz"])
-async def test_what_stands_nowhere_is_not_found(log, sessions, words):
+async def test_absent_words_are_not_found(log, sessions, words):
     await said(log, "please fix this")
     assert await sessions.search(words) == ()
 
 
-async def test_the_latest_come_first_by_workspace_and_up_to_a_limit(log, sessions):
+async def test_hits_are_sorted_newest_first_and_filtered_by_workspace_and_limit(log, sessions):
     first = await said(log, "fix one", workspace="/a")
     second = await said(log, "fix two", "fix three", workspace="/b")
     assert [hit.session_id for hit in await sessions.search("fix")] == [second, second, first]
@@ -77,7 +77,7 @@ async def test_the_latest_come_first_by_workspace_and_up_to_a_limit(log, session
     assert len(await sessions.search("fix", limit=1)) == 1
 
 
-async def test_what_a_fork_repeats_is_found_once_and_what_it_adds_too(log, sessions):
+async def test_messages_copied_by_a_fork_are_found_once(log, sessions):
     story = Story()
     await log.append(story.created(), *story.turn())
     fork_id = await fork(log, story.session_id)
@@ -137,7 +137,7 @@ async def done(path, deeds):
 @few
 @given(DEEDS)
 @pytest.mark.req("R-PER-09")
-def test_the_index_is_that_of_the_messages_whatever_was_done(tmp_path_factory, deeds):
+def test_index_matches_the_messages_after_any_operations(tmp_path_factory, deeds):
     async def check():
         database = await done(tmp_path_factory.mktemp("db") / "sessions.db", deeds)
         await indexed(database)
@@ -147,7 +147,7 @@ def test_the_index_is_that_of_the_messages_whatever_was_done(tmp_path_factory, d
 
 
 @pytest.mark.req("R-PER-06")
-async def test_sessions_are_forked_searched_and_read_while_others_write(path):
+async def test_fork_search_and_read_work_during_writes(path):
     database, story = Database(path), Story()
     log = Log(database)
     await log.append(story.created(), *story.turn())
@@ -169,7 +169,7 @@ async def test_sessions_are_forked_searched_and_read_while_others_write(path):
     await database.close()
 
 
-def test_a_snippet_is_one_line_around_the_first_word():
+def test_snippet_is_one_line_around_the_first_match():
     text = TextBlock("a " * 100 + "needle\n\n" + "b " * 100)
     passage = snippet((text,), ("needle",))
     assert passage.startswith("…") and passage.endswith("…")
@@ -180,7 +180,7 @@ def test_a_snippet_is_one_line_around_the_first_word():
 
 @few
 @given(st.text(max_size=20))
-def test_no_text_is_taken_for_an_operator_of_the_query(text):
+def test_query_text_is_never_parsed_as_an_operator(text):
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE w USING fts5(words)")
     if terms := search_terms(text):

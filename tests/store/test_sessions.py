@@ -16,7 +16,7 @@ from yourtool.store.sessions import ModelCost
 IMAGE = ImageBlock(ImageSource("base64", "aGk="), "image/png")
 
 
-async def test_a_summary_tells_what_a_session_is(log, sessions):
+async def test_summary_describes_a_session(log, sessions):
     story = Story(workspace="/work/here")
     facts = (story.created(), *story.turn(), *story.turn())
     chosen = story._fact(SessionModelSelected, model="openai:gpt-5")
@@ -43,7 +43,7 @@ async def test_a_summary_tells_what_a_session_is(log, sessions):
         ((TextBlock("one\u2028two"),), "one"),
     ],
 )
-async def test_a_title_is_one_line_of_the_first_message(log, sessions, content, title):
+async def test_title_is_one_line_of_the_first_message(log, sessions, content, title):
     story = Story()
     await log.append(story.created())
     asked = story.asked()
@@ -53,7 +53,7 @@ async def test_a_title_is_one_line_of_the_first_message(log, sessions, content, 
     assert summary.title == title
 
 
-async def test_sessions_come_latest_used_first_by_workspace_and_up_to_a_limit(log, sessions):
+async def test_sessions_are_listed_by_last_use_and_filtered_by_workspace_and_limit(log, sessions):
     stories = [Story(workspace=place) for place in ("/a", "/b", "/a")]
     for story in stories:
         await log.append(story.created(), story.asked())
@@ -65,7 +65,7 @@ async def test_sessions_come_latest_used_first_by_workspace_and_up_to_a_limit(lo
     assert await sessions.list("/nowhere") == ()
 
 
-async def test_a_session_in_which_nothing_was_said_is_not_offered(log, sessions):
+async def test_session_without_messages_is_not_listed(log, sessions):
     spoken, silent = Story(), Story()
     await log.append(spoken.created(), spoken.asked())
     await log.append(silent.created())
@@ -75,7 +75,7 @@ async def test_a_session_in_which_nothing_was_said_is_not_offered(log, sessions)
     assert await sessions.last_used("/elsewhere") is None
 
 
-async def test_a_session_is_found_by_the_beginning_of_its_id(log, sessions):
+async def test_session_is_found_by_a_prefix_of_its_id(log, sessions):
     ids = [
         "sess_01AAAAAAAAAAAAAAAAAAAAAAAA",
         "sess_01AAAAAAAAAAAAAAAAAAAAAAAB",
@@ -97,7 +97,7 @@ async def test_a_session_is_found_by_the_beginning_of_its_id(log, sessions):
 
 @pytest.mark.blocks_loop("ten thousand facts are made in one go")
 @pytest.mark.req("R-PER-05")
-async def test_ten_thousand_random_costs_sum_to_the_last_digit(log, sessions):
+async def test_ten_thousand_random_costs_are_summed_exactly(log, sessions):
     story, chance = Story(), random.Random(7)
     costs = [Decimal(chance.randrange(10**12)).scaleb(-12) for _ in range(10_000)]
     assert reduce(add, map(float, costs)) != float(sum(costs)), "floats would not do"
@@ -109,7 +109,7 @@ async def test_ten_thousand_random_costs_sum_to_the_last_digit(log, sessions):
     )
 
 
-async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
+async def test_costs_since_a_time_include_every_session(log, sessions):
     first, second = Story(), Story()
     old = first.answered(TextBlock("a"), cost="5")
     await log.append(first.created(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2)))
@@ -122,7 +122,7 @@ async def test_costs_since_a_moment_are_those_of_every_session(log, sessions):
 
 
 @pytest.mark.req("R-CST-02")
-async def test_a_report_counts_the_answered_requests_of_each_model(log, sessions):
+async def test_report_counts_the_answered_requests_of_each_model(log, sessions):
     story = Story()
     await log.append(story.created(), *story.turn())
     dear = changed(story.answered(TextBlock("a"), cost="2.5"), model="openai:gpt-5")
@@ -172,7 +172,7 @@ async def test_a_report_counts_the_answered_requests_of_each_model(log, sessions
 
 
 @pytest.mark.req("R-PER-06")
-async def test_one_session_has_one_writer(sessions, tmp_path):
+async def test_session_has_at_most_one_writer(sessions, tmp_path):
     lease = sessions.lease("sess_1")
     with pytest.raises(SessionBusyError, match="`sess_1` is open"):
         sessions.lease("sess_1")
@@ -186,7 +186,7 @@ async def test_one_session_has_one_writer(sessions, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../sess_1", "/etc/passwd", "a/b"])
-async def test_a_lease_is_never_taken_outside_its_directory(sessions, tmp_path, name):
+async def test_lease_is_never_taken_outside_its_directory(sessions, tmp_path, name):
     with pytest.raises(SessionNotFoundError):
         sessions.lease(name)
     assert not (tmp_path / "locks").exists()

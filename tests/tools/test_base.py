@@ -33,7 +33,7 @@ async def lengthy(args: Args, context: ToolContext) -> ToolOutput:
     return ToolOutput((), details={"text": f"{'x' * 39_990}{KEY}{'y' * 300_000}"})
 
 
-async def test_details_that_are_cut_hold_no_half_of_a_key(contexts):
+async def test_truncated_details_contain_no_part_of_a_key(contexts):
     output = await call(lengthy, contexts(mask=Mask([KEY])))
     assert output.details is not None
     assert "sk-ant" not in output.details["text"]
@@ -57,20 +57,20 @@ async def loose(args: Args, context: ToolContext) -> ToolOutput:
     return ToolOutput((TextBlock("x"),), details={"a": 1})
 
 
-def test_a_tool_is_described_by_its_function():
+def test_tool_is_described_by_its_function():
     definition = sample.definition
     assert (definition.name, definition.description) == ("sample", "Count something.")
     assert definition.side_effects is SideEffects.READ
     assert definition.input_schema["required"] == ["path"]
 
 
-def test_time_limits_follow_the_side_effects():
+def test_timeouts_depend_on_the_side_effects():
     assert sample.timeout_seconds == 60
     assert silent.timeout_seconds == 600
 
 
 @pytest.mark.req("R-TOOL-02")
-def test_bad_arguments_are_all_listed_with_their_paths():
+def test_all_invalid_arguments_are_listed_with_their_paths():
     with pytest.raises(ToolError) as caught:
         sample.parse({"parts": [{"path": 1}, {"x": ""}], "count": 0})
     assert caught.value.failure is ToolFailure.VALIDATION_ERROR
@@ -79,18 +79,18 @@ def test_bad_arguments_are_all_listed_with_their_paths():
 
 
 @pytest.mark.req("R-TOOL-02")
-def test_a_number_with_a_fraction_part_is_no_whole_number():
+def test_number_with_a_fraction_is_not_an_integer():
     with pytest.raises(ToolError, match="count"):
         sample.parse({"path": "a", "count": 2.0})
 
 
-async def test_what_a_tool_says_can_be_stored(context):
+async def test_tool_output_can_be_stored(context):
     assert await answer(sample, context, path="a") == "1 \ufffd"
     assert (await call(loose, context)).details == {"a": 1}
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_paths_at_any_depth_are_confined(contexts):
+def test_paths_at_any_depth_are_confined_to_the_workspace(contexts):
     args = sample.parse({"path": "a", "parts": [{"path": "b"}, {"path": "../c"}]})
     assert sample.paths(args) == ("a", "b", "../c")
     with pytest.raises(ToolError) as caught:
@@ -98,25 +98,25 @@ def test_paths_at_any_depth_are_confined(contexts):
     assert caught.value.failure is ToolFailure.PERMISSION_DENIED
 
 
-def test_a_toolbox_finds_tools_by_name():
+def test_toolbox_finds_tools_by_name():
     box = Toolbox([sample, loose])
     assert box.get("sample") is sample
     assert box.get("other") is None
     assert [definition.name for definition in box.definitions] == ["sample", "loose"]
 
 
-def test_a_name_is_registered_once():
+def test_duplicate_tool_name_is_rejected():
     with pytest.raises(ToolRegistrationError, match="two tools are named `sample`"):
         Toolbox([sample, sample])
 
 
-def test_a_tool_without_a_description_is_not_registered():
+def test_tool_without_a_description_is_rejected():
     with pytest.raises(ToolRegistrationError, match="description"):
         Toolbox([silent])
 
 
 @pytest.mark.req("R-CAN-09")
-def test_a_schema_outside_the_subset_is_not_registered():
+def test_schema_outside_the_subset_is_rejected():
     @tool(SideEffects.NONE)
     async def union(args: Optional, context: ToolContext) -> str:
         """Take this or that."""
@@ -130,7 +130,7 @@ class Optional(Args, frozen=True):
     x: int | None = None
 
 
-def test_the_built_in_tools_are_the_nine():
+def test_there_are_nine_built_in_tools():
     effects = {
         definition.name: definition.side_effects for definition in default_toolbox().definitions
     }
@@ -148,7 +148,7 @@ def test_the_built_in_tools_are_the_nine():
 
 
 @pytest.mark.req("R-TOOL-12")
-async def test_blocking_work_leaves_the_loop_free(context):
+async def test_blocking_work_does_not_block_the_loop(context):
     release = threading.Event()
     work = asyncio.ensure_future(context.run_in_thread(release.wait, 10))
     for _ in range(3):
@@ -159,7 +159,7 @@ async def test_blocking_work_leaves_the_loop_free(context):
 
 
 @pytest.mark.req("R-TOOL-14")
-async def test_cancelled_work_is_told_and_waited_for(context):
+async def test_cancelled_work_is_signalled_and_awaited(context):
     finished = []
 
     def work():

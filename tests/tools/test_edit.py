@@ -20,7 +20,7 @@ def edits(*pairs, **options):
     return [{"old": old, "new": new, **options} for old, new in pairs]
 
 
-async def test_an_edit_replaces_one_piece_of_text(context, root):
+async def test_edit_replaces_one_occurrence(context, root):
     (root / "a.py").write_bytes(b"one\ntwo\nthree\n")
     output = await call(edit_file, context, path="a.py", edits=edits(("two", "2\n2.5")))
     assert (root / "a.py").read_bytes() == b"one\n2\n2.5\nthree\n"
@@ -48,14 +48,16 @@ async def test_an_edit_replaces_one_piece_of_text(context, root):
     ],
 )
 @pytest.mark.req("R-TOOL-08")
-async def test_an_edit_keeps_line_endings_mark_encoding_and_end(context, root, before, after):
+async def test_edit_preserves_line_endings_bom_encoding_and_final_newline(
+    context, root, before, after
+):
     (root / "file").write_bytes(before)
     await call(edit_file, context, path="file", edits=edits(("b", "X\nY")))
     assert (root / "file").read_bytes() == after
 
 
 @pytest.mark.req("R-TOOL-08")
-async def test_an_edit_across_lines_matches_either_line_ending(context, root):
+async def test_multiline_edit_matches_either_line_ending(context, root):
     (root / "file").write_bytes(b"a\r\nb\r\nc\r\n")
     await call(edit_file, context, path="file", edits=edits(("\nb\n", "\nB\nB\n")))
     assert (root / "file").read_bytes() == b"a\r\nB\r\nB\r\nc\r\n"
@@ -87,33 +89,33 @@ def test_only_the_matched_bytes_change(tmp_path_factory, start, end, codec):
 
 @settings(deadline=None)
 @given(st.builds(lambda codec, text: codec[0] + text.encode(codec[1]), CODECS, TEXTS))
-def test_what_is_recognised_is_reproduced_byte_for_byte(data):
+def test_recognized_text_is_reproduced_byte_for_byte(data):
     encoding = detect_encoding(data)
     assert encoding is not None
     assert encoding.encode(encoding.decode(data)) == data
 
 
 @pytest.mark.req("R-TOOL-08")
-async def test_a_rewritten_file_keeps_its_manner(context, root):
+async def test_rewritten_file_preserves_encoding_and_line_endings(context, root):
     (root / "file").write_bytes(codecs.BOM_UTF8 + b"a\r\nb\r\n")
     await call(write_file, context, path="file", content="x\ny")
     assert (root / "file").read_bytes() == codecs.BOM_UTF8 + b"x\r\ny\r\n"
 
 
-async def test_a_new_file_is_written_as_given(context, root):
+async def test_new_file_is_written_unchanged(context, root):
     said = await answer(write_file, context, path="new/dir/file", content="x\r\ny")
     assert (root / "new" / "dir" / "file").read_bytes() == b"x\r\ny"
     assert said == "Created `new/dir/file` (4 bytes)."
 
 
-async def test_a_file_that_is_no_text_can_be_replaced_whole(context, root):
+async def test_binary_file_can_be_replaced_completely(context, root):
     (root / "file").write_bytes(b"\xff\0")
     assert "Replaced" in await answer(write_file, context, path="file", content="x")
     assert (root / "file").read_bytes() == b"x"
 
 
 @pytest.mark.req("R-TOOL-09")
-async def test_an_ambiguous_edit_says_how_many_and_where(context, root):
+async def test_ambiguous_edit_reports_the_count_and_lines_of_matches(context, root):
     (root / "file").write_bytes(b"x\ny\nx\n")
     await refusal(
         edit_file, context, "occurs 2 times in `file` (lines 1, 3)", "`replace_all`",
@@ -131,7 +133,7 @@ async def test_overlapping_occurrences_are_ambiguous(context, root):
 
 
 @pytest.mark.req("R-TOOL-09")
-async def test_text_that_is_not_there_is_answered_with_near_lines(context, root):
+async def test_missing_text_error_suggests_similar_lines(context, root):
     (root / "file").write_bytes(b"def one():\n    return 1\n")
     said = await refusal(
         edit_file, context, "does not occur in `file`", path="file",
@@ -142,7 +144,7 @@ async def test_text_that_is_not_there_is_answered_with_near_lines(context, root)
 
 
 @pytest.mark.req("R-TOOL-09")
-async def test_several_edits_are_made_all_or_none(context, root):
+async def test_multiple_edits_are_atomic(context, root):
     (root / "file").write_bytes(b"a b c")
     await refusal(
         edit_file, context, "edit 2 of 2", path="file", edits=edits(("a", "A"), ("x", "X"))
@@ -153,7 +155,7 @@ async def test_several_edits_are_made_all_or_none(context, root):
 
 
 @pytest.mark.req("R-TOOL-09")
-async def test_a_file_that_changed_since_it_was_read_is_not_edited(context, root):
+async def test_file_changed_since_it_was_read_is_not_edited(context, root):
     (root / "file").write_bytes(b"a")
     await call(read_file, context, path="file")
     (root / "file").write_bytes(b"a and more")
@@ -167,7 +169,7 @@ async def test_a_file_that_changed_since_it_was_read_is_not_edited(context, root
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_an_edit_that_cannot_be_made_says_why(context, root, tmp_path):
+async def test_failed_edit_reports_the_reason(context, root, tmp_path):
     (root / "same").write_bytes(b"a")
     await refusal(edit_file, context, "do not change `same`", path="same", edits=edits(("a", "a")))
     await refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
@@ -191,7 +193,7 @@ async def preview_of(tool, context, **arguments):
     return await tool.preview(tool.parse(arguments), context)
 
 
-async def test_a_preview_is_the_whole_diff_and_changes_nothing(context, root):
+async def test_preview_shows_the_complete_diff_and_changes_nothing(context, root):
     (root / "file").write_bytes(b"a\nb")
     preview = await preview_of(write_file, context, path="./file", content="a\nc\n")
     assert preview.body == (
@@ -204,19 +206,19 @@ async def test_a_preview_is_the_whole_diff_and_changes_nothing(context, root):
     assert not (root / "new").exists()
 
 
-async def test_a_name_cannot_forge_a_line_of_the_diff(context):
+async def test_file_name_cannot_forge_a_diff_line(context):
     preview = await preview_of(write_file, context, path="a\n+++ b/other", content="x\n")
     assert "\n+++ b/other" not in preview.body
 
 
 @pytest.mark.req("R-TOOL-07")
-async def test_the_preview_of_a_protected_place_says_so(context, root):
+async def test_preview_of_a_protected_path_is_labelled(context, root):
     (root / "link").symlink_to(".git")
     for path in (".git/config", "sub/.GIT/hooks/x", "link/config", ".yourtool/config.toml"):
         assert (await preview_of(write_file, context, path=path, content="x")).protected
 
 
-async def test_what_was_agreed_to_is_what_is_written(contexts, root):
+async def test_approved_content_is_what_is_written(contexts, root):
     (root / "file").write_bytes(b"a")
     arguments = {"path": "file", "edits": edits(("a", "b"))}
     preview = await preview_of(edit_file, contexts(), **arguments)
@@ -230,13 +232,13 @@ async def test_what_was_agreed_to_is_what_is_written(contexts, root):
     assert (root / "file").read_bytes() == b"b"
 
 
-async def test_an_agreement_without_a_guard_covers_nothing(contexts):
+async def test_approval_without_a_guard_covers_nothing(contexts):
     empty = Preview(kind="diff", body="")
     await refusal(write_file, contexts(approved=empty), "nothing was", path="x", content="")
 
 
 @pytest.mark.req("R-TOOL-13")
-async def test_writes_to_the_same_file_wait_for_each_other(contexts, root):
+async def test_writes_to_the_same_file_are_serialized(contexts, root):
     names = [f"<{number}>" for number in range(12)]
     (root / "file").write_text(" ".join(names))
     (root / "link").symlink_to("file")
@@ -252,7 +254,7 @@ async def test_writes_to_the_same_file_wait_for_each_other(contexts, root):
 
 
 @pytest.mark.req("R-TOOL-14")
-async def test_a_cancelled_write_is_finished_or_not_begun(contexts, root):
+async def test_cancelled_write_is_complete_or_not_started(contexts, root):
     (root / "file").write_bytes(b"a" * 1_000_000)
     for _ in range(5):
         task = asyncio.ensure_future(
@@ -268,7 +270,7 @@ async def test_a_cancelled_write_is_finished_or_not_begun(contexts, root):
 
 
 @pytest.mark.parametrize("end", ["b", ""])
-def test_looking_for_the_old_text_takes_time_in_proportion_to_the_file(contexts, root, end):
+def test_search_for_the_old_text_takes_linear_time(contexts, root, end):
     def edit(size):
         (root / "file").write_text("a" * size)
         pairs = edits(("a" * (size // 2) + end, "x"))
@@ -282,7 +284,7 @@ def test_looking_for_the_old_text_takes_time_in_proportion_to_the_file(contexts,
     st.text(st.sampled_from("ab\r\n"), max_size=12),
     st.text(st.sampled_from("ab\n"), min_size=1, max_size=3),
 )
-def test_replacing_everywhere_is_the_same_as_on_plain_line_endings(tmp_path_factory, text, old):
+def test_replace_all_is_independent_of_line_endings(tmp_path_factory, text, old):
     text = text.replace("\r\n", "\n").replace("\r", "").replace("\n", "\r\n")
     root = tmp_path_factory.mktemp("edits")
     (root / "file").write_bytes(text.encode())

@@ -23,7 +23,7 @@ async def test_lines_are_numbered(context, root):
 
 
 @pytest.mark.req("R-TOOL-10")
-async def test_a_long_file_is_read_by_range(context, root):
+async def test_long_file_is_read_by_range(context, root):
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 3001)))
     first = await answer(read_file, context, path="file")
     assert first.startswith("`file`, lines 1–2000 of 3,000\n")
@@ -36,7 +36,7 @@ async def test_a_long_file_is_read_by_range(context, root):
 
 
 @pytest.mark.req("R-TOOL-10")
-async def test_an_answer_holds_at_most_fifty_kilobytes(context, root):
+async def test_result_is_limited_to_fifty_kilobytes(context, root):
     (root / "file").write_text(("x" * 999 + "\n") * 100)
     said = await answer(read_file, context, path="file")
     assert 40_000 < len(said) < 52_000
@@ -44,7 +44,7 @@ async def test_an_answer_holds_at_most_fifty_kilobytes(context, root):
 
 
 @pytest.mark.req("R-TOOL-10")
-async def test_a_very_long_line_is_cut_and_says_so(context, root):
+async def test_very_long_line_is_truncated_with_a_note(context, root):
     (root / "file").write_text("x" * 100_000)
     said = await answer(read_file, context, path="file")
     assert len(said) < 3_000
@@ -70,13 +70,13 @@ async def test_a_very_long_line_is_cut_and_says_so(context, root):
     ],
 )
 @pytest.mark.req("R-TOOL-10")
-async def test_text_is_shown_whatever_its_form(context, root, data, said):
+async def test_text_in_any_encoding_is_shown(context, root, data, said):
     (root / "file").write_bytes(data)
     assert await answer(read_file, context, path="file") == said
 
 
 @pytest.mark.req("R-TOOL-10")
-async def test_a_file_too_large_to_hold_is_read_by_range(context, root, monkeypatch):
+async def test_file_too_large_to_edit_is_read_by_range(context, root, monkeypatch):
     monkeypatch.setattr(files, "MAX_EDITABLE_BYTES", 9_000)
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 1501)))
     said = await answer(read_file, context, path="file", offset=500, limit=2)
@@ -90,13 +90,13 @@ async def test_a_file_too_large_to_hold_is_read_by_range(context, root, monkeypa
 
 
 @pytest.mark.req("R-TOOL-10")
-async def test_a_binary_file_is_refused_with_its_size(context, root):
+async def test_binary_file_is_rejected_with_its_size(context, root):
     (root / "file").write_bytes(b"\x7fELF\0\xff" * 10)
     await refusal(read_file, context, "`file` is a binary file (60 bytes)", "`shell`", path="file")
 
 
 @pytest.mark.req("R-TOOL-10")
-async def test_an_image_is_an_image_block_for_models_that_see(contexts, root):
+async def test_image_is_an_image_block_for_models_with_image_input(contexts, root):
     (root / "a.txt").write_bytes(PNG)
     output = await call(read_file, contexts(image_limit=2**20), path="a.txt")
     [image] = [block for block in output.content if isinstance(block, ImageBlock)]
@@ -114,21 +114,21 @@ async def test_an_image_is_an_image_block_for_models_that_see(contexts, root):
     ],
 )
 @pytest.mark.req("R-TOOL-10")
-async def test_images_are_known_by_their_bytes(contexts, root, data, media_type):
+async def test_images_are_recognized_by_their_bytes(contexts, root, data, media_type):
     (root / "picture").write_bytes(data)
     output = await call(read_file, contexts(image_limit=2**20), path="picture")
     assert output.content[1].media_type == media_type
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_an_image_too_large_for_the_model_is_refused(contexts, root):
+async def test_image_too_large_for_the_model_is_rejected(contexts, root):
     (root / "a.png").write_bytes(PNG + b"\0" * 2**18)
     said = ("more than 0.25 MiB, the limit of this model", "smaller copy")
     await refusal(read_file, contexts(image_limit=2**18), *said, path="a.png")
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_a_file_that_cannot_be_read_says_what_to_do(context, root):
+async def test_unreadable_file_error_suggests_a_fix(context, root):
     (root / "src").mkdir()
     (root / "src" / "main.py").write_text("x")
     await refusal(read_file, context, "is a directory", "`list_dir`", path="src")
@@ -137,7 +137,7 @@ async def test_a_file_that_cannot_be_read_says_what_to_do(context, root):
     await refusal(read_file, context, "named pipe", path="pipe")
 
 
-async def test_a_directory_is_listed_with_directories_first(context, root):
+async def test_listing_has_directories_first(context, root):
     (root / "b").mkdir()
     (root / "a.txt").write_text("12345")
     (root / "c").symlink_to("b")
@@ -146,7 +146,7 @@ async def test_a_directory_is_listed_with_directories_first(context, root):
     assert await answer(list_dir, context, path="b") == "`b` is an empty directory."
 
 
-async def test_a_long_listing_says_how_much_there_is(context, root, monkeypatch):
+async def test_long_listing_reports_the_total(context, root, monkeypatch):
     monkeypatch.setattr(files, "_MAX_ENTRIES", 2)
     for name in "abc":
         (root / name).write_text("")
@@ -156,13 +156,13 @@ async def test_a_long_listing_says_how_much_there_is(context, root, monkeypatch)
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_a_directory_that_cannot_be_listed_says_what_to_do(context, root):
+async def test_unlistable_directory_error_suggests_a_fix(context, root):
     (root / "file").write_text("")
     await refusal(list_dir, context, "`file` is a file", "`read_file`", path="file")
     await refusal(list_dir, context, "does not exist", path="nowhere")
 
 
-async def test_a_plan_is_kept_for_the_screen(context):
+async def test_plan_is_stored_for_the_interface(context):
     steps = [{"text": "look", "status": "completed"}, {"text": "leap", "status": "in_progress"}]
     output = await call(update_plan, context, steps=[*steps, {"text": "rest"}])
     assert output.details == {"plan": [*steps, {"text": "rest", "status": "pending"}]}

@@ -30,7 +30,7 @@ def answers(directory, pattern, names):
 
 @pytest.mark.parametrize("pattern", ["needle", "nee(dle|t)", "[n]e{2}", r"\bneedle$"])
 @pytest.mark.parametrize("kind", PARSERS)
-def test_without_the_known_parser_every_line_is_tried(tmp_path, monkeypatch, kind, pattern):
+def test_matcher_tries_every_line_without_the_known_parser(tmp_path, monkeypatch, kind, pattern):
     (tmp_path / "a").write_text("hay\nneedle\n")
     (tmp_path / "b").write_text("hay\n")
     _, known = answers(tmp_path, pattern, ["a", "b"])

@@ -57,14 +57,14 @@ def assert_closed(workspace, path):
         "./src/../.home/credentials.toml", ".home/a/b/c", ".home/cache/x",
     ],
 )  # fmt: skip
-def test_a_home_inside_the_workspace_is_closed(project, path):
+def test_home_inside_the_workspace_is_protected(project, path):
     (project / "src").mkdir()
     own = make_home(project / ".home")
     assert_closed(Workspace(project, own_directories=own), path)
     assert_closed(Workspace(project, own_directories=own), str(project / path))
 
 
-def test_links_of_every_kind_lead_to_a_refusal(project):
+def test_links_of_every_kind_are_rejected(project):
     own = make_home(project / ".home")
     (project / "link").symlink_to(".home")
     (project / "file").symlink_to(project / ".home" / "credentials.toml")
@@ -74,7 +74,7 @@ def test_links_of_every_kind_lead_to_a_refusal(project):
         assert_closed(workspace, path)
 
 
-def test_a_hard_link_of_a_file_that_was_just_replaced_is_closed(project, tmp_path):
+def test_hard_link_of_a_just_replaced_file_is_protected(project, tmp_path):
     home = tmp_path / "home"
     workspace = Workspace(project, own_directories=make_home(home))
     (home / "new").write_text(KEYS)
@@ -83,7 +83,7 @@ def test_a_hard_link_of_a_file_that_was_just_replaced_is_closed(project, tmp_pat
     assert_closed(workspace, "hard.txt")
 
 
-def test_a_hard_link_is_closed_however_many_files_are_beside_the_original(project, tmp_path):
+def test_hard_link_is_protected_with_any_number_of_sibling_files(project, tmp_path):
     home = tmp_path / "home"
     own = make_home(home)
     for number in range(1_500):
@@ -96,7 +96,7 @@ def test_a_hard_link_is_closed_however_many_files_are_beside_the_original(projec
             workspace.read(f"hard{number}.txt", limit=100)
 
 
-def test_an_own_directory_with_too_many_files_closes_everything(project, tmp_path, monkeypatch):
+def test_protected_directory_with_too_many_files_blocks_all_access(project, tmp_path, monkeypatch):
     monkeypatch.setattr(own_places, "_MAX_ENTRIES", 6)
     home = tmp_path / "home"
     own = make_home(home)
@@ -112,7 +112,7 @@ def test_an_own_directory_with_too_many_files_closes_everything(project, tmp_pat
     assert workspace.read("a.txt", limit=9) == b"a"
 
 
-def test_settings_that_are_links_into_the_workspace_are_closed(project, tmp_path):
+def test_settings_linked_into_the_workspace_are_protected(project, tmp_path):
     home = tmp_path / "home"
     own = make_home(home)
     (project / "dotfiles.toml").write_text("schema_version = 1\n")
@@ -121,7 +121,7 @@ def test_settings_that_are_links_into_the_workspace_are_closed(project, tmp_path
     assert_closed(Workspace(project, own_directories=own), "dotfiles.toml")
 
 
-def test_a_directory_that_was_renamed_stays_closed(project):
+def test_renamed_directory_stays_protected(project):
     workspace = Workspace(project, own_directories=make_home(project / ".home"))
     (project / ".home").rename(project / "renamed")
     assert_closed(workspace, "renamed/credentials.toml")
@@ -132,7 +132,7 @@ def test_a_directory_that_was_renamed_stays_closed(project):
 
 
 @pytest.mark.parametrize("path", ["deep/.home", "deep/.HOME/x", "deep/.home/data/sessions.db"])
-def test_a_directory_that_does_not_exist_yet_is_closed(project, path):
+def test_missing_directory_is_protected(project, path):
     workspace = Workspace(project, own_directories=(project / "deep" / ".home",))
     with pytest.raises(ToolError, match="`yourtool` itself"):
         workspace.write(path, b"x", expected=ABSENT)
@@ -142,7 +142,7 @@ def test_a_directory_that_does_not_exist_yet_is_closed(project, path):
         workspace.write(path, b"x", expected=ABSENT)
 
 
-def test_a_further_directory_and_the_workspace_itself_can_be_own_places(project, tmp_path):
+def test_additional_directory_and_workspace_can_be_protected(project, tmp_path):
     home = tmp_path / "home"
     own = make_home(home)
     workspace = Workspace(project, (home,), own)
@@ -153,7 +153,7 @@ def test_a_further_directory_and_the_workspace_itself_can_be_own_places(project,
         assert_closed(Workspace(root, own_directories=own), ".")
 
 
-def test_a_directory_opened_inside_an_own_place_can_be_used(project, tmp_path):
+def test_directory_opened_inside_a_protected_one_can_be_used(project, tmp_path):
     home = tmp_path / "home"
     own = make_home(home)
     spill = home / "state" / "spill" / "s1"
@@ -166,7 +166,7 @@ def test_a_directory_opened_inside_an_own_place_can_be_used(project, tmp_path):
     assert_closed(inside, "hard.txt")
 
 
-def test_a_spill_directory_below_the_workspace_can_be_read(project):
+def test_spill_directory_inside_the_workspace_can_be_read(project):
     own = make_home(project / ".home")
     spill = project / ".home" / "state" / "spill" / "s1"
     workspace = Workspace(project, (spill,), own)
@@ -174,13 +174,13 @@ def test_a_spill_directory_below_the_workspace_can_be_read(project):
     assert_closed(workspace, str(spill.parent / "s2" / "out.txt"))
 
 
-def test_a_search_leaves_own_places_out(project):
+def test_search_skips_protected_directories(project):
     own = make_home(project / ".home")
     found = list(tree.iter_files(Workspace(project, own_directories=own), ".", threading.Event()))
     assert found == ["a.txt"]
 
 
-def test_a_bind_mount_is_closed(project, tmp_path):
+def test_bind_mount_is_protected(project, tmp_path):
     home = tmp_path / "home"
     own = make_home(home)
     (project / "mounted").mkdir()
@@ -197,7 +197,7 @@ def test_a_bind_mount_is_closed(project, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no list of open files")
-def test_directories_are_held_once_however_often_they_are_looked_at(tmp_path):
+def test_repeated_checks_open_each_directory_once(tmp_path):
     own = OwnPlaces(make_home(tmp_path / "home"))
     gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -102,7 +102,7 @@ def examples(count):
 @example("ski", ["ſ\u212aı".encode(), b"SKI"], True)
 @example("a.$", [b"a\xff\r\n", b"a\0", b"x"], False)
 @example("[ſ]", [b"s"], True)
-def test_the_answer_is_the_same_with_ripgrep_and_without(tmp_path, pattern, texts, ignore_case):
+def test_glob_results_are_the_same_with_and_without_ripgrep(tmp_path, pattern, texts, ignore_case):
     assert is_same_with_ripgrep(tmp_path, pattern, texts, ignore_case)
 
 
@@ -111,12 +111,16 @@ def test_the_answer_is_the_same_with_ripgrep_and_without(tmp_path, pattern, text
 @pytest.mark.timeout(1_200)
 @examples(1_000)
 @given(PATTERNS.filter(is_pattern), st.lists(LINES, min_size=1, max_size=12), st.booleans())
-def test_many_answers_are_the_same_with_ripgrep(tmp_path, pattern, texts, ignore_case):
+def test_generated_searches_have_the_same_results_with_ripgrep(
+    tmp_path, pattern, texts, ignore_case
+):
     assert is_same_with_ripgrep(tmp_path, pattern, texts, ignore_case)
 
 
 @needs_ripgrep
-async def test_grep_answers_the_same_with_ripgrep_and_without(context, root, tmp_path, monkeypatch):
+async def test_grep_results_are_the_same_with_and_without_ripgrep(
+    context, root, tmp_path, monkeypatch
+):
     for at in range(300):
         (root / f"d{at % 7}").mkdir(exist_ok=True)
         (root / f"d{at % 7}" / f"-f{at}").write_text(f"x{at}\ny{at % 13}\n")
@@ -135,7 +139,7 @@ async def test_grep_answers_the_same_with_ripgrep_and_without(context, root, tmp
 
 
 @needs_ripgrep
-async def test_ripgrep_finds_at_once_that_a_catastrophic_pattern_matches_nothing(context, root):
+async def test_ripgrep_handles_a_catastrophic_pattern_immediately(context, root):
     (root / "file").write_text("a" * 60 + "!")
     assert "No line matches" in await answer(grep, context, pattern="(a+)+$")
 
@@ -153,7 +157,7 @@ def trusted(tmp_path):
     return not any(each.stat().st_mode & stat.S_IWOTH for each in (tmp_path, *tmp_path.parents))
 
 
-def test_ripgrep_is_never_taken_from_where_others_may_write(tmp_path, monkeypatch):
+def test_ripgrep_from_a_world_writable_directory_is_not_used(tmp_path, monkeypatch):
     workspace = tmp_path / "ws"
     open_to_all = tmp_path / "open"
     fake(workspace / "bin")
@@ -169,14 +173,14 @@ def test_ripgrep_is_never_taken_from_where_others_may_write(tmp_path, monkeypatc
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the modes of the system's directories")
-def test_ripgrep_is_taken_from_a_directory_of_the_system(tmp_path, monkeypatch):
+def test_ripgrep_from_a_system_directory_is_used(tmp_path, monkeypatch):
     if RIPGREP is None or not trusted(Path(RIPGREP).resolve().parent):
         pytest.skip("ripgrep is not installed where only the system writes")
     monkeypatch.setenv("PATH", f"{tmp_path}:{Path(RIPGREP).parent}")
     assert find_ripgrep(tmp_path) == Path(RIPGREP).resolve()
 
 
-def test_a_ripgrep_that_fails_or_lies_changes_no_answer(context, root, tmp_path):
+def test_failing_or_wrong_ripgrep_does_not_change_the_result(context, root, tmp_path):
     for at in range(3):
         (root / f"f{at}").write_text(f"x{at}")
     for script in ("exit 2", "kill -9 $$", "yes", "printf './f1\\0/etc/passwd\\0../x\\0'; exit 2"):

@@ -56,7 +56,7 @@ def rooted(part, place):
 @pytest.mark.parametrize("place", ["root", "properties", "items"])
 @pytest.mark.parametrize("keyword", REFUSED)
 @pytest.mark.req("R-CAN-09")
-def test_a_refused_keyword_is_named_by_its_path(keyword, place):
+def test_rejected_keyword_is_named_by_its_path(keyword, place):
     whole, path = rooted({keyword: REFUSED[keyword]}, place)
     assert schema.subset_problems(whole) == [f"{path}.{keyword}: `{keyword}` is not supported"]
 
@@ -64,7 +64,7 @@ def test_a_refused_keyword_is_named_by_its_path(keyword, place):
 @pytest.mark.parametrize("place", ["root", "properties", "items"])
 @pytest.mark.parametrize("keyword", ALLOWED)
 @pytest.mark.req("R-CAN-09")
-def test_an_allowed_keyword_is_accepted_everywhere(keyword, place):
+def test_allowed_keyword_is_accepted_everywhere(keyword, place):
     assert schema.subset_problems(rooted({keyword: ALLOWED[keyword]}, place)[0]) == []
 
 
@@ -72,7 +72,7 @@ def test_an_allowed_keyword_is_accepted_everywhere(keyword, place):
     "kind", ["string", "number", "integer", "boolean", "array", "object", "null"]
 )
 @pytest.mark.req("R-CAN-09")
-def test_the_seven_types_are_accepted(kind):
+def test_all_seven_types_are_accepted(kind):
     assert schema.subset_problems({"type": "object", "properties": {"x": {"type": kind}}}) == []
 
 
@@ -91,12 +91,12 @@ def test_the_seven_types_are_accepted(kind):
     ],
 )
 @pytest.mark.req("R-CAN-09")
-def test_a_malformed_keyword_is_named_by_its_path(part, path):
+def test_malformed_keyword_is_named_by_its_path(part, path):
     [problem] = schema.subset_problems(rooted(part, "properties")[0])
     assert problem.startswith(f"{path}: ")
 
 
-def test_the_whole_is_an_object():
+def test_root_schema_must_be_an_object():
     assert schema.subset_problems({"type": "string"}) == ["$.type: the root must be an `object`"]
     assert schema.subset_problems([]) == ["$: must be an object"]
 
@@ -163,7 +163,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("part", "instance", "expected"), ROWS)
 @pytest.mark.req("R-CAN-10")
-def test_the_validator_agrees_with_the_reference_table(part, instance, expected):
+def test_validator_agrees_with_the_reference_table(part, instance, expected):
     assert schema.validate_arguments(part, instance) == expected
 
 
@@ -202,7 +202,7 @@ SCHEMAS = st.recursive(
 @settings(deadline=None)
 @given(SCHEMAS, VALUES)
 @pytest.mark.req("R-CAN-10")
-def test_the_validator_agrees_with_a_reference_implementation(part, instance):
+def test_validator_agrees_with_a_reference_implementation(part, instance):
     reference = pytest.importorskip("jsonschema").Draft7Validator(part)
     assert (schema.validate_arguments(part, instance) == []) == reference.is_valid(instance)
 
@@ -221,7 +221,7 @@ class Outer(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["a", "b"] = "a"
 
 
-def test_a_struct_becomes_a_schema_without_references():
+def test_struct_schema_contains_no_references():
     assert schema.derive_schema(Outer) == {
         "type": "object",
         "properties": {

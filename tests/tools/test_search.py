@@ -63,24 +63,24 @@ def tree(root):
     ],
 )
 @pytest.mark.req("R-TOOL-11")
-async def test_glob_finds_what_gitignore_leaves(context, tree, pattern, found):
+async def test_glob_skips_ignored_files(context, tree, pattern, found):
     assert sorted((await answer(glob, context, pattern=pattern)).split("\n")) == found.split()
 
 
 @pytest.mark.req("R-TOOL-11")
-async def test_glob_starts_anywhere_under_the_rules_above(context, tree):
+async def test_glob_below_the_root_applies_the_rules_of_parent_directories(context, tree):
     assert await answer(glob, context, pattern="*.py", path="src/gen") == "src/gen/keep.py"
     assert await answer(glob, context, pattern="*.py", path="build") == "build/e.py"
     assert "No file matches" in await answer(glob, context, pattern="*.log")
 
 
 @pytest.mark.req("R-TOOL-11")
-async def test_glob_says_how_many_there_are(context, tree):
+async def test_glob_reports_the_total(context, tree):
     said = await answer(glob, context, pattern="*.py", limit=2)
     assert said.endswith("[5 files match; the first 2 are shown]")
 
 
-async def test_a_hostile_gitignore_costs_a_limited_amount_for_every_name(context, root):
+async def test_hostile_gitignore_costs_limited_time_per_name(context, root):
     (root / ".gitignore").write_text("*.log\n" + ("*" + "[a]" * 60 + "b\n") * 5_000)
     plant(root, **{"x.log": "1", "y.py": "1"}, **{"a" * 250 + f"{n:05}": "" for n in range(5)})
     started = time.process_time()
@@ -93,7 +93,7 @@ async def test_a_hostile_gitignore_costs_a_limited_amount_for_every_name(context
     assert "[1 lines match in 1 files; too many ignore patterns: only the first ones" in found
 
 
-async def test_patterns_of_directories_within_each_other_cost_a_limited_amount(context, root):
+async def test_patterns_of_nested_directories_cost_limited_time(context, root):
     folder = root
     for _ in range(3):
         (folder / ".gitignore").write_text(("*" + "[a]" * 60 + "b\n") * 50)
@@ -106,14 +106,14 @@ async def test_patterns_of_directories_within_each_other_cost_a_limited_amount(c
     )
 
 
-async def test_all_of_a_long_ordinary_gitignore_is_applied(context, root):
+async def test_every_pattern_of_a_long_ordinary_gitignore_is_applied(context, root):
     lines = [f"generated/{n}/*.o\n/built_{n}\n" for n in range(2_000)]
     (root / ".gitignore").write_text("".join(lines))
     plant(root, built_0="", built_1999="", built_2000="", generated__1999__x__o="")
     assert await answer(glob, context, pattern="built*") == "built_2000"
 
 
-def test_a_walk_stops_within_a_directory_when_it_is_cancelled(contexts, root):
+def test_cancelled_walk_stops_within_a_directory(contexts, root):
     plant(root, **dict.fromkeys("abcdefgh", ""), **{".gitignore": "*.log\n"})
 
     class SetAtTheThirdLook(threading.Event):
@@ -127,7 +127,7 @@ def test_a_walk_stops_within_a_directory_when_it_is_cancelled(contexts, root):
     assert list(iter_files(contexts().workspace, ".", cancelled)) == [".gitignore", "a"]
 
 
-async def test_links_are_not_followed_by_a_search(context, tree, tmp_path):
+async def test_search_does_not_follow_links(context, tree, tmp_path):
     (tmp_path / "out.py").write_text("secret = 1")
     (tree / "link.py").symlink_to(tmp_path / "out.py")
     (tree / "up").symlink_to("..")
@@ -137,13 +137,13 @@ async def test_links_are_not_followed_by_a_search(context, tree, tmp_path):
 
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "~/*", "a/../../*"])
 @pytest.mark.req("R-TOOL-02")
-async def test_a_pattern_that_leads_out_is_refused(context, pattern):
+async def test_pattern_that_leaves_the_workspace_is_rejected(context, pattern):
     await refusal(glob, context, pattern, "`path`", pattern=pattern,
                   failure=ToolFailure.PERMISSION_DENIED)  # fmt: skip
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_a_search_that_cannot_be_made_says_why(context, root):
+async def test_invalid_search_reports_the_reason(context, root):
     await refusal(glob, context, "alternatives", pattern="{a,b}" * 8)
     await refusal(glob, context, "does not exist", pattern="*", path="none")
     await refusal(grep, context, "`(` is not a valid regular expression", "backslash", pattern="(")
@@ -151,7 +151,7 @@ async def test_a_search_that_cannot_be_made_says_why(context, root):
 
 
 @pytest.mark.req("R-TOOL-11")
-async def test_grep_finds_lines_and_states_the_total(context, tree):
+async def test_grep_finds_lines_and_reports_the_total(context, tree):
     said = await answer(grep, context, pattern="NAME.*[bc]", ignore_case=True, path="src")
     assert said == (
         "src/b.py:1: name = 'src/b.py'\nsrc/d.ts:1: name = 'src/d.ts'\n"
@@ -166,7 +166,7 @@ async def test_grep_finds_lines_and_states_the_total(context, tree):
     assert (await answer(grep, context, pattern="x =", files="*.ts")).startswith("src/d.ts:2")
 
 
-async def test_grep_skips_what_is_not_text_and_says_so(context, root):
+async def test_grep_skips_binary_files_and_reports_them(context, root):
     (root / "binary").write_bytes(b"name\0")
     with (root / "large").open("wb") as file:
         file.truncate(searching._MAX_FILE_BYTES + 1)
@@ -176,14 +176,14 @@ async def test_grep_skips_what_is_not_text_and_says_so(context, root):
     )
 
 
-async def test_grep_shows_the_part_of_a_long_line_that_matches(context, root):
+async def test_grep_shows_the_matching_part_of_a_long_line(context, root):
     plant(root, long="a" * 5000 + "needle" + "b" * 5000)
     said = await answer(grep, context, pattern="needle")
     assert "needle" in said
     assert len(said) < 400
 
 
-async def test_a_pattern_is_never_an_option(context, root):
+async def test_pattern_is_never_parsed_as_an_option(context, root):
     plant(root, file="--version")
     assert "file:1: --version" in await answer(grep, context, pattern="--version")
 
@@ -194,7 +194,7 @@ def without_ripgrep(monkeypatch, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-11")
-async def test_a_catastrophic_pattern_is_stopped_in_time(context, root, without_ripgrep):
+async def test_catastrophic_pattern_is_stopped_at_the_timeout(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     args = grep.parse(CATASTROPHE)
     with pytest.raises(ToolError, match=r"stopped after 0\.2 s, in `file`") as caught:
@@ -204,7 +204,7 @@ async def test_a_catastrophic_pattern_is_stopped_in_time(context, root, without_
 
 
 @pytest.mark.req("R-TOOL-11")
-async def test_a_catastrophic_pattern_is_cancelled_within_a_moment(context, root, without_ripgrep):
+async def test_catastrophic_pattern_is_cancelled_immediately(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     task = asyncio.ensure_future(answer(grep, context, **CATASTROPHE))
     await asyncio.sleep(0.05)
@@ -214,14 +214,14 @@ async def test_a_catastrophic_pattern_is_cancelled_within_a_moment(context, root
 
 
 @pytest.mark.req("R-TOOL-11")
-async def test_a_walk_stops_when_it_is_cancelled(context, root):
+async def test_cancelled_walk_stops(context, root):
     plant(root, **{f"d{at}__f": "" for at in range(300)})
     context.cancelled.set()
     assert "No file matches" in await answer(glob, context, pattern="*")
 
 
 @pytest.mark.req("R-TOOL-12")
-async def test_the_loop_goes_on_while_a_search_runs(context, root, without_ripgrep):
+async def test_search_does_not_block_the_loop(context, root, without_ripgrep):
     plant(root, file="a" * 50 + "!")
     task = asyncio.ensure_future(search(grep.parse(CATASTROPHE), context, seconds=0.3))
     turns = 0
@@ -233,7 +233,7 @@ async def test_the_loop_goes_on_while_a_search_runs(context, root, without_ripgr
 
 
 @pytest.mark.req("R-TOOL-11")
-def test_a_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_path):
+def test_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_path):
     evil = tmp_path / "evil.sh"
     evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/pwned\n")
     evil.chmod(0o755)
@@ -247,7 +247,7 @@ def test_a_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.req("R-CRD-02")
-def test_the_process_that_matches_knows_no_key(monkeypatch, context, root):
+def test_matching_process_receives_no_keys(monkeypatch, context, root):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     (root / "file").write_text("a\nx\n")
     with context.workspace.directory(".") as start:
@@ -266,7 +266,7 @@ def test_the_process_that_matches_knows_no_key(monkeypatch, context, root):
     assert b"canary" not in environment
 
 
-async def test_a_search_that_is_stopped_answers_with_what_it_found(context, root, without_ripgrep):
+async def test_stopped_search_returns_the_matches_found_so_far(context, root, without_ripgrep):
     plant(root, **{f"f{at:04}": "aaa!" for at in range(400)})
     plant(root, z="a" * 50 + "!", a="aaa")
     said = await search(grep.parse({"pattern": "(a+)+$|aaa!"}), context, seconds=3)
@@ -276,7 +276,7 @@ async def test_a_search_that_is_stopped_answers_with_what_it_found(context, root
     assert "the rest were not searched: narrow `path`" in said
 
 
-async def test_a_large_directory_is_searched_in_order(context, root):
+async def test_large_directory_is_searched_in_order(context, root):
     (root / "sub").mkdir()
     for at in range(1_000):
         (root / "sub" / f"f{at:03}").write_text(f"line {at}\nx\n")
@@ -288,7 +288,7 @@ async def test_a_large_directory_is_searched_in_order(context, root):
     ]
 
 
-async def test_names_that_are_no_text_are_searched(context, root):
+async def test_files_with_undecodable_names_are_searched(context, root):
     (root / "\udcff.txt").write_text("needle")
     (root / "-e").write_text("needle")
     (root / "a\nb").write_text("needle")
@@ -301,7 +301,7 @@ async def test_names_that_are_no_text_are_searched(context, root):
 @pytest.mark.parametrize(
     "pattern", ["*a" * 30 + "b", "**/" * 30 + "*b", "{a,b}*[!a]" * 2 + "*a" * 30]
 )
-async def test_a_hostile_glob_takes_no_time(context, root, pattern):
+async def test_hostile_glob_is_matched_quickly(context, root, pattern):
     plant(root, **{"a" * 60: "x"})
     assert "No file matches" in await answer(glob, context, pattern=pattern)
     assert "No line matches" in await answer(grep, context, pattern="x", files=pattern)
@@ -309,12 +309,12 @@ async def test_a_hostile_glob_takes_no_time(context, root, pattern):
     assert await answer(glob, context, pattern="a*") == "a" * 60
 
 
-async def test_a_glob_with_too_many_alternatives_is_refused_at_once(context):
+async def test_glob_with_too_many_alternatives_is_rejected_immediately(context):
     pattern = "{" + "," * 500_000 + "}" + "x" * 500_000
     await refusal(glob, context, "use at most 1,000", pattern=pattern)
 
 
-async def test_a_directory_that_fits_a_glob_lists_what_is_in_it(context, tree):
+async def test_matching_directory_lists_its_content(context, tree):
     assert await answer(glob, context, pattern="deep") == "src/deep/c.py"
     assert await answer(glob, context, pattern="src/deep/") == "src/deep/c.py"
     await refusal(glob, context, "is not a valid glob", pattern="[a")
@@ -324,7 +324,7 @@ async def test_a_directory_that_fits_a_glob_lists_what_is_in_it(context, tree):
     ("workspace", "file"),
     [(".kube", "config"), (".docker", "config.json"), (".config", "gh/hosts.yml")],
 )
-async def test_the_directories_above_a_workspace_tell_what_may_hold_credentials(
+async def test_directories_above_a_workspace_determine_its_credential_files(
     tmp_path, workspace, file
 ):
     root = tmp_path / workspace

@@ -38,7 +38,7 @@ async def started(path, tries=400):
     raise AssertionError(f"{path} was never written")
 
 
-async def test_a_command_runs_in_the_workspace(context, root):
+async def test_command_runs_in_the_workspace(context, root):
     output = await call(shell, context, command="pwd; echo error >&2")
     assert output.content[0].text == f"{root}\nerror\n[exit code 0]"
     assert output.success
@@ -47,7 +47,7 @@ async def test_a_command_runs_in_the_workspace(context, root):
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_a_failed_command_says_so_with_its_output(context):
+async def test_failed_command_is_reported_with_its_output(context):
     output = await call(shell, context, command="echo why; exit 3")
     assert not output.success
     assert output.content[0].text == "why\n[exit code 3]"
@@ -57,7 +57,7 @@ async def test_a_failed_command_says_so_with_its_output(context):
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_a_command_that_cannot_be_started_says_why(context, contexts):
+async def test_start_failure_of_a_command_reports_the_reason(context, contexts):
     await refusal(shell, context, "NUL", command="a\0b")
     await refusal(shell, context, "could not be started", "`write_file`", command="x" * 3_000_000)
     agreed = Preview(kind="command", body="true")
@@ -65,7 +65,7 @@ async def test_a_command_that_cannot_be_started_says_why(context, contexts):
     assert "code 0" in await answer(shell, contexts(approved=agreed), command="true")
 
 
-async def test_the_preview_is_the_whole_command(context):
+async def test_preview_shows_the_complete_command(context):
     args = shell.parse({"command": "a\nb"})
     assert await shell.preview(args, context) == Preview(kind="command", body="a\nb")
 
@@ -77,13 +77,13 @@ async def test_slow_and_chunked_output_is_complete(context):
 
 
 @pytest.mark.req("R-TOOL-03")
-async def test_output_left_behind_by_a_background_job_is_complete(context):
+async def test_output_of_a_background_job_is_complete(context):
     said = await answer(shell, context, command="(sleep .02; echo late) & echo early; wait")
     assert said == "early\nlate\n[exit code 0]"
 
 
 @pytest.mark.req("R-TOOL-03")
-async def test_a_long_output_keeps_both_ends_and_is_whole_in_a_file(context):
+async def test_long_output_shows_both_ends_and_is_complete_in_a_file(context):
     output = await call(shell, context, command="seq 300000")
     said = output.content[0].text
     assert said.startswith("1\n2\n")
@@ -100,7 +100,7 @@ async def test_a_long_output_keeps_both_ends_and_is_whole_in_a_file(context):
 
 
 @pytest.mark.req("R-TOOL-03")
-def test_output_is_whole_however_it_is_cut(tmp_path):
+def test_output_is_complete_for_any_chunking(tmp_path):
     data = "é€😀x".encode() * 10_000
     for size in (1, 7, 4096):
         shown = []
@@ -114,7 +114,7 @@ def test_output_is_whole_however_it_is_cut(tmp_path):
 
 
 @pytest.mark.req("R-TOOL-03")
-def test_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
+def test_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "MAX_SPILL_BYTES", 100_000)
     output = CommandOutput(tmp_path, lambda text: None, Mask())
     for _ in range(40):
@@ -125,7 +125,7 @@ def test_an_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.req("R-TOOL-03")
-def test_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
+def test_command_succeeds_without_an_output_file_on_a_full_disk(tmp_path):
     output = CommandOutput(tmp_path / "nowhere", lambda text: None, Mask())
     output.feed(b"x" * 100_000)
     output.feed(b"y" * 100_000)
@@ -135,7 +135,7 @@ def test_a_full_disk_loses_the_file_and_not_the_command(tmp_path):
 
 
 @pytest.mark.req("R-TOOL-04")
-async def test_a_command_is_stopped_when_its_time_is_up(context):
+async def test_command_is_stopped_at_its_timeout(context):
     began = time.monotonic()
     output = await call(shell, context, command="echo before; sleep 60", timeout_seconds=1)
     assert time.monotonic() - began < 30
@@ -145,7 +145,7 @@ async def test_a_command_is_stopped_when_its_time_is_up(context):
 
 
 @pytest.mark.req("R-TOOL-04")
-async def test_the_time_limit_is_clamped(context, contexts):
+async def test_timeout_is_clamped(context, contexts):
     assert shell.timeout_seconds > MAX_TIMEOUT_SECONDS
     assert "code 0" in await answer(shell, context, command="true", timeout_seconds=10**6)
 
@@ -155,7 +155,7 @@ def command(root, line):
 
 
 @pytest.mark.req("R-TOOL-04")
-async def test_a_command_that_ignores_the_request_is_killed(root, tmp_path):
+async def test_command_that_ignores_termination_is_killed(root, tmp_path):
     output = CommandOutput(tmp_path, lambda text: None, Mask())
     line = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
     exited = await run_process(command(root, line), output, seconds=0.3, grace=0.1)
@@ -175,14 +175,14 @@ async def test_a_command_that_ignores_the_request_is_killed(root, tmp_path):
     ],
 )
 @pytest.mark.req("R-TOOL-04")
-async def test_a_grandchild_does_not_outlive_the_call(context, root, start):
+async def test_grandchild_process_ends_with_the_call(context, root, start):
     assert "[exit code 0]" in await answer(shell, context, command=start)
     assert not alive(int((root / "pid").read_text()))
 
 
 @linux_only
 @pytest.mark.req("R-TOOL-14")
-async def test_a_cancelled_command_ends_with_its_children(context, root):
+async def test_cancelled_command_ends_with_its_children(context, root):
     line = "echo live; setsid sleep 60 & echo $! > child; echo $$ > pid; sleep 60"
     task = asyncio.ensure_future(call(shell, context, command=line))
     leader = await started(root / "pid")
@@ -211,7 +211,7 @@ async def test_output_is_shown_while_the_command_runs(contexts, root):
 
 
 @pytest.mark.req("R-TOOL-16")
-async def test_a_flood_is_not_queued(tmp_path):
+async def test_flood_of_output_is_not_queued(tmp_path):
     shown = []
     live = LiveText(shown.append)
     await asyncio.to_thread(lambda: [live("x" * 1000) for _ in range(1000)])
@@ -227,7 +227,7 @@ async def test_standard_input_is_empty(context):
 
 
 @pytest.mark.req("R-TOOL-05")
-async def test_no_key_reaches_a_command(context, monkeypatch):
+async def test_command_receives_no_keys(context, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_SECRET", "AWS_SESSION_TOKEN", "PGPASS"):
         monkeypatch.setenv(name, "CANARY")
     for name in ("BASH_ENV", "ENV", "LD_PRELOAD", "PYTHONSTARTUP", "NODE_OPTIONS", "GIT_DIR"):
@@ -239,7 +239,7 @@ async def test_no_key_reaches_a_command(context, monkeypatch):
 
 
 @pytest.mark.req("R-TOOL-05")
-def test_the_search_path_holds_nothing_of_the_workspace(tmp_path):
+def test_search_path_contains_no_workspace_directory(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "ws")
     outer = {
         "PATH": f":.:bin:/usr/bin:{tmp_path}/ws/bin:{tmp_path}/link/bin:{tmp_path}/ws/.venv/bin",
@@ -264,7 +264,7 @@ for line in ("stty -echo", "stty raw < /dev/tty", "cat", "vim -c q", "echo > /de
 
 
 @pytest.mark.req("R-TOOL-05")
-def test_the_terminal_is_as_it_was(root):
+def test_command_leaves_the_terminal_unchanged(root):
     controller, terminal = pty.openpty()
     try:
         before = termios.tcgetattr(terminal)

@@ -61,7 +61,7 @@ def fetch():
     return build_fetch_url(lambda address: True)
 
 
-async def test_a_page_comes_back_as_markdown_without_pictures(site, fetch, context):
+async def test_page_is_returned_as_markdown_without_images(site, fetch, context):
     site.page("/a", PAGE, kind="text/html; charset=utf-8")
     said = await answer(fetch, context, url=f"{site.url}/a#part")
     assert said.startswith(
@@ -73,7 +73,7 @@ async def test_a_page_comes_back_as_markdown_without_pictures(site, fetch, conte
     assert "cookie" not in request.lower()
 
 
-async def test_a_page_that_exhausts_the_converter_comes_back_as_plain_text(site, fetch, context):
+async def test_page_that_exhausts_the_converter_is_returned_as_plain_text(site, fetch, context):
     cells = b"<table><tr>" + b"<td colspan=1000>x" * 270_000
     page = b"<style>p {}</style><p>Fish &amp; chips</p>" + cells
     site.page("/cells", page, kind="text/html")
@@ -83,7 +83,7 @@ async def test_a_page_that_exhausts_the_converter_comes_back_as_plain_text(site,
     assert text.startswith("Fish & chips\nx\nx\n")
 
 
-async def test_the_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
+async def test_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
     monkeypatch.setattr(web, "MAX_TEXT_LENGTH", 1000)
     site.page("/wide", b"<table><tr>" + b"<td colspan=1000>x" * 100, kind="text/html")
     said = await answer(fetch, context, url=f"{site.url}/wide")
@@ -91,19 +91,19 @@ async def test_the_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
     assert len(said) < 1300
 
 
-def test_a_conversion_that_takes_too_long_is_killed_and_gives_plain_text():
+def test_slow_conversion_is_killed_and_falls_back_to_plain_text():
     page = "<p>one</p>" + "<blockquote>" * 100_000
     assert html_to_markdown(page, 100, threading.Event(), seconds=0) == ("one", False)
 
 
-def test_a_cancelled_conversion_is_an_error():
+def test_cancelled_conversion_is_an_error():
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(ToolError, match="could not be converted"):
         html_to_markdown("<p>one</p>", 100, cancelled)
 
 
-async def test_text_comes_back_as_it_is(site, fetch, context):
+async def test_plain_text_is_returned_unchanged(site, fetch, context):
     site.page("/j", "é <b>".encode("latin-1"), kind="text/plain; charset=latin-1")
     assert (await answer(fetch, context, url=f"{site.url}/j")).endswith("\n\né <b>")
     site.page("/k", b'{"a":1}', kind="application/json; charset=nonsense")
@@ -134,12 +134,12 @@ async def test_text_comes_back_as_it_is(site, fetch, context):
         (None, "utf_8"),
     ],
 )
-def test_only_the_text_encodings_of_the_web_are_decoded(label, codec):
+def test_only_web_text_encodings_are_decoded(label, codec):
     assert codec_for_label(label) == codec
     assert codecs.lookup(codec)
 
 
-def test_text_is_decoded_in_pieces_as_if_it_were_whole():
+def test_incremental_decoding_equals_complete_decoding():
     data = ("é漢字 <b>" * 60_000).encode() + b"\xff\xe6"
     assert decode_text(data, "utf-8") == data.decode("utf-8", "replace")
     data = ("漢字かな" * 50_000).encode("cp932") + b"\x81"
@@ -154,12 +154,12 @@ SLOW_PAGES = {
 
 
 @pytest.mark.parametrize("charset", SLOW_PAGES)
-async def test_a_page_in_any_encoding_does_not_block_the_loop(charset, site, fetch, context):
+async def test_decoding_a_page_does_not_block_the_loop(charset, site, fetch, context):
     site.page("/slow", SLOW_PAGES[charset], kind=f"text/plain; charset={charset}")
     assert await answer(fetch, context, url=f"{site.url}/slow")  # the watchdog looks
 
 
-async def test_a_long_page_is_whole_in_a_file(site, fetch, context):
+async def test_long_page_is_stored_completely_in_a_file(site, fetch, context):
     site.page("/long", b"word\n" * 20_000)
     said = await answer(fetch, context, url=f"{site.url}/long")
     assert len(said) < web.MAX_RESULT_LENGTH + 500
@@ -168,7 +168,7 @@ async def test_a_long_page_is_whole_in_a_file(site, fetch, context):
     assert "20000\tword" in await answer(read_file, context, path=str(path), offset=20_000)
 
 
-async def test_a_page_is_read_up_to_a_limit_after_decompression(site, fetch, context, monkeypatch):
+async def test_page_is_limited_after_decompression(site, fetch, context, monkeypatch):
     monkeypatch.setattr(web, "MAX_PAGE_BYTES", 1000)
     site.page("/bomb", gzip.compress(b"x" * 1_000_000), Content_Encoding="gzip")
     said = await answer(fetch, context, url=f"{site.url}/bomb")
@@ -176,7 +176,7 @@ async def test_a_page_is_read_up_to_a_limit_after_decompression(site, fetch, con
     assert len(said) < 1200
 
 
-async def test_a_page_that_is_compressed_twice_is_refused(site, fetch, context):
+async def test_doubly_compressed_page_is_rejected(site, fetch, context):
     packed = gzip.compress(gzip.compress(bytes(5_000_000)))
     site.page("/bomb", packed, Content_Encoding="gzip, gzip")
     await refusal(fetch, context, "compressed more than once", url=f"{site.url}/bomb")
@@ -184,13 +184,13 @@ async def test_a_page_that_is_compressed_twice_is_refused(site, fetch, context):
     assert "accept-encoding: gzip\r\n" in request.lower()
 
 
-async def test_a_redirect_on_the_same_host_is_followed(site, fetch, context):
+async def test_redirect_on_the_same_host_is_followed(site, fetch, context):
     site.page("/from", status="302 Found", Location="/to")
     site.page("/to", b"there")
     assert "there" in await answer(fetch, context, url=f"{site.url}/from")
 
 
-async def test_a_redirect_to_another_host_goes_back_to_the_model(site, fetch, context):
+async def test_redirect_to_another_host_is_returned_to_the_model(site, fetch, context):
     site.page("/from", status="302 Found", Location="http://169.254.169.254/latest")
     await refusal(fetch, context, "`http://169.254.169.254/latest` on another host",
                   url=f"{site.url}/from")  # fmt: skip
@@ -213,12 +213,12 @@ def test_only_a_redirect_to_the_same_host_and_port_is_followed(url, location, fo
     assert web.has_same_approval(httpx.URL(url), httpx.URL(location)) is followed
 
 
-async def test_redirects_end(site, fetch, context):
+async def test_number_of_redirects_is_limited(site, fetch, context):
     site.page("/loop", status="302 Found", Location="/loop")
     await refusal(fetch, context, "redirects more than 5 times", url=f"{site.url}/loop")
 
 
-async def test_every_hop_is_judged_again(site, context):
+async def test_every_redirect_is_checked(site, context):
     judged = []
     site.page("/from", status="302 Found", Location="/to")
     fetch = build_fetch_url(lambda address: not judged.append(address) and len(judged) == 1)
@@ -227,7 +227,7 @@ async def test_every_hop_is_judged_again(site, context):
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]/"])
-async def test_private_addresses_are_not_fetched(context, url):
+async def test_private_addresses_are_rejected(context, url):
     await refusal(build_fetch_url(), context, "private address", url=url, failure=DENIED)
 
 
@@ -245,7 +245,7 @@ async def test_private_addresses_are_not_fetched(context, url):
         "4000::1", "64:ff9b::6440:1", "2002:c0a8:101::1", "::ffff:224.0.0.1", "fd00::1",
     ],
 )  # fmt: skip
-def test_an_address_that_is_not_public_is_known(address):
+def test_address_that_is_not_public_is_recognized(address):
     assert not is_public(ip_address(address))
 
 
@@ -257,7 +257,7 @@ def test_an_address_that_is_not_public_is_known(address):
         "::ffff:1.1.1.1", "3ffe::1",
     ],
 )  # fmt: skip
-def test_a_public_address_is_known(address):
+def test_public_address_is_recognized(address):
     assert is_public(ip_address(address))
 
 
@@ -277,12 +277,12 @@ def test_a_public_address_is_known(address):
     ],
 )
 @pytest.mark.req("R-TOOL-02")
-async def test_what_cannot_be_fetched_says_why(fetch, context, url, said):
+async def test_failed_fetch_reports_the_reason(fetch, context, url, said):
     await refusal(fetch, context, said, url=url)
 
 
 @pytest.mark.req("R-TOOL-02")
-async def test_a_server_that_fails_is_reported(site, fetch, context):
+async def test_server_failure_is_reported(site, fetch, context):
     site.page("/gone", status="404 Not Found")
     await refusal(fetch, context, "returned 404 Not Found", url=f"{site.url}/gone")
     site.page("/zip", b"PK", kind="application/zip")
@@ -309,7 +309,7 @@ SECRETIVE = [
     [(LONG, "longer than 512"), *((url, "one of your API keys") for url in SECRETIVE)],
 )
 @pytest.mark.req("R-TOOL-07")
-async def test_an_address_that_might_carry_data_out_always_asks(fetch, contexts, url, said):
+async def test_url_that_could_leak_data_always_needs_approval(fetch, contexts, url, said):
     context = contexts(mask=Mask([KEY]))
     preview = await fetch.preview(fetch.parse({"url": url}), context)
     assert preview.protected
@@ -318,7 +318,7 @@ async def test_an_address_that_might_carry_data_out_always_asks(fetch, contexts,
     await refusal(fetch, context, "the user's approval", said, url=url, failure=DENIED)
 
 
-async def test_only_the_address_that_was_agreed_to_is_fetched(site, fetch, contexts):
+async def test_only_the_approved_url_is_fetched(site, fetch, contexts):
     site.page("/a", b"fine")
     url = f"{site.url}/a?{'x' * 600}"
     preview = await fetch.preview(fetch.parse({"url": url}), contexts())
@@ -326,14 +326,14 @@ async def test_only_the_address_that_was_agreed_to_is_fetched(site, fetch, conte
     await refusal(fetch, contexts(approved=preview), "that the user approved", url=f"{site.url}/a")
 
 
-async def test_an_ordinary_address_does_not_ask(fetch, contexts, context):
+async def test_ordinary_url_needs_no_approval(fetch, contexts, context):
     args = fetch.parse({"url": "https://Docs.example.org/page"})
     preview = await fetch.preview(args, context)
     assert (preview.kind, preview.protected) == ("text", False)
 
 
 @pytest.mark.req("R-TOOL-14")
-async def test_a_cancelled_fetch_ends_at_once(site, fetch, context):
+async def test_cancelled_fetch_ends_immediately(site, fetch, context):
     task = asyncio.ensure_future(answer(fetch, context, url=f"{site.url}/slow"))
     for _ in range(200):
         if site.requests:

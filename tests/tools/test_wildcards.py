@@ -69,7 +69,7 @@ def is_ignored(wildcards, path):
 @example(["**/a/**/b"], ["a/b", "x/a/b", "a/x/y/b", "ab", "a/bx"])
 @example(["/a", "b/", "!b/a"], ["a", "x/a", "b", "b/a", "x/b/c"])
 @example(["a/**\\/b", "\\#a", "a\\ ", "x  "], ["a/b", "a/x/b", "#a", "a ", "a", "x", "x  "])
-def test_paths_are_ignored_as_git_ignores_them(repository, lines, paths):
+def test_same_paths_are_ignored_as_by_git(repository, lines, paths):
     text = "\n".join(lines)
     assert ignored_by_us(text, paths) == ignored_by_git(repository, text, paths)
 
@@ -79,14 +79,14 @@ def test_paths_are_ignored_as_git_ignores_them(repository, lines, paths):
 @given(
     st.lists(LINES, min_size=1, max_size=3), st.lists(PATHS, min_size=1, max_size=40, unique=True)
 )
-def test_many_paths_are_ignored_as_git_ignores_them(repository, lines, paths):
+def test_generated_paths_are_ignored_as_by_git(repository, lines, paths):
     text = "\n".join(lines)
     assert ignored_by_us(text, paths) == ignored_by_git(repository, text, paths)
 
 
 @settings(deadline=None)
 @given(LINES)
-def test_no_wildcard_becomes_an_ambiguous_repetition(line):
+def test_wildcards_are_not_translated_to_ambiguous_repetitions(line):
     if (wildcard := parse_wildcard(line)) is not None:
         assert not list(overlaps(parse(wildcard.regex, re.DOTALL)))
 
@@ -97,7 +97,7 @@ def test_no_wildcard_becomes_an_ambiguous_repetition(line):
      "**/" * 30 + "b", "**/*a*/*a*b", "*" * 30 + "b", "?*" * 30 + "b"],
 )  # fmt: skip
 @pytest.mark.parametrize("unit", ["a", "a/", "aa/", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/"])
-def test_a_wildcard_takes_time_in_proportion_to_the_path(pattern, unit):
+def test_wildcard_matches_in_linear_time(pattern, unit):
     wildcard = parse_wildcard(pattern)
     wildcards = Wildcards([wildcard] if wildcard else [])
 
@@ -111,7 +111,7 @@ def test_a_wildcard_takes_time_in_proportion_to_the_path(pattern, unit):
     assert growth(match, sized) < LINEAR
 
 
-def test_the_last_pattern_decides_also_among_thousands():
+def test_last_of_thousands_of_patterns_decides():
     text = "*.o\n" + "".join(f"*{n}x*y\nd/{n}/*\n!{n}.o\n" for n in range(1_500))
     wildcards = Wildcards(parse_ignore_file(text))
     for name, verdict in {"a.o": True, "0.o": False, "1499.o": False, "17xy": True}.items():
@@ -121,5 +121,5 @@ def test_the_last_pattern_decides_also_among_thousands():
     assert wildcards.verdict("d/z", "z", is_directory=False) is None
 
 
-def test_a_pattern_that_is_longer_than_any_path_is_passed_over():
+def test_pattern_longer_than_any_path_is_skipped():
     assert not list(parse_ignore_file("*a" * 3_000 + "\n" + "[[:" * 300_000 + "]"))

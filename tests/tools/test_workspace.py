@@ -43,7 +43,7 @@ def lay_out(top, fixture):
 
 @pytest.mark.parametrize("case", path_cases())
 @pytest.mark.req("R-TOOL-06")
-async def test_a_path_leads_where_the_corpus_says(case, tmp_path, monkeypatch):
+async def test_path_resolves_as_in_the_corpus(case, tmp_path, monkeypatch):
     if case["op"] not in TOOLS:
         pytest.skip("no tool does this")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -93,7 +93,7 @@ def refused(workspace, path, *said, writing=False):
 
 @pytest.mark.parametrize("path", ["..", "a/../..", "/etc/passwd", "~", "~/x", "/proc/self/root/x"])
 @pytest.mark.req("R-TOOL-06")
-def test_leaving_is_refused_with_the_way_out(workspace, path):
+def test_path_outside_the_workspace_is_rejected_with_a_remedy(workspace, path):
     assert refused(workspace, path, path, "--add-dir") is ToolFailure.PERMISSION_DENIED
 
 
@@ -108,12 +108,12 @@ def test_leaving_is_refused_with_the_way_out(workspace, path):
     ],
 )
 @pytest.mark.req("R-TOOL-06")
-def test_what_cannot_be_a_path_is_refused(workspace, path, said):
+def test_invalid_path_is_rejected(workspace, path, said):
     refused(workspace, path, said)
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_a_link_out_is_refused_at_any_place(workspace, root, tmp_path):
+def test_link_out_of_the_workspace_is_rejected_at_any_position(workspace, root, tmp_path):
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "file").write_text("x")
     (root / "up").symlink_to("..")
@@ -125,7 +125,7 @@ def test_a_link_out_is_refused_at_any_place(workspace, root, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_a_link_that_stays_inside_is_followed(workspace, root):
+def test_link_within_the_workspace_is_followed(workspace, root):
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "file").write_bytes(b"x")
     (root / "link").symlink_to("a/b")
@@ -137,7 +137,7 @@ def test_a_link_that_stays_inside_is_followed(workspace, root):
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_a_symlinked_root_is_fine(root, tmp_path):
+def test_symlinked_root_is_allowed(root, tmp_path):
     (root / "file").write_bytes(b"x")
     (tmp_path / "alias").symlink_to(root)
     workspace = Workspace(tmp_path / "alias")
@@ -146,7 +146,7 @@ def test_a_symlinked_root_is_fine(root, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_a_circle_of_links_ends(workspace, root):
+def test_circular_links_are_rejected(workspace, root):
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
     refused(workspace, "a", "loop of symbolic links")
@@ -165,13 +165,13 @@ def test_only_regular_files_are_opened(workspace, root):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the device is Linux's")
 @pytest.mark.req("R-TOOL-06")
-def test_a_device_below_a_readable_directory_is_not_opened(root):
+def test_device_in_a_readable_directory_is_not_opened(root):
     workspace = Workspace(root, (Path("/dev"),))
     with pytest.raises(ToolError, match="device"):
         workspace.read("/dev/zero", limit=9)
 
 
-def test_other_directories_can_be_opened_for_reading_only(root, tmp_path):
+def test_additional_directories_are_opened_read_only(root, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_bytes(b"x")
     workspace = Workspace(root, (tmp_path / "other",))
@@ -185,7 +185,7 @@ def test_other_directories_can_be_opened_for_reading_only(root, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_swapping_directories_for_links_never_opens_the_way_out(root, tmp_path):
+def test_replacing_directories_with_links_never_opens_an_outside_file(root, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "file").write_bytes(b"secret")
     (root / "real").mkdir()
@@ -214,7 +214,7 @@ def test_swapping_directories_for_links_never_opens_the_way_out(root, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-02")
-def test_a_missing_file_is_answered_with_near_names(workspace, root):
+def test_missing_file_error_suggests_similar_names(workspace, root):
     (root / "src").mkdir()
     (root / "src" / "README.md").write_text("x")
     with pytest.raises(ToolError, match=r"`src/readme.txt` does not exist.*`src/README.md`"):
@@ -224,7 +224,7 @@ def test_a_missing_file_is_answered_with_near_names(workspace, root):
 
 
 @pytest.mark.req("R-TOOL-02")
-def test_a_file_is_no_directory_and_the_reverse(workspace, root):
+def test_file_is_not_accepted_as_a_directory_or_vice_versa(workspace, root):
     (root / "file").write_text("x")
     for work in (lambda: workspace.read("file/x", limit=9), lambda: workspace.check("file/../y")):
         with pytest.raises(ToolError, match=r"not a directory.*list_dir"):
@@ -237,7 +237,7 @@ def test_a_file_is_no_directory_and_the_reverse(workspace, root):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.req("R-TOOL-02")
-def test_a_file_without_permission_says_so(workspace, root):
+def test_unreadable_file_is_reported(workspace, root):
     (root / "file").write_text("x")
     (root / "file").chmod(0)
     with pytest.raises(ToolError, match="`file` could not be read: permission denied"):
@@ -245,7 +245,7 @@ def test_a_file_without_permission_says_so(workspace, root):
 
 
 @pytest.mark.req("R-TOOL-08")
-def test_a_written_file_keeps_its_mode_and_its_link(workspace, root):
+def test_write_preserves_the_mode_and_the_link(workspace, root):
     (root / "file").write_bytes(b"x")
     (root / "file").chmod(0o751)
     (root / "link").symlink_to("file")
@@ -256,7 +256,7 @@ def test_a_written_file_keeps_its_mode_and_its_link(workspace, root):
 
 
 @pytest.mark.req("R-TOOL-08")
-def test_a_new_file_has_the_mode_of_the_umask_and_its_directories(workspace, root):
+def test_new_file_is_created_with_the_umask_and_its_directories(workspace, root):
     before = os.umask(0o027)
     try:
         workspace.write("a/b/file", b"x", expected=ABSENT)
@@ -267,7 +267,7 @@ def test_a_new_file_has_the_mode_of_the_umask_and_its_directories(workspace, roo
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 @pytest.mark.req("R-TOOL-08")
-def test_a_written_file_keeps_its_owner(workspace, root):
+def test_write_preserves_the_owner(workspace, root):
     (root / "file").write_bytes(b"x")
     os.chown(root / "file", 12345, 23456)
     workspace.write("file", b"new", expected=digest(b"x"))
@@ -276,7 +276,7 @@ def test_a_written_file_keeps_its_owner(workspace, root):
 
 
 @pytest.mark.req("R-TOOL-06")
-def test_a_hard_link_to_the_outside_keeps_its_bytes(workspace, root, tmp_path):
+def test_write_to_a_hard_link_does_not_change_the_outside_file(workspace, root, tmp_path):
     (tmp_path / "outside").write_bytes(b"x")
     (root / "file").hardlink_to(tmp_path / "outside")
     workspace.write("file", b"new", expected=digest(b"x"))
@@ -285,7 +285,7 @@ def test_a_hard_link_to_the_outside_keeps_its_bytes(workspace, root, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-08")
-def test_a_failed_write_leaves_nothing_behind(workspace, root):
+def test_failed_write_leaves_no_file(workspace, root):
     (root / "file").write_bytes(b"x")
     with pytest.raises(ToolError, match=r"changed during.*read_file"):
         workspace.write("file", b"new", expected=digest(b"y"))
@@ -295,7 +295,7 @@ def test_a_failed_write_leaves_nothing_behind(workspace, root):
     assert (root / "file").read_bytes() == b"x"
 
 
-def test_entries_say_what_each_name_is(workspace, root):
+def test_entries_have_the_kind_of_each_name(workspace, root):
     (root / "dir").mkdir()
     (root / "file").write_bytes(b"abc")
     (root / "link").symlink_to("/nowhere")
@@ -303,7 +303,7 @@ def test_entries_say_what_each_name_is(workspace, root):
     assert kinds == {"dir": ("directory", ""), "file": ("file", ""), "link": ("link", "/nowhere")}
 
 
-def test_a_protected_place_is_recognised_behind_a_link(workspace, root):
+def test_protected_path_is_recognized_behind_a_link(workspace, root):
     (root / ".git").mkdir()
     (root / "innocent").symlink_to(".git")
     assert is_protected(workspace.locate("innocent/config"))
