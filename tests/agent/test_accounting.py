@@ -116,7 +116,7 @@ async def sent(session, text):
 CUT = TokenUsage(input_tokens=1_000, output_tokens=1)
 
 
-async def test_a_cancelled_reply_is_booked_with_its_output_as_it_was_shown(bench):
+async def test_cancelled_reply_is_counted_with_its_output_so_far(bench):
     words = "word " * 400
     session = await bench.session(Checked(Wire([CUT, words, "cancel"])))
     events, outcome = await sent(session, "go")
@@ -133,7 +133,7 @@ async def test_a_cancelled_reply_is_booked_with_its_output_as_it_was_shown(bench
     await session.close()
 
 
-async def test_a_cancelled_reply_without_counters_is_estimated(bench):
+async def test_cancelled_reply_without_counters_is_estimated(bench):
     session = await bench.session(Checked(Wire(["Some words.", "cancel"], ["cancel"])))
     shown, _ = await sent(session, "go " * 500)
     waiting, _ = await sent(session, "again")
@@ -146,7 +146,7 @@ async def test_a_cancelled_reply_without_counters_is_estimated(bench):
     await session.close()
 
 
-async def test_a_request_that_was_stopped_before_it_was_accepted_costs_nothing(bench):
+async def test_request_stopped_before_it_was_accepted_costs_nothing(bench):
     class Stopped(Wire):
         async def stream(self, request):
             request.interrupt.request()
@@ -161,7 +161,7 @@ async def test_a_request_that_was_stopped_before_it_was_accepted_costs_nothing(b
     await session.close()
 
 
-async def test_a_reply_that_broke_off_is_booked(bench):
+async def test_interrupted_reply_is_counted(bench):
     wire = Wire([CUT, "half of it", NetworkError("gone")])
     session = await bench.session(Checked(retrying(wire)))
     events, outcome = await sent(session, "go")
@@ -175,7 +175,7 @@ async def test_a_reply_that_broke_off_is_booked(bench):
     await session.close()
 
 
-async def test_an_attempt_that_was_counted_and_then_failed_is_booked(bench):
+async def test_failed_attempt_with_usage_is_counted(bench):
     wire = Wire([CUT, ServerError("busy")], [CUT, "fine"])
     session = await bench.session(Checked(retrying(wire)))
     events, outcome = await sent(session, "go")
@@ -186,7 +186,7 @@ async def test_an_attempt_that_was_counted_and_then_failed_is_booked(bench):
     await session.close()
 
 
-async def test_the_last_attempt_is_booked_as_well(bench):
+async def test_last_attempt_is_counted(bench):
     wire = Wire(*[[CUT, ServerError("busy")]] * 3)
     session = await bench.session(Checked(retrying(wire)))
     events, outcome = await sent(session, "go")
@@ -196,7 +196,7 @@ async def test_the_last_attempt_is_booked_as_well(bench):
     await session.close()
 
 
-async def test_a_failure_without_any_usage_costs_nothing(bench):
+async def test_failure_without_usage_costs_nothing(bench):
     session = await bench.session(Checked(retrying(Wire([InvalidRequestError("no")]))))
     events, _ = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
@@ -232,7 +232,7 @@ def attempts(chance):
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_every_place_that_counts_money_has_the_same_sum(bench, seed):
+async def test_every_cost_report_has_the_same_sum(bench, seed):
     chance = random.Random(seed)
     requests = [attempts(chance) for _ in range(8)]
     wire = Wire(*[attempt for request in requests for attempt in request])
@@ -262,7 +262,7 @@ async def test_every_place_that_counts_money_has_the_same_sum(bench, seed):
     await again.close()
 
 
-async def test_cancelled_requests_count_against_the_ceiling_of_the_run(bench):
+async def test_cancelled_requests_count_towards_the_cost_limit_of_the_run(bench):
     dear = TokenUsage(input_tokens=100_000, output_tokens=1)  # 0.30 USD
     wire = Wire(*[[dear, "some", "cancel"]] * 9)
     session = await bench.session(Checked(wire), max_cost=Decimal("0.7"))
@@ -274,7 +274,7 @@ async def test_cancelled_requests_count_against_the_ceiling_of_the_run(bench):
     await session.close()
 
 
-async def test_a_request_that_would_cost_too_much_is_not_sent_and_the_refusal_has_figures(bench):
+async def test_request_over_the_cost_limit_is_not_sent_and_the_error_has_figures(bench):
     wire = Wire(["never"])
     session = await bench.session(Checked(wire), max_cost=Decimal("0.02"))
     events, outcome = await sent(session, "word " * 50_000)
@@ -287,7 +287,7 @@ async def test_a_request_that_would_cost_too_much_is_not_sent_and_the_refusal_ha
     await session.close()
 
 
-async def test_an_attempt_that_the_run_cannot_pay_for_is_not_made(bench):
+async def test_retry_over_the_cost_limit_of_the_run_is_not_sent(bench):
     wire = Wire([MILLION, ServerError("busy")], ["never"])
     session = await bench.session(Checked(retrying(wire)), max_cost=Decimal(2))
     events, outcome = await sent(session, "go")
@@ -299,7 +299,7 @@ async def test_an_attempt_that_the_run_cannot_pay_for_is_not_made(bench):
     await session.close()
 
 
-async def test_the_turn_of_a_dead_process_says_what_it_has_cost(bench):
+async def test_turn_of_a_killed_process_has_its_cost(bench):
     class Dying(Wire):
         async def stream(self, request):
             if self.sent == 1:
@@ -321,7 +321,7 @@ async def test_the_turn_of_a_dead_process_says_what_it_has_cost(bench):
 
 
 @pytest.mark.parametrize("model", ["sonnet", "openai:gpt-5"])
-async def test_a_reply_that_is_stopped_over_http_is_booked(tmp_path, monkeypatch, model):
+async def test_reply_stopped_over_http_is_counted(tmp_path, monkeypatch, model):
     script = [Answer("many words " * 200, pause=0.02)] * 3
     with ProviderServer(script) as server:
         for name, value in server.environment.items():
@@ -345,7 +345,7 @@ async def test_a_reply_that_is_stopped_over_http_is_booked(tmp_path, monkeypatch
         await runtime.close()
 
 
-async def test_a_failure_stored_without_a_usage_counts_as_nothing_everywhere(bench):
+async def test_failure_stored_without_usage_counts_as_nothing_everywhere(bench):
     """Facts of before are never edited, and what they did not count is not counted on resume."""
     session = await bench.session(Checked(Wire([CUT, "half", NetworkError("gone")])))
     events, _ = await sent(session, "go")

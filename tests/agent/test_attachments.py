@@ -56,7 +56,7 @@ def content(attachment):
     ],
 )
 @pytest.mark.req("D14")
-def test_a_recording_is_known_by_its_first_bytes(tmp_path, magic, media_type):
+def test_audio_is_detected_by_its_first_bytes(tmp_path, magic, media_type):
     (tmp_path / "said").write_bytes(magic)
     attached = read_attachment(tmp_path / "said")
     assert isinstance(attached.block, AudioBlock)
@@ -64,7 +64,7 @@ def test_a_recording_is_known_by_its_first_bytes(tmp_path, magic, media_type):
 
 
 @pytest.mark.req("D14")
-def test_a_pdf_keeps_its_name(tmp_path):
+def test_pdf_has_its_file_name(tmp_path):
     (tmp_path / "plan.pdf").write_bytes(PDF)
     attached = read_attachment(str(tmp_path / "plan.pdf"))
     assert isinstance(attached.block, DocumentBlock)
@@ -72,7 +72,7 @@ def test_a_pdf_keeps_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
-def test_a_picture_that_fits_goes_as_it_is(kind):
+def test_image_within_the_limits_is_unchanged(kind):
     picture = drawn(kind)
     attached = attachment_from_bytes(picture, f"a.{kind.lower()}")
     assert isinstance(attached.block, ImageBlock)
@@ -80,7 +80,7 @@ def test_a_picture_that_fits_goes_as_it_is(kind):
 
 
 @pytest.mark.req("D14")
-def test_what_a_file_is_beats_what_it_is_called_with_a_warning():
+def test_detected_type_overrides_the_file_name_with_a_warning():
     attached = attachment_from_bytes(drawn("JPEG"), "a.png")
     assert attached.block.media_type == "image/jpeg"
     assert attached.notice == "`a.png` is really image/jpeg, and is sent as that."
@@ -91,14 +91,14 @@ def test_what_a_file_is_beats_what_it_is_called_with_a_warning():
 
 
 @pytest.mark.parametrize("kind", ["BMP", "TIFF", "AVIF"])
-def test_a_picture_of_a_kind_no_model_takes_is_converted(kind):
+def test_image_of_an_unsupported_type_is_converted(kind):
     attached = attachment_from_bytes(drawn(kind), f"a.{kind.lower()}")
     assert attached.block.media_type in ("image/png", "image/jpeg")
     assert f"converted from {kind} to" in attached.notice
     assert Image.open(io.BytesIO(content(attached))).size == (30, 20)
 
 
-def test_a_picture_with_too_many_bytes_is_made_smaller_and_always_alike():
+def test_image_with_too_many_bytes_is_scaled_down_deterministically():
     large, limit = noise(1_180), AdapterCapabilities().max_image_bytes
     assert len(large) > limit
     first, second = attachment_from_bytes(large, "a.png"), attachment_from_bytes(large, "a.png")
@@ -107,7 +107,7 @@ def test_a_picture_with_too_many_bytes_is_made_smaller_and_always_alike():
     assert first.notice == "`a.png` was scaled down to the limits of models."
 
 
-def test_a_picture_with_too_many_pixels_is_made_smaller_and_stands_upright():
+def test_image_with_too_many_pixels_is_scaled_down_and_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn to the right
     attached = attachment_from_bytes(drawn("JPEG", (8_100, 30), exif=exif.tobytes()), "a.jpg")
@@ -116,12 +116,12 @@ def test_a_picture_with_too_many_pixels_is_made_smaller_and_stands_upright():
     assert width < height
 
 
-def test_how_large_a_picture_is_goes_with_it():
+def test_image_has_its_dimensions():
     assert attachment_from_bytes(drawn("PNG"), "a.png").block.pixels == (30, 20)
 
 
 @pytest.mark.parametrize("turn", range(1, 9))
-def test_a_photograph_that_fits_is_sent_upright(turn):
+def test_photo_within_the_limits_is_rotated_upright(turn):
     """A red corner marks the orientation; odd ones have the other byte order."""
     upright = Image.new("RGB", (48, 32), "white")
     upright.paste("red", (0, 0, 16, 16))
@@ -141,7 +141,7 @@ def test_a_photograph_that_fits_is_sent_upright(turn):
 
 
 @generated(st.binary(max_size=60))
-def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
+def test_orientation_of_a_damaged_photo_is_ignored(rest):
     size = (len(rest) + 8).to_bytes(2, "big")
     assert 1 <= orientation(b"\xff\xd8\xff\xe1" + size + b"Exif\0\0" + rest) <= 8
     assert 1 <= orientation(b"\xff\xd8\xff" + rest) <= 8
@@ -161,12 +161,12 @@ def test_a_damaged_photograph_does_not_say_how_it_is_turned(rest):
     ids=["empty", "heic", "broken", "program", "large-pdf", "large-wav", "large-text"],
 )
 @pytest.mark.req("D14")
-def test_what_cannot_go_along_is_refused_in_words(given, name, why):
+def test_unsupported_attachment_is_rejected_with_a_reason(given, name, why):
     with pytest.raises(UsageError, match=why):
         attachment_from_bytes(given, name)
 
 
-def test_a_picture_of_immense_size_is_refused_before_it_is_decoded():
+def test_huge_image_is_rejected_before_decoding():
     head = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
     rows = b"IDAT" + zlib.compress(b"")
     bomb = b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -177,7 +177,7 @@ def test_a_picture_of_immense_size_is_refused_before_it_is_decoded():
         attachment_from_bytes(bomb, "bomb.png")
 
 
-def test_without_pillow_the_refusal_says_how_to_get_it(tmp_path):
+def test_rejection_without_pillow_explains_how_to_install_it(tmp_path):
     script = (
         "import sys; sys.modules['PIL'] = None\n"
         "import importlib.util as u; u.find_spec = lambda name: None\n"
@@ -192,7 +192,7 @@ def test_without_pillow_the_refusal_says_how_to_get_it(tmp_path):
     assert "install `yourtool[images]`" in done.stdout
 
 
-def test_without_pillow_a_photograph_goes_as_it_is_and_the_user_is_told():
+def test_photo_is_unchanged_without_pillow_and_the_user_is_warned():
     script = (
         "import importlib.util as u; u.find_spec = lambda name: None\n"
         "import sys; from yourtool.agent.attachments import attachment_from_bytes\n"
@@ -207,7 +207,7 @@ def test_without_pillow_a_photograph_goes_as_it_is_and_the_user_is_told():
     assert done.stdout.decode().startswith("`a.jpg` is rotated; install `yourtool[images]`")
 
 
-def test_without_pillow_a_large_picture_goes_as_it_is_and_the_user_is_told():
+def test_large_image_is_unchanged_without_pillow_and_the_user_is_warned():
     script = (
         "import importlib.util as u; u.find_spec = lambda name: None\n"
         "import sys; from yourtool.agent.attachments import attachment_from_bytes\n"
@@ -219,7 +219,7 @@ def test_without_pillow_a_large_picture_goes_as_it_is_and_the_user_is_told():
     assert done.stdout.decode().startswith("`a.png` is too large for many models; install")
 
 
-def test_an_address_is_passed_on_and_never_fetched():
+def test_image_url_is_passed_on_and_never_fetched():
     attached = read_attachment("https://example.org/cat.webp?size=2")
     assert isinstance(attached.block, ImageBlock)
     assert attached.block.source.kind == "url"
@@ -229,14 +229,14 @@ def test_an_address_is_passed_on_and_never_fetched():
         read_attachment("https://example.org/a.mp3")
 
 
-def test_a_data_url_is_taken_as_its_bytes():
+def test_data_url_is_decoded_to_bytes():
     encoded = base64.b64encode(PDF).decode()
     assert content(read_attachment(f"data:application/pdf;base64,{encoded}")) == PDF
     with pytest.raises(UsageError, match="does not contain valid base64"):
         read_attachment("data:image/png;base64,!")
 
 
-def test_hostile_names_do_no_harm(tmp_path):
+def test_hostile_names_are_harmless(tmp_path):
     (tmp_path / "a\x1b[2J\n.txt").write_text("hi")
     attached = read_attachment(tmp_path / "a\x1b[2J\n.txt")
     assert isinstance(attached.block, TextBlock)
@@ -266,19 +266,19 @@ def tools(tmp_path, monkeypatch):
     ("name", "variable"),
     [("wl-paste", "WAYLAND_DISPLAY"), ("xclip", "DISPLAY"), ("pngpaste", "HOME")],
 )
-def test_the_clipboards_picture_comes_from_the_platforms_tool(tools, name, variable):
+def test_clipboard_image_comes_from_the_tool_of_the_platform(tools, name, variable):
     tools(name, variable, 'printf "a picture, by %s" "${0##*/}"')
     assert read_clipboard_image() == f"a picture, by {name}".encode()
 
 
 @pytest.mark.req("R-CRD-02")
-def test_no_key_reaches_a_clipboard_tool(tools, monkeypatch):
+def test_clipboard_tool_gets_no_key(tools, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
     tools("xclip", "DISPLAY", 'printf "%s" "key:${ANTHROPIC_API_KEY:-none}"')
     assert read_clipboard_image() == b"key:none"
 
 
-def test_no_picture_and_no_tool_are_told_apart(tools):
+def test_missing_image_and_missing_clipboard_tool_are_distinct_errors(tools):
     with pytest.raises(UsageError, match="wl-clipboard"):
         read_clipboard_image()
     tools("wl-paste", "WAYLAND_DISPLAY", "exit 1")

@@ -11,7 +11,7 @@ from yourtool.agent.commands import (
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_every_name_and_alias_in_the_table_is_obeyed(command):
+def test_every_name_and_alias_in_the_table_is_recognised(command):
     for name in (command.name, *command.aliases):
         assert parse_input(f"/{name}") == Invocation(command)
 
@@ -22,28 +22,28 @@ def test_names_and_aliases_are_unique():
 
 
 @pytest.mark.parametrize("text", ["hello", " /help", "/ or so", "what does /help do", "a\n/help"])
-def test_only_a_slash_in_the_first_column_begins_a_command(text):
+def test_only_a_slash_in_the_first_column_starts_a_command(text):
     assert parse_input(text) is None
 
 
-def test_an_argument_is_given_without_the_spaces_around_it():
+def test_argument_is_stripped():
     parsed = parse_input("/model   sonnet  ")
     assert isinstance(parsed, Invocation)
     assert (parsed.command.name, parsed.argument) == ("model", "sonnet")
 
 
-def test_an_argument_that_is_not_taken_is_not_dropped_in_silence():
+def test_unexpected_argument_is_rejected():
     parsed = parse_input("/clear the cache please")
     assert isinstance(parsed, InvalidCommand)
     assert "`/clear` takes no argument" in parsed.message
 
 
-def test_an_argument_of_several_lines_is_refused():
+def test_argument_of_several_lines_is_rejected():
     assert isinstance(parse_input("/model sonnet\nand then some"), InvalidCommand)
 
 
 @pytest.mark.parametrize(("typed", "nearest"), [("/resum", "/resume"), ("/hlep", "/help")])
-def test_an_unknown_command_names_the_nearest(typed, nearest):
+def test_unknown_command_suggests_the_nearest(typed, nearest):
     parsed = parse_input(typed)
     assert isinstance(parsed, InvalidCommand)
     assert not parsed.path_like
@@ -54,14 +54,14 @@ def test_an_unknown_command_names_the_nearest(typed, nearest):
     ("typed", "equivalent"),
     [("/login", "/key"), ("/yolo", "/mode auto"), ("/thinkin", "/effort"), ("/usage", "/cost")],
 )
-def test_a_command_of_another_agent_names_its_equivalent(typed, equivalent):
+def test_command_of_another_agent_suggests_its_equivalent(typed, equivalent):
     parsed = parse_input(typed)
     assert isinstance(parsed, InvalidCommand)
     assert f"did you mean `{equivalent}`?" in parsed.message
 
 
 @pytest.mark.parametrize("typed", ["/xyzzyxyzzy", "/compact", "/init", "/mcp"])
-def test_an_unknown_command_without_an_equivalent_points_to_the_help(typed):
+def test_unknown_command_without_an_equivalent_suggests_the_help(typed):
     parsed = parse_input(typed)
     assert isinstance(parsed, InvalidCommand)
     assert "did you mean" not in parsed.message and "`/help`" in parsed.message
@@ -75,16 +75,16 @@ def test_every_equivalent_is_a_command():
 
 @pytest.mark.parametrize("text", ["/etc/hosts what is this", "/tmp/a.log", "/notes.md\nmore"])
 @pytest.mark.req("R-RTE-10")
-def test_what_looks_like_a_path_may_be_sent_as_text(text):
+def test_text_that_looks_like_a_path_can_be_sent(text):
     parsed = parse_input(text)
     assert isinstance(parsed, InvalidCommand)
     assert parsed.path_like
 
 
-def test_a_lone_slash_is_explained():
+def test_lone_slash_is_explained():
     assert isinstance(parse_input("/"), InvalidCommand)
 
 
-def test_a_prefix_finds_commands_in_the_order_of_the_table():
+def test_prefix_finds_commands_in_the_order_of_the_table():
     assert [command.name for command in find_commands("mo")] == ["model", "models", "mode"]
     assert [command.name for command in find_commands("ses")] == ["resume"]

@@ -52,7 +52,7 @@ def env(bench):
     ],
     ids=["read", "detour", "link", "grep"],
 )
-async def test_a_credential_file_is_asked_about_in_every_mode(bench, env, mode, line):
+async def test_credential_file_needs_approval_in_every_mode(bench, env, mode, line):
     (bench.workspace / "src").mkdir()
     (bench.workspace / "link.txt").symlink_to(".env")
     user = User(DENY)
@@ -65,7 +65,7 @@ async def test_a_credential_file_is_asked_about_in_every_mode(bench, env, mode, 
     assert CANARY in text_of(read)
 
 
-async def test_a_rule_or_a_grant_for_the_session_needs_no_further_question(bench, env):
+async def test_rule_or_session_grant_replaces_the_approval_of_a_credential_file(bench, env):
     line = calls("read_file", path=".env")
     rules = RuleSet(allow=(Rule.parse("read_file(.env)"),))
     [read] = await ended(bench, User(DENY), line, rules=rules)
@@ -75,13 +75,13 @@ async def test_a_rule_or_a_grant_for_the_session_needs_no_further_question(bench
     assert len(user.asked) == 1
 
 
-async def test_an_example_of_a_credential_file_is_read_unasked(bench):
+async def test_example_of_a_credential_file_needs_no_approval(bench):
     (bench.workspace / ".env.example").write_text("TOKEN=\n")
     [read] = await ended(bench, User(DENY), calls("read_file", path=".env.example"))
     assert read.success
 
 
-async def test_grep_leaves_credential_files_out_and_says_so(bench, env):
+async def test_grep_skips_credential_files_and_reports_it(bench, env):
     (bench.workspace / "a.txt").write_text("TOKEN=none\n")
     (bench.workspace / "tls.key").write_text(CANARY)
     [found] = await ended(bench, User(DENY), calls("grep", pattern="TOKEN|CANARY"))
@@ -92,7 +92,7 @@ async def test_grep_leaves_credential_files_out_and_says_so(bench, env):
 
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
-async def test_credentials_are_changed_only_after_a_question(bench, env, mode):
+async def test_changing_credentials_needs_approval(bench, env, mode):
     user = User(DENY)
     line = calls("write_file", path=".env", content="x")
     [denied] = await ended(bench, user, line, mode=mode)
@@ -100,7 +100,7 @@ async def test_credentials_are_changed_only_after_a_question(bench, env, mode):
     assert CANARY in env.read_text()
 
 
-async def test_an_edit_tells_nothing_about_credentials_that_were_not_read(bench, env):
+async def test_edit_reveals_nothing_about_unread_credentials(bench, env):
     edits = [{"old": "TOKEN=wrong", "new": "x"}]
     [refused] = await ended(bench, User(ALLOW), calls("edit_file", path=".env", edits=edits))
     assert "read it before editing" in refused.error_message
@@ -129,7 +129,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
-async def test_no_file_tool_reaches_the_home_of_the_program(tmp_path, monkeypatch, mode):
+async def test_file_tools_cannot_access_the_home_of_the_program(tmp_path, monkeypatch, mode):
     workspace, home = tmp_path / "work", tmp_path / "work" / "own"
     home.mkdir(parents=True)
     monkeypatch.setenv("YOURTOOL_HOME", str(home))

@@ -11,7 +11,7 @@ from yourtool.agent.demo_workspace import make_scratch_copy
 from yourtool.errors import UsageError
 
 
-def test_a_scratch_copy_has_the_visible_files_and_leaves_the_original_alone(tmp_path):
+def test_scratch_copy_has_the_visible_files_and_the_original_is_unchanged(tmp_path):
     project = tmp_path / "project"
     project.mkdir()
     subprocess.run(["git", "init", "-q", project], check=True)
@@ -29,7 +29,7 @@ def test_a_scratch_copy_has_the_visible_files_and_leaves_the_original_alone(tmp_
     assert (project / "src" / "app.py").read_text() == "print()\n"
 
 
-def test_a_file_too_large_for_the_copy_is_left_out_and_the_rest_is_not(tmp_path, monkeypatch):
+def test_only_files_too_large_for_the_copy_are_omitted(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_workspace, "MAX_BYTES", 10)
     project = tmp_path / "plain"
     project.mkdir()
@@ -40,7 +40,7 @@ def test_a_file_too_large_for_the_copy_is_left_out_and_the_rest_is_not(tmp_path,
 
 
 @pytest.mark.req("R-CRD-02")
-def test_git_is_told_no_key_while_copying(tmp_path, monkeypatch):
+def test_git_gets_no_key_while_copying(tmp_path, monkeypatch):
     programs, project = tmp_path / "bin", tmp_path / "project"
     programs.mkdir()
     project.mkdir()
@@ -68,7 +68,7 @@ def test_copies_older_than_a_week_are_deleted_at_the_next_start(tmp_path):
     assert (copies / "young" / "file").exists()
 
 
-def test_a_copy_that_has_no_place_is_refused_with_a_way_out(tmp_path):
+def test_copy_to_an_unusable_directory_is_rejected_with_a_solution(tmp_path):
     project, occupied = tmp_path / "project", tmp_path / "cache"
     project.mkdir()
     occupied.write_text("a file where the directory should be")

@@ -47,7 +47,7 @@ async def outcome(bench: Bench, line, **options):
     return between, [e for e in events if isinstance(e, ToolFailed)]
 
 
-async def test_an_unknown_tool_fails_as_not_found_and_names_those_there_are(bench):
+async def test_unknown_tool_is_not_found_and_the_error_lists_the_tools(bench):
     between, [failed] = await outcome(bench, calls("read_fiel", path="a"))
     assert between == ["tool.failed"]
     assert failed.error_class == "not_found"
@@ -62,7 +62,7 @@ async def test_an_unknown_tool_fails_as_not_found_and_names_those_there_are(benc
     ],
 )
 @pytest.mark.req("R-TOOL-10")
-async def test_an_image_is_read_if_the_model_takes_it(bench, able, why):
+async def test_image_is_read_if_the_model_supports_it(bench, able, why):
     (bench.workspace / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 2**20)
     _, failed = await outcome(bench, calls("read_file", path="a.png"))
     assert failed == []
@@ -72,14 +72,14 @@ async def test_an_image_is_read_if_the_model_takes_it(bench, able, why):
     assert why in failed.error_message
 
 
-async def test_arguments_that_do_not_fit_are_reported_and_nothing_is_run(bench):
+async def test_invalid_arguments_are_reported_and_nothing_runs(bench):
     between, [failed] = await outcome(bench, calls("read_file", path=3))
     assert between == ["tool.input_invalid", "tool.failed"]
     assert failed.error_class == "validation_error"
     assert "path" in failed.error_message
 
 
-async def test_a_path_that_leaves_the_workspace_is_refused_before_anybody_is_asked(bench):
+async def test_path_outside_the_workspace_is_rejected_before_any_approval(bench):
     user = User(ALLOW)
     line = calls("write_file", path="../out.txt", content="x")
     between, [failed] = await outcome(bench, line, confirm=user)
@@ -89,7 +89,7 @@ async def test_a_path_that_leaves_the_workspace_is_refused_before_anybody_is_ask
     assert not (bench.workspace.parent / "out.txt").exists()
 
 
-async def test_consent_comes_before_the_call_and_the_call_before_its_end(bench):
+async def test_approval_precedes_the_call_and_the_call_precedes_its_end(bench):
     between, failed = await outcome(bench, calls("write_file", path="a.txt", content="x"))
     assert between == [
         "tool.confirmation_requested",
@@ -100,7 +100,7 @@ async def test_consent_comes_before_the_call_and_the_call_before_its_end(bench):
     assert not failed
 
 
-async def test_a_question_and_its_answer_are_recorded_with_what_they_were_about(bench):
+async def test_approval_request_and_answer_are_stored_with_their_subject(bench):
     """R-CONF-08."""
     write = calls("write_file", path="a.txt", content="x")
     line = write + calls("shell", command="touch b")
@@ -125,7 +125,7 @@ async def test_a_question_and_its_answer_are_recorded_with_what_they_were_about(
     ("verdict", "error_class"),
     [(Verdict.DENY, "user_denied"), (Verdict.TIMEOUT, "confirmation_timeout")],
 )
-async def test_a_refused_call_was_never_called(bench, verdict, error_class):
+async def test_rejected_call_never_starts(bench, verdict, error_class):
     user = User(Decision(verdict=verdict))
     line = calls("shell", command="touch x")
     between, [failed] = await outcome(bench, line, confirm=user)
@@ -134,7 +134,7 @@ async def test_a_refused_call_was_never_called(bench, verdict, error_class):
     assert not (bench.workspace / "x").exists()
 
 
-async def test_a_question_nobody_answers_times_out_where_nobody_sits(bench):
+async def test_unanswered_approval_times_out_if_not_interactive(bench):
     """R-CONF-06."""
 
     class Nobody:
@@ -148,7 +148,7 @@ async def test_a_question_nobody_answers_times_out_where_nobody_sits(bench):
     assert failed.error_class == "confirmation_timeout"
 
 
-async def test_a_deny_rule_beats_an_allow_rule_and_asks_nobody(bench):
+async def test_deny_rule_overrides_an_allow_rule_without_approval(bench):
     """R-CONF-08."""
     rules = RuleSet(allow=(Rule.parse("shell"),), deny=(Rule.parse("shell(touch*)"),))
     user = User(ALLOW)
@@ -160,7 +160,7 @@ async def test_a_deny_rule_beats_an_allow_rule_and_asks_nobody(bench):
     assert not (bench.workspace / "x").exists()
 
 
-async def test_the_refusal_of_a_command_too_long_for_deny_rules_gives_reason_and_way_out(bench):
+async def test_rejection_of_a_command_too_long_for_deny_rules_has_reason_and_solution(bench):
     rules = RuleSet(allow=(Rule.parse("shell(echo*)"),), deny=(Rule.parse("shell(touch*)"),))
     line = calls("shell", command="echo " + "a" * MAX_COMMAND_LENGTH)
     between, [failed] = await outcome(bench, line, rules=rules)
@@ -171,13 +171,13 @@ async def test_the_refusal_of_a_command_too_long_for_deny_rules_gives_reason_and
     assert "A rule forbids" not in failed.error_message
 
 
-async def test_many_deny_rules_on_a_long_command_do_not_block_the_loop(bench):
+async def test_many_deny_rules_on_a_long_command_do_not_block_the_event_loop(bench):
     rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
     line = calls("shell", command="rm b;" * (MAX_COMMAND_LENGTH // 5))
     await outcome(bench, line, rules=rules, confirm=User(DENY))  # the watchdog looks
 
 
-async def test_stopping_at_the_question_about_a_limit_answers_the_open_calls(bench):
+async def test_stop_at_the_approval_of_a_limit_gives_open_calls_a_result(bench):
     async def stop(_confirmation):
         session.cancel()
         await asyncio.sleep(3600)
@@ -193,7 +193,7 @@ async def test_stopping_at_the_question_about_a_limit_answers_the_open_calls(ben
     await session.close()
 
 
-async def test_very_many_wrong_arguments_are_not_all_listed(bench):
+async def test_list_of_invalid_arguments_is_truncated(bench):
     line = calls("update_plan", steps=[{"what": "a"}] * 5_000)
     _, [failed] = await outcome(bench, line)
     assert failed.error_class == "validation_error"
@@ -201,7 +201,7 @@ async def test_very_many_wrong_arguments_are_not_all_listed(bench):
     assert re.search(r"- and [\d,]+ more\n", failed.error_message)
 
 
-async def test_an_allow_rule_needs_no_question(bench):
+async def test_allow_rule_replaces_approval(bench):
     rules = RuleSet(allow=(Rule.parse("shell(echo*)"),))
     user = User(ALLOW)
     between, failed = await outcome(
@@ -211,7 +211,7 @@ async def test_an_allow_rule_needs_no_question(bench):
     assert not user.asked and not failed
 
 
-async def test_a_grant_for_the_session_covers_exactly_what_was_shown(bench):
+async def test_session_grant_covers_exactly_what_was_shown(bench):
     """R-CONF-03, R-CONF-04."""
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION))
     line = calls("shell", command="touch a")
@@ -232,7 +232,7 @@ async def test_a_grant_for_the_session_covers_exactly_what_was_shown(bench):
         (Mode.AUTO, calls("shell", command="touch a"), 0, True),
     ],
 )
-async def test_the_mode_says_what_is_asked(bench, mode, call, asked, done):
+async def test_approval_mode_decides_which_calls_need_approval(bench, mode, call, asked, done):
     user = User(ALLOW)
     await outcome(bench, call, mode=mode, confirm=user)
     assert len(user.asked) == asked
@@ -240,7 +240,7 @@ async def test_the_mode_says_what_is_asked(bench, mode, call, asked, done):
 
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
-async def test_a_protected_place_is_asked_about_in_every_mode(bench, mode):
+async def test_protected_path_needs_approval_in_every_mode(bench, mode):
     """R-TOOL-07."""
     user = User(Decision(verdict=Verdict.DENY))
     line = calls("write_file", path=".git/hooks/pre-commit", content="x")
@@ -251,7 +251,7 @@ async def test_a_protected_place_is_asked_about_in_every_mode(bench, mode):
     assert not (bench.workspace / ".git").exists()
 
 
-async def test_at_most_four_calls_run_at_once(bench):
+async def test_at_most_four_calls_run_concurrently(bench):
     """R-TOOL-13."""
     running, most = 0, 0
     four = asyncio.Event()
@@ -276,7 +276,7 @@ async def test_at_most_four_calls_run_at_once(bench):
     assert most == 4
 
 
-async def test_calls_of_a_model_without_parallel_calls_run_one_after_the_other(bench):
+async def test_calls_of_a_model_without_parallel_calls_run_sequentially(bench):
     running, most = 0, 0
 
     @tool(SideEffects.NONE)
@@ -300,9 +300,7 @@ async def test_calls_of_a_model_without_parallel_calls_run_one_after_the_other(b
     await session.close()
 
 
-async def test_a_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_start(
-    bench, monkeypatch
-):
+async def test_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_start(bench, monkeypatch):
     """R-TOOL-14."""
     monkeypatch.setattr(dispatching, "CANCEL_GRACE_SECONDS", 0.02)
     started, release = list[int](), asyncio.Event()
@@ -334,7 +332,7 @@ async def test_a_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_star
     await session.close()
 
 
-async def test_a_call_that_ended_before_it_was_stopped_keeps_its_true_result(bench):
+async def test_call_that_ended_before_the_stop_has_its_real_result(bench):
     """R-LOOP-03: only what still runs is cancelled."""
     both = asyncio.Event()
 
@@ -361,7 +359,7 @@ async def test_a_call_that_ended_before_it_was_stopped_keeps_its_true_result(ben
     await session.close()
 
 
-async def test_a_bug_in_a_tool_is_an_error_result_without_its_traceback(bench, caplog):
+async def test_bug_in_a_tool_is_an_error_result_without_its_traceback(bench, caplog):
     @tool(SideEffects.NONE)
     async def broken(args: Nothing, context: ToolContext) -> str:
         """Fail inside."""
@@ -374,7 +372,7 @@ async def test_a_bug_in_a_tool_is_an_error_result_without_its_traceback(bench, c
 
 
 @pytest.mark.parametrize("where", ["preview", "subject"])
-async def test_a_bug_in_a_tool_before_it_runs_is_an_error_result_too(bench, where, caplog):
+async def test_bug_in_a_tool_before_it_runs_is_an_error_result(bench, where, caplog):
     def fail(*_):
         raise KeyError("x")
 
@@ -392,7 +390,7 @@ async def test_a_bug_in_a_tool_before_it_runs_is_an_error_result_too(bench, wher
     assert any(record.exc_info for record in caplog.records)
 
 
-async def test_the_loop_answers_while_a_tool_blocks_in_its_thread(bench):
+async def test_event_loop_responds_while_a_tool_blocks_in_its_thread(bench):
     """R-TOOL-12."""
     entered, leave = threading.Event(), threading.Event()
 
@@ -416,7 +414,7 @@ async def test_the_loop_answers_while_a_tool_blocks_in_its_thread(bench):
     await session.close()
 
 
-async def test_a_grant_that_cannot_be_stored_holds_for_the_session_and_says_so(bench):
+async def test_grant_that_cannot_be_stored_applies_to_the_session_with_a_notice(bench):
     file = bench.root / "permissions.toml"
     file.write_text("not = [toml")
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
@@ -430,7 +428,7 @@ async def test_a_grant_that_cannot_be_stored_holds_for_the_session_and_says_so(b
     await session.close()
 
 
-async def test_two_edits_of_one_file_in_one_reply_are_shown_and_made_one_after_the_other(bench):
+async def test_two_edits_of_one_file_in_one_reply_are_previewed_and_run_sequentially(bench):
     """What is approved is what happens: the second preview already has the first change in it."""
     (bench.workspace / "a.txt").write_text("one\ntwo\n")
     first = calls("edit_file", path="a.txt", edits=[{"old": "one", "new": "1"}])

@@ -61,7 +61,7 @@ def failures(events):
 
 @pytest.mark.parametrize("room", range(0, LARGEST, 1_000))
 @pytest.mark.req("R10")
-async def test_a_full_window_of_any_size_ends_no_session_and_never_loops(bench, room):
+async def test_full_context_window_of_any_size_ends_no_session_and_never_loops(bench, room):
     (bench.workspace / "a.txt").write_text(FILE)
     limit = LARGEST
     adapter = reader(lambda: limit)
@@ -86,7 +86,7 @@ async def test_a_full_window_of_any_size_ends_no_session_and_never_loops(bench, 
     await session.close()
 
 
-async def test_what_is_left_out_stays_out_for_this_model_and_after_a_resume(bench):
+async def test_elided_results_stay_elided_for_this_model_and_after_a_resume(bench):
     (bench.workspace / "a.txt").write_text(FILE)
     limit = LARGEST
     adapter = reader(lambda: limit)
@@ -111,7 +111,7 @@ async def test_what_is_left_out_stays_out_for_this_model_and_after_a_resume(benc
     await resumed.close()
 
 
-async def test_an_overflow_after_the_first_word_is_not_sent_again(bench):
+async def test_overflow_after_the_first_text_is_not_retried(bench):
     (bench.workspace / "a.txt").write_text(FILE)
     broken = says("I was") + fails(ContextOverflowError("full"))
     session = await bench.session(Scripted([calls("read_file", path="a.txt"), broken]))
@@ -121,7 +121,7 @@ async def test_an_overflow_after_the_first_word_is_not_sent_again(bench):
     await session.close()
 
 
-async def test_other_failures_leave_nothing_out(bench):
+async def test_other_failures_elide_nothing(bench):
     (bench.workspace / "a.txt").write_text(FILE)
     script = [calls("read_file", path="a.txt"), fails(NetworkError("gone")), says("fine")]
     adapter = Checked(Scripted(script))
@@ -132,7 +132,7 @@ async def test_other_failures_leave_nothing_out(bench):
     await session.close()
 
 
-async def test_a_limit_of_requests_holds_for_what_is_sent_again_too(bench):
+async def test_request_limit_applies_to_retries_after_elision(bench):
     (bench.workspace / "a.txt").write_text(FILE)
     script = [calls("read_file", path="a.txt"), fails(ContextOverflowError("full")), says("no")]
     adapter = Checked(Scripted(script))
@@ -156,7 +156,7 @@ PARTS = st.lists(
 
 
 @given(PARTS)
-def test_cuts_go_on_until_all_is_left_out_and_touch_nothing_but_outputs(parts):
+def test_elision_continues_until_all_outputs_are_elided_and_changes_nothing_else(parts):
     writer = Writer()
     messages = []
     for role, length in parts:

@@ -80,7 +80,7 @@ async def steps(count):
 
 @pytest.mark.parametrize("point", [*range(1, 60, 2), *range(60, 240, 12)])
 @pytest.mark.parametrize("how", ["stop", "kill the task"])
-async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path, point, how):
+async def test_session_continues_after_a_turn_that_failed_at_any_await(tmp_path, point, how):
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
@@ -109,7 +109,7 @@ async def test_a_turn_broken_at_any_await_leaves_a_session_that_goes_on(tmp_path
 @pytest.mark.parametrize("point", [*range(1, 24), *range(24, 90, 6)])
 @pytest.mark.parametrize("how", ["stop", "kill the task"])
 @pytest.mark.req("D14")
-async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_message_is(
+async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message_is(
     tmp_path, point, how
 ):
     bench = Bench(tmp_path)
@@ -134,7 +134,7 @@ async def test_a_picture_sent_at_any_await_of_a_broken_turn_is_there_if_its_mess
 
 @pytest.mark.parametrize("point", range(1, 8))
 @pytest.mark.req("D14")
-async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one(tmp_path, point):
+async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_one(tmp_path, point):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
     session._record._log = FailingLog(bench.log, point)
@@ -152,7 +152,7 @@ async def test_a_picture_whose_message_cannot_be_stored_goes_with_the_next_one(t
 
 
 @pytest.mark.req("D14")
-async def test_where_no_picture_can_be_kept_nothing_is_stored_and_words_still_go(tmp_path):
+async def test_unstorable_image_stores_nothing_and_text_is_still_sent(tmp_path):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("Fine.")])))
     before = await bench.log.read(session.id)
@@ -181,9 +181,7 @@ class FailingLog:
 
 
 @pytest.mark.parametrize("point", range(2, 24))
-async def test_a_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repairs(
-    tmp_path, point
-):
+async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repairs(tmp_path, point):
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
@@ -204,7 +202,7 @@ async def test_a_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_rep
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_process_killed_at_any_write_leaves_a_session_that_resumes(tmp_path, when):
+def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when):
     """R-PER-02, with real processes and SIGKILL."""
     command = [sys.executable, "-m", "tests.agent.killed", str(tmp_path), when]
     root = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from yourtool.store.forks import fork
 
 
 @pytest.mark.req("R-PER-08")
-async def test_a_fork_is_asked_with_the_bytes_of_its_original_and_both_go_on(bench):
+async def test_fork_sends_the_bytes_of_its_original_and_both_continue(bench):
     (bench.workspace / "a.txt").write_text("x\n")
     read = thinks("I need it.", "c2lnbmVk") + says("I read.") + calls("read_file", path="a.txt")
     original = Scripted([read, says("It is x."), says("left")])
@@ -35,7 +35,7 @@ async def test_a_fork_is_asked_with_the_bytes_of_its_original_and_both_go_on(ben
     await forked.close()
 
 
-async def test_a_session_that_died_in_a_turn_is_forked_without_that_turn(bench):
+async def test_fork_of_a_session_killed_in_a_turn_omits_that_turn(bench):
     session = await bench.session(Checked(Scripted([says("one"), says("two")])))
     await play(session.send("first"))
     events = session.send("second")

@@ -16,7 +16,7 @@ from yourtool.routing.availability import Availability
 READ = calls("read_file", path="a.txt")
 
 
-async def test_a_session_alternates_providers_is_stored_and_goes_on_with_a_third(bench):
+async def test_stored_session_of_two_providers_continues_with_a_third(bench):
     """The message contract's required test 2: every call id resolves, nothing raises."""
     (bench.workspace / "a.txt").write_text("a cat\n")
     first = Scripted([READ, says("one"), READ, says("two"), READ, says("three")])
@@ -43,7 +43,7 @@ async def test_a_session_alternates_providers_is_stored_and_goes_on_with_a_third
     await resumed.close()
 
 
-async def test_an_outage_and_its_end_are_stored_and_the_only_model_is_tried_all_the_same(bench):
+async def test_outage_and_its_end_are_stored_and_the_only_model_is_still_tried(bench):
     """R-RTE-05 at the session."""
     script = [fails(AuthError("no")), says("hello"), says("back")]
     session = await bench.session(Scripted(script))
@@ -69,7 +69,7 @@ async def test_an_outage_and_its_end_are_stored_and_the_only_model_is_tried_all_
     await session.close()
 
 
-async def test_after_five_minutes_an_outage_is_over_and_the_next_turn_says_so(bench):
+async def test_outage_ends_after_five_minutes_and_the_next_turn_reports_it(bench):
     """R-RTE-05 at the session."""
     clock = [0.0]
     bench.availability = Availability(lambda: clock[0])
@@ -85,7 +85,7 @@ async def test_after_five_minutes_an_outage_is_over_and_the_next_turn_says_so(be
 
 
 @pytest.mark.parametrize(("answer", "requests"), [(ALLOW, 3), (DENY, 1)])
-async def test_the_cost_ceiling_of_a_turn_pauses_and_asks(bench, answer, requests):
+async def test_cost_limit_of_a_turn_pauses_for_approval(bench, answer, requests):
     """R-LOOP-07, and the paused question of the turn's state machine."""
     (bench.workspace / "a.txt").write_text("x")
     dear = counts(TokenUsage(input_tokens=100_000, output_tokens=0))
@@ -106,7 +106,7 @@ async def test_the_cost_ceiling_of_a_turn_pauses_and_asks(bench, answer, request
 
 @pytest.mark.parametrize("error", [InvalidRequestError("no"), ContextOverflowError("too long")])
 @pytest.mark.req("R-RTE-05")
-async def test_refusals_of_a_request_never_take_a_model_out(bench, error):
+async def test_rejected_requests_never_disable_a_model(bench, error):
     session = await bench.session(Scripted([fails(error)] * 6 + [says("still here")]))
     for _ in range(6):
         events = await play(session.send("hi"))

@@ -24,7 +24,7 @@ PICTURE = (TextBlock("what is this?"), ImageBlock(inline(PIXEL), "image/png"))
 
 
 @pytest.mark.req("D14")
-async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(bench):
+async def test_image_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(bench):
     adapter = Scripted([says("A pixel.")])
     session = await bench.session(adapter)
     await play(session.send(PICTURE))
@@ -40,7 +40,7 @@ async def test_a_picture_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(ben
 
 
 @pytest.mark.req("D14")
-async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash(bench):
+async def test_image_from_a_tool_is_stored_by_its_hash(bench):
     (bench.workspace / "dot.png").write_bytes(PIXEL)
     adapter = Scripted([calls("read_file", path="dot.png"), says("A pixel.")])
     session = await bench.session(adapter)
@@ -52,7 +52,7 @@ async def test_a_picture_that_a_tool_returned_is_stored_by_its_hash(bench):
 
 
 @pytest.mark.req("D14")
-async def test_a_session_goes_on_when_its_attachments_are_gone(bench, caplog):
+async def test_session_continues_without_its_attachments(bench, caplog):
     adapter = Scripted([says("A pixel."), says("I cannot see it any more.")])
     session = await bench.session(adapter)
     await play(session.send(PICTURE))
@@ -67,7 +67,7 @@ async def test_a_session_goes_on_when_its_attachments_are_gone(bench, caplog):
 
 
 @pytest.mark.req("D14")
-async def test_nothing_is_stored_when_an_attachment_cannot_be_kept(bench):
+async def test_unstorable_attachment_stores_nothing(bench):
     (bench.root / "blobs").write_text("in the way")
     session = await bench.session(Scripted([says("never")]))
     with pytest.raises(BlobError, match="cannot be stored"):
@@ -84,7 +84,7 @@ async def test_nothing_is_stored_when_an_attachment_cannot_be_kept(bench):
     ],
 )
 @pytest.mark.req("D14")
-async def test_a_model_that_takes_no_such_thing_is_refused(bench, block, kind, name):
+async def test_model_without_support_for_the_attachment_is_rejected(bench, block, kind, name):
     session = await bench.session(Scripted([says("never")]))
     events = await play(session.send((TextBlock("hm"), block)))
     assert any(f"`{MODEL.id}` takes no {kind}" in str(event) for event in events)

@@ -22,7 +22,7 @@ PAGES = {
 
 
 @pytest.mark.req("R-OLL-02")
-async def test_choosing_a_local_model_asks_its_server_what_it_can(tmp_path, monkeypatch):
+async def test_choosing_a_local_model_requests_its_capabilities(tmp_path, monkeypatch):
     with serve(PAGES) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
@@ -38,7 +38,7 @@ async def test_choosing_a_local_model_asks_its_server_what_it_can(tmp_path, monk
 
 
 @pytest.mark.req("R-OLL-03")
-async def test_a_local_server_that_is_not_running_is_said_by_the_turn_itself(tmp_path, monkeypatch):
+async def test_turn_reports_that_the_local_server_is_not_running(tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     (resolve_paths().home / "config.toml").write_text("[limits]\nmax_retries = 0\n")
     runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
@@ -54,7 +54,7 @@ async def test_a_local_server_that_is_not_running_is_said_by_the_turn_itself(tmp
     await runtime.close()
 
 
-async def test_a_server_is_asked_once_in_vain_and_again_for_an_explicit_choice(
+async def test_unreachable_server_is_queried_once_and_again_for_an_explicit_choice(
     tmp_path, monkeypatch
 ):
     tags = {"models": [{"name": "small"}]}
@@ -77,7 +77,7 @@ async def test_a_server_is_asked_once_in_vain_and_again_for_an_explicit_choice(
 
 
 @pytest.mark.req("R-QLT-01")
-async def test_nothing_is_asked_of_a_server_before_the_first_message(tmp_path, monkeypatch):
+async def test_server_is_not_queried_before_the_first_message(tmp_path, monkeypatch):
     (resolve_paths().home / "config.toml").write_text('model = "ollama:qwen3:8b"\n')
     with serve(PAGES) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
@@ -93,9 +93,7 @@ async def test_nothing_is_asked_of_a_server_before_the_first_message(tmp_path, m
         await runtime.close()
 
 
-async def test_servers_of_one_s_own_on_this_machine_are_found_and_no_others_are_asked(
-    tmp_path, monkeypatch
-):
+async def test_configured_local_servers_are_found_and_no_others_are_queried(tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     monkeypatch.setenv("MINE_KEY", "sk-mine-0000000000000000")
     with serve({"/v1/models": {"data": [{"id": "qwen"}]}}) as server:
@@ -115,9 +113,7 @@ async def test_servers_of_one_s_own_on_this_machine_are_found_and_no_others_are_
 
 
 @pytest.mark.req("R-EASE-02")
-async def test_servers_on_this_machine_are_found_and_their_models_can_be_taken(
-    tmp_path, monkeypatch
-):
+async def test_local_servers_are_found_and_their_models_can_be_chosen(tmp_path, monkeypatch):
     with serve(PAGES) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))

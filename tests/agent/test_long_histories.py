@@ -51,7 +51,7 @@ def _fill(state, story, messages):
             state.apply(fact)
 
 
-async def test_a_turn_of_a_long_session_does_not_block_the_loop(bench):
+async def test_turn_of_a_long_session_does_not_block_the_event_loop(bench):
     session = await long_session(bench, Scripted([says("Done.")] * 2), 12_000)
     assert names(await play(session.send("hello")))[-1] == "turn.completed"
     await play(session.select_model("openai:other"))  # which counts otherwise
@@ -59,7 +59,7 @@ async def test_a_turn_of_a_long_session_does_not_block_the_loop(bench):
     await session.close()  # the watchdog looks
 
 
-async def test_the_request_of_a_long_session_is_written_without_blocking_the_loop(bench):
+async def test_request_of_a_long_session_is_encoded_without_blocking_the_event_loop(bench):
     session = await long_session(bench, WireAdapter(Anthropic(), Broken(), "anthropic"), 12_000)
     assert "llm.call_failed" in names(await play(session.send("hello")))
     await session.close()  # the watchdog looks
@@ -82,7 +82,7 @@ class Halting(Catalogue):
 
 
 @pytest.mark.parametrize("number", range(1, 6))
-async def test_stopping_during_a_pass_over_the_history_stores_every_fact_once(bench, number):
+async def test_stop_during_a_pass_over_the_history_stores_every_fact_once(bench, number):
     bench.catalogue = Halting(number)
     session = await bench.session(Scripted([says("One."), says("Two.")]))
     loop, stopped = asyncio.get_running_loop(), threading.Event()

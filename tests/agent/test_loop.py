@@ -59,7 +59,7 @@ def valid(session):
     return [*problems, *validate_session(session.state.messages)] == []
 
 
-async def test_a_plain_exchange_stores_two_messages_and_one_terminal_fact(bench):
+async def test_plain_exchange_stores_two_messages_and_one_terminal_fact(bench):
     session = await bench.session(Checked(Scripted([says("A ULID is an identifier.")])))
     events = await play(session.send("What is a ULID?"))
     assert names(events) == [
@@ -77,7 +77,7 @@ async def test_a_plain_exchange_stores_two_messages_and_one_terminal_fact(bench)
     await session.close()
 
 
-async def test_a_tool_round_trip_reads_asks_again_and_keeps_one_turn_id(bench):
+async def test_tool_round_trip_sends_two_requests_with_one_turn_id(bench):
     (bench.workspace / "a.txt").write_text("a cat\n")
     adapter = Checked(Scripted([says("I look.") + READ, says("It says: a cat.")]))
     session = await bench.session(adapter)
@@ -100,7 +100,7 @@ async def test_a_tool_round_trip_reads_asks_again_and_keeps_one_turn_id(bench):
     await session.close()
 
 
-async def test_walking_parents_from_any_event_of_a_turn_reaches_its_start(bench):
+async def test_parents_of_any_event_of_a_turn_lead_to_its_start(bench):
     """R-EVT-02."""
     (bench.workspace / "a.txt").write_text("x")
     script = [READ + calls("write_file", path="b.txt", content="y"), READ, says("done")]
@@ -136,7 +136,7 @@ async def test_walking_parents_from_any_event_of_a_turn_reaches_its_start(bench)
 
 
 @pytest.mark.parametrize("answer", [ALLOW, DENY])
-async def test_nothing_is_written_before_the_user_said_so(bench, answer):
+async def test_nothing_is_written_before_approval(bench, answer):
     """R-CONF-01."""
     script = [calls("write_file", path="new.txt", content="hi\n"), says("ok")]
     user = User(answer)
@@ -151,7 +151,7 @@ async def test_nothing_is_written_before_the_user_said_so(bench, answer):
     await session.close()
 
 
-async def test_refusal_reaches_the_model_with_the_users_words(bench):
+async def test_rejection_reaches_the_model_with_the_text_of_the_user(bench):
     """R-LOOP-12."""
     adapter = Scripted([calls("shell", command="rm -rf build"), says("I will not.")])
     denied = DENY.__class__(verdict=DENY.verdict, note="use make clean")
@@ -163,7 +163,7 @@ async def test_refusal_reaches_the_model_with_the_users_words(bench):
     await session.close()
 
 
-async def test_a_reply_cut_by_the_token_limit_never_runs_its_last_call(bench):
+async def test_reply_cut_by_the_output_limit_never_runs_its_last_call(bench):
     """R-LOOP-04, R-ADP-06."""
     cut = calls_badly("write_file", '{"path": "a.py", "content": "def f():')
     script = [says("Here.") + cut + stops(StopReason.MAX_TOKENS), says("again")]
@@ -179,7 +179,7 @@ async def test_a_reply_cut_by_the_token_limit_never_runs_its_last_call(bench):
 
 
 @pytest.mark.parametrize(("interactive", "way"), [(True, "/continue"), (False, "`--continue`")])
-async def test_a_reply_at_the_token_limit_names_the_way_on_of_the_front_end(
+async def test_reply_cut_by_the_output_limit_names_the_continuation_of_the_front_end(
     bench, interactive, way
 ):
     script = [says("half a") + stops(StopReason.MAX_TOKENS)]
@@ -190,7 +190,7 @@ async def test_a_reply_at_the_token_limit_names_the_way_on_of_the_front_end(
     await session.close()
 
 
-async def test_a_text_reply_at_the_token_limit_is_kept_and_the_user_told(bench):
+async def test_text_cut_by_the_output_limit_is_stored_with_a_notice(bench):
     """R-LOOP-04."""
     script = [says("half a") + stops(StopReason.MAX_TOKENS), says("sentence.")]
     session = await bench.session(Checked(Scripted(script)))
@@ -200,7 +200,7 @@ async def test_a_text_reply_at_the_token_limit_is_kept_and_the_user_told(bench):
     await session.close()
 
 
-async def test_a_failed_request_keeps_the_partial_text_and_the_session_usable(bench):
+async def test_failed_request_preserves_the_partial_text_and_the_session(bench):
     """R-LOOP-05, R-LOOP-02."""
     script = [says("I was saying") + fails(NetworkError("the line broke")), says("fine")]
     adapter = Checked(Scripted(script))
@@ -217,7 +217,7 @@ async def test_a_failed_request_keeps_the_partial_text_and_the_session_usable(be
 
 
 @pytest.mark.req("R-SWP-02")
-async def test_a_conversation_of_which_nothing_is_left_is_refused_before_it_is_sent(bench):
+async def test_conversation_without_sendable_content_is_rejected_before_sending(bench):
     adapter = Checked(Scripted([says("never")]))
     session = await bench.session(adapter)
     hidden = MessageMetadata(audience=Audience.USER)
@@ -236,7 +236,7 @@ async def test_a_conversation_of_which_nothing_is_left_is_refused_before_it_is_s
 
 
 @pytest.mark.req("D1")
-async def test_a_reply_that_its_provider_ended_with_an_error_is_kept_as_one(bench):
+async def test_reply_that_its_provider_ended_with_an_error_is_stored_as_an_error(bench):
     """It came whole, and is no answer: the next request goes without it."""
     script = [says("Let me") + stops(StopReason.ERROR), says("Here it is.")]
     adapter = Checked(Scripted(script))
@@ -251,7 +251,7 @@ async def test_a_reply_that_its_provider_ended_with_an_error_is_kept_as_one(benc
     await session.close()
 
 
-async def test_a_call_that_the_end_of_a_request_cut_is_told_and_never_kept(bench):
+async def test_call_cut_by_the_end_of_a_request_is_reported_and_never_stored(bench):
     script = [says("Look:") + calls("list_dir", path=".") + fails(NetworkError("the line broke"))]
     session = await bench.session(Checked(Scripted(script)))
     events = await play(session.send("look"))
@@ -274,7 +274,7 @@ async def test_retry_does_not_repeat_the_user_message(bench):
     await session.close()
 
 
-async def test_retry_of_a_turn_that_broke_midway_replays_a_valid_request(bench):
+async def test_retry_of_an_interrupted_turn_sends_a_valid_request(bench):
     script = [says("half") + fails(NetworkError("gone")), says("whole")]
     session = await bench.session(Checked(Scripted(script)))
     await play(session.send("please"))
@@ -284,7 +284,7 @@ async def test_retry_of_a_turn_that_broke_midway_replays_a_valid_request(bench):
     await session.close()
 
 
-async def test_every_failed_attempt_is_written_down_with_its_number(bench):
+async def test_every_failed_attempt_is_stored_with_its_number(bench):
     """R-ADP-16."""
 
     async def no_wait(seconds):
@@ -299,7 +299,7 @@ async def test_every_failed_attempt_is_written_down_with_its_number(bench):
     await session.close()
 
 
-async def test_the_request_cap_pauses_and_asks_and_going_on_grants_as_many_again(bench):
+async def test_request_limit_pauses_for_approval_and_approval_allows_as_many_again(bench):
     """R-LOOP-07."""
     (bench.workspace / "a.txt").write_text("x")
     script = [calls("read_file", path="a.txt", offset=n) for n in range(1, 6)] + [says("end")]
@@ -313,7 +313,7 @@ async def test_the_request_cap_pauses_and_asks_and_going_on_grants_as_many_again
     await session.close()
 
 
-async def test_stopping_at_a_cap_answers_the_open_calls(bench):
+async def test_stop_at_a_limit_gives_open_calls_a_result(bench):
     """R-LOOP-07, R-LOOP-02."""
     script = [READ, READ, says("never")]
     (bench.workspace / "a.txt").write_text("x")
@@ -327,7 +327,7 @@ async def test_stopping_at_a_cap_answers_the_open_calls(bench):
     await session.close()
 
 
-async def test_a_hard_request_limit_stops_without_a_question(bench):
+async def test_hard_request_limit_stops_without_approval(bench):
     user = User(ALLOW)
     (bench.workspace / "a.txt").write_text("x")
     session = await bench.session(
@@ -341,7 +341,7 @@ async def test_a_hard_request_limit_stops_without_a_question(bench):
     await session.close()
 
 
-async def test_a_cost_limit_stops_before_the_request_that_would_exceed_it(bench):
+async def test_cost_limit_stops_before_the_request_that_would_exceed_it(bench):
     adapter = Scripted([says("never")])
     session = await bench.session(Checked(adapter), max_cost=Decimal("0.000001"))
     events = await play(session.send("go"))
@@ -351,7 +351,7 @@ async def test_a_cost_limit_stops_before_the_request_that_would_exceed_it(bench)
     await session.close()
 
 
-async def test_cost_is_booked_when_each_request_completes_also_in_a_turn_that_fails(bench):
+async def test_cost_is_counted_per_completed_request_even_in_a_failed_turn(bench):
     """R-LOOP-08, R-CST-01."""
     (bench.workspace / "a.txt").write_text("x")
     used = counts(TokenUsage(input_tokens=1_000_000, output_tokens=100_000))
@@ -362,7 +362,7 @@ async def test_cost_is_booked_when_each_request_completes_also_in_a_turn_that_fa
     await session.close()
 
 
-async def test_an_empty_reply_is_kept_and_the_next_request_is_valid(bench):
+async def test_empty_reply_is_stored_and_the_next_request_is_valid(bench):
     session = await bench.session(Checked(Scripted([stops(StopReason.END_TURN), says("hi")])))
     await play(session.send("one"))
     await play(session.send("two"))
@@ -370,7 +370,7 @@ async def test_an_empty_reply_is_kept_and_the_next_request_is_valid(bench):
     await session.close()
 
 
-async def test_the_same_call_three_times_in_a_row_warns_and_nudges(bench):
+async def test_same_call_three_times_in_a_row_warns_the_user_and_the_model(bench):
     """R-LOOP-11."""
     (bench.workspace / "a.txt").write_text("x")
     adapter = Scripted([READ, READ, READ, says("sorry")])
@@ -395,7 +395,7 @@ async def test_the_same_call_three_times_in_a_row_warns_and_nudges(bench):
         calls("shell", command="false"),
     ],
 )
-async def test_a_call_that_fails_three_times_in_a_row_warns_and_nudges_as_well(bench, call):
+async def test_call_that_fails_three_times_in_a_row_warns_the_user_and_the_model(bench, call):
     """R-LOOP-11."""
     session = await bench.session(Scripted([call, call, call, call, says("sorry")]))
     events = await play(session.send("go"))
@@ -406,7 +406,7 @@ async def test_a_call_that_fails_three_times_in_a_row_warns_and_nudges_as_well(b
     await session.close()
 
 
-async def test_a_second_send_during_a_turn_is_refused_and_cancels_nothing(bench):
+async def test_second_send_during_a_turn_is_rejected_and_cancels_nothing(bench):
     """R-LOOP-10, the core's part: the screen queues."""
     session = await bench.session(Checked(Scripted([says("one two three")])))
     async with aclosing(session.send("first")) as events:
@@ -476,7 +476,7 @@ async def test_cancel_during_a_tool_fails_it_after_cleanup_then_cancels(bench):
     await session.close()
 
 
-async def test_cancel_at_the_seam_fails_every_pending_call_without_running_it(bench):
+async def test_cancel_between_reply_and_calls_fails_every_call_without_running_it(bench):
     """R-LOOP-03, the third case."""
     (bench.workspace / "a.txt").write_text("x")
     session = await bench.session(Checked(Scripted([READ + READ, says("next")])))
@@ -488,7 +488,7 @@ async def test_cancel_at_the_seam_fails_every_pending_call_without_running_it(be
     await session.close()
 
 
-async def test_cancel_while_a_question_stands_resolves_it_as_cancelled(bench):
+async def test_cancel_during_an_approval_resolves_it_as_cancelled(bench):
     """R-CONF-07."""
 
     class Nobody:
@@ -510,7 +510,7 @@ async def test_cancel_while_a_question_stands_resolves_it_as_cancelled(bench):
     await session.close()
 
 
-async def test_exactly_one_route_is_decided_per_turn_also_when_nothing_can_serve(bench):
+async def test_exactly_one_route_is_decided_per_turn_even_without_a_usable_model(bench):
     """R-RTE-06."""
     session = await bench.session(Checked(Scripted([says("hello")])))
     session.state.model = "nokey:x"
@@ -524,7 +524,7 @@ async def test_exactly_one_route_is_decided_per_turn_also_when_nothing_can_serve
     await session.close()
 
 
-async def test_a_swap_during_a_turn_leaves_it_alone_and_holds_for_the_next(bench):
+async def test_swap_during_a_turn_applies_to_the_next_turn(bench):
     """R-LOOP-09."""
     script = [says("one two"), says("three"), says("four")]
     adapter = Scripted(script)
@@ -547,7 +547,7 @@ async def test_a_swap_during_a_turn_leaves_it_alone_and_holds_for_the_next(bench
     await session.close()
 
 
-async def test_a_swap_holds_for_the_next_turn_though_nobody_saw_the_end_of_this_one(bench):
+async def test_swap_applies_to_the_next_turn_even_if_the_end_was_not_consumed(bench):
     """R-LOOP-09."""
     adapter = Scripted([says("one two"), says("three"), says("four")])
     session = await bench.session(adapter)
@@ -570,7 +570,7 @@ async def test_a_swap_holds_for_the_next_turn_though_nobody_saw_the_end_of_this_
     await resumed.close()
 
 
-async def test_the_next_turn_may_begin_as_soon_as_the_end_of_this_one_is_seen(bench):
+async def test_next_turn_can_start_as_soon_as_the_terminal_fact_is_seen(bench):
     session = await bench.session(Scripted([says("one"), says("two") + pauses(30)]))
     first = session.send("first")
     async for event in first:
@@ -589,7 +589,7 @@ async def test_the_next_turn_may_begin_as_soon_as_the_end_of_this_one_is_seen(be
     await session.close()
 
 
-async def test_the_limits_of_a_run_count_all_its_turns(bench):
+async def test_limits_of_a_run_count_all_its_turns(bench):
     used = counts(TokenUsage(input_tokens=100_000, output_tokens=0))
     script = [says("one") + used] * 5
     adapter = Scripted(script)
@@ -607,7 +607,7 @@ async def test_the_limits_of_a_run_count_all_its_turns(bench):
     await spent.close()
 
 
-async def test_a_history_that_no_provider_takes_is_never_sent(bench):
+async def test_invalid_history_is_never_sent(bench):
     """R-CAN-03."""
     inner = Scripted([says("one"), says("never")])
     session = await bench.session(inner)
@@ -623,7 +623,7 @@ async def test_a_history_that_no_provider_takes_is_never_sent(bench):
     await session.close()
 
 
-async def test_an_alias_in_front_takes_one_turn_and_leaves_the_session_alone(bench):
+async def test_leading_alias_applies_to_one_turn_only(bench):
     """R-RTE-01 at the session."""
     adapter = Scripted([says("one"), says("two")])
     session = await bench.session(Checked(adapter))
@@ -634,7 +634,7 @@ async def test_an_alias_in_front_takes_one_turn_and_leaves_the_session_alone(ben
     await session.close()
 
 
-async def test_a_resumed_session_is_its_log(bench):
+async def test_resumed_session_equals_its_log(bench):
     """R-PER-04."""
     (bench.workspace / "a.txt").write_text("x")
     session = await bench.session(Checked(Scripted([READ, says("done")])))
@@ -651,7 +651,7 @@ async def test_a_resumed_session_is_its_log(bench):
     await again.close()
 
 
-async def test_a_turn_abandoned_by_its_consumer_is_closed_before_the_next(bench):
+async def test_turn_abandoned_by_its_consumer_is_closed_before_the_next(bench):
     (bench.workspace / "a.txt").write_text("x")
     session = await bench.session(Checked(Scripted([READ, says("done")])))
     async with aclosing(session.send("go")) as events:
@@ -666,7 +666,7 @@ async def test_a_turn_abandoned_by_its_consumer_is_closed_before_the_next(bench)
     await session.close()
 
 
-async def test_parallel_results_keep_the_order_of_the_calls_whoever_is_first(bench):
+async def test_parallel_results_have_the_order_of_the_calls(bench):
     """R-TOOL-13."""
     fast_is_done = asyncio.Event()
 
@@ -696,7 +696,7 @@ async def test_parallel_results_keep_the_order_of_the_calls_whoever_is_first(ben
     await session.close()
 
 
-async def test_a_real_cancellation_of_the_consumer_is_not_swallowed(bench):
+async def test_cancellation_of_the_consumer_is_not_swallowed(bench):
     session = await bench.session(Checked(Scripted([says("one") + pauses(30)])))
     sending = asyncio.create_task(play(session.send("go")))
     await asyncio.sleep(0.03)

@@ -39,7 +39,7 @@ def line(home, tmp_path, monkeypatch, capsys, own_logging):
         ("no_such_tool", {"text": KEY}),
     ],
 )
-def test_a_known_key_in_the_result_of_a_tool_is_hidden(line, home, tool, arguments):
+def test_known_key_in_a_tool_result_is_masked(line, home, tool, arguments):
     line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", "auto")
     told = [e for e in events if e["type"] not in ("llm.call_completed", "message_complete")]
@@ -65,7 +65,7 @@ def test_a_known_key_in_the_result_of_a_tool_is_hidden(line, home, tool, argumen
         ("grep", {"pattern": "q7", "ignore_case": True, "path": "long.json"}),
     ],
 )
-def test_a_key_that_is_cut_with_its_line_is_hidden(line, tool, arguments, column):
+def test_truncated_key_in_a_truncated_line_is_masked(line, tool, arguments, column):
     before = "x" * (column - 204) + "head" + "é" * 200
     text = f"{before}{KEY}{'y' * 90}tail{'z' * 3_000}"
     line.workspace.joinpath("long.json").write_text(text)
@@ -83,7 +83,7 @@ def test_a_key_that_is_cut_with_its_line_is_hidden(line, tool, arguments, column
 
 
 @pytest.mark.parametrize("written", [str, lambda key: b64encode(key.encode()).decode()])
-def test_an_address_with_a_saved_key_in_it_is_not_fetched_unasked(line, home, written):
+def test_url_with_a_saved_key_needs_approval(line, home, written):
     saved = "gsk_0123456789abcdefghij"
     Credentials(resolve_paths(), {}).save("groq", saved)
     url = f"http://127.0.0.1:9/?k={written(saved)}"
@@ -108,7 +108,7 @@ CUT = f"{'x' * 150}{KEY}"
         ("auto", "update_plan", {"steps": [{"text": "a", "status": "x" * 50 + KEY}]}),
     ],
 )
-def test_no_half_of_a_key_is_left_where_a_text_is_cut(line, mode, tool, arguments):
+def test_truncated_text_contains_no_part_of_a_key(line, mode, tool, arguments):
     line.workspace.joinpath("f").write_text(f"near {'x' * 1_985}{KEY}{'x' * 9_000}\n")
     line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", mode)
@@ -117,7 +117,7 @@ def test_no_half_of_a_key_is_left_where_a_text_is_cut(line, mode, tool, argument
     assert "sk-ant" not in shown and "Zq7" not in shown
 
 
-def test_the_nearest_line_of_a_key_in_wrapped_base64_is_hidden(line):
+def test_nearest_line_of_a_key_in_wrapped_base64_is_masked(line):
     encoded = b64encode(("q" * 30 + KEY).encode()).decode()
     wrapped = [encoded[at : at + 76] for at in range(0, len(encoded), 76)]
     line.workspace.joinpath("wrapped.txt").write_text("\n".join(wrapped))
@@ -130,7 +130,7 @@ def test_the_nearest_line_of_a_key_in_wrapped_base64_is_hidden(line):
     assert wrapped[1][8:20] not in failed["error_message"]
 
 
-def test_short_and_plain_values_are_no_secrets(home):
+def test_short_and_plain_values_are_not_secrets(home):
     environ = {
         "DB_PASSWORD": "postgres",
         "SSH_KEY": "/home/me/.ssh/id_ed25519",

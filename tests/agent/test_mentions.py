@@ -16,51 +16,51 @@ def said(text, workspace):
     return addressed.override.id if addressed.override else None, addressed.content[0].text
 
 
-def test_an_alias_in_front_names_the_model_and_is_taken_off(tmp_path):
+def test_leading_alias_selects_the_model_and_is_removed(tmp_path):
     assert said("@other what is this?", tmp_path) == ("openai:other", "what is this?")
     assert said("@openai:other\nlines", tmp_path) == ("openai:other", "lines")
 
 
-def test_a_path_that_exists_is_a_mention_and_stays(tmp_path):
+def test_existing_path_is_a_mention_and_stays_in_the_text(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").touch()
     text = "@src/app.py what is this?"
     assert said(text, tmp_path) == (None, text)
 
 
-def test_a_backslash_makes_it_a_plain_at_sign(tmp_path):
+def test_backslash_escapes_the_at_sign(tmp_path):
     assert said("\\@other hello", tmp_path) == (None, "@other hello")
 
 
 @pytest.mark.parametrize("text", ["mail me@other now", " @other leading space", "a @other"])
-def test_an_at_sign_elsewhere_means_nothing(tmp_path, text):
+def test_at_sign_elsewhere_is_plain_text(tmp_path, text):
     assert said(text, tmp_path) == (None, text)
 
 
-def test_an_unknown_word_is_refused_with_the_way_out(tmp_path):
+def test_unknown_word_is_rejected_with_a_solution(tmp_path):
     with pytest.raises(UsageError, match=r"`@ohter` is neither a model nor a file.*\\@ohter"):
         said("@ohter hello", tmp_path)
 
 
 @pytest.mark.parametrize("word", ["x" * 300, "a/" * 3_000, "a\0b"])
-def test_a_word_that_no_file_can_be_called_is_refused_like_any_other(tmp_path, word):
+def test_word_that_is_no_valid_file_name_is_rejected_like_any_other(tmp_path, word):
     with pytest.raises(UsageError, match="neither a model nor a file"):
         parse_address(f"@{word} hello", CATALOGUE, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["@other", "@other   "])
-def test_an_alias_with_nothing_after_it_is_refused(tmp_path, text):
+def test_alias_without_text_is_rejected(tmp_path, text):
     with pytest.raises(UsageError, match="needs a message after it"):
         said(text, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
-def test_an_empty_message_is_refused(tmp_path, text):
+def test_empty_message_is_rejected(tmp_path, text):
     with pytest.raises(UsageError, match="nothing to send"):
         said(text, tmp_path)
 
 
-def test_an_image_may_be_all_that_is_sent(tmp_path):
+def test_message_can_be_an_image_only(tmp_path):
     image = ImageBlock(ImageSource("base64", "AA=="), "image/png")
     assert parse_address((image,), CATALOGUE, tmp_path).content == (image,)
     addressed = parse_address((TextBlock("@other "), image), CATALOGUE, tmp_path)

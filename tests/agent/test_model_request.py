@@ -35,7 +35,7 @@ def levels(session):
 
 
 @pytest.mark.req("D18")
-async def test_how_a_reply_was_asked_for_is_kept_beside_it(bench):
+async def test_reply_is_stored_with_its_request_options(bench):
     wishes = RequestSettings(effort="max", cache_retention="long")
     session = await bench.session(Scripted([says("hello")]), settings=wishes)
     await play(session.send("hi"))
@@ -52,7 +52,7 @@ async def test_how_a_reply_was_asked_for_is_kept_beside_it(bench):
 
 
 @pytest.mark.req("D18")
-async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too(bench):
+async def test_interrupted_reply_is_stored_with_its_request_options(bench):
     wishes = RequestSettings(effort="low", tool_choice=ForcedTool("read_file"))
     half = says("half") + fails(ServerError("gone"))
     session = await bench.session(Scripted([half]), settings=wishes)
@@ -63,7 +63,7 @@ async def test_a_reply_that_broke_off_says_how_it_was_asked_for_too(bench):
     await session.close()
 
 
-async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench):
+async def test_options_reach_every_request_in_supported_form(bench):
     wishes = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
     (bench.workspace / "a.txt").write_text("a cat")
     script = Scripted([calls("read_file", path="a.txt"), says("{}")])
@@ -77,7 +77,7 @@ async def test_wishes_reach_every_request_and_only_as_the_model_takes_them(bench
 
 
 @pytest.mark.req("R-ADP-17")
-async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session(bench):
+async def test_unsupported_effort_is_reported_once_per_session(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
     session = await bench.session(script, settings=RequestSettings(effort="max"))
     [told] = warnings(await play(session.send("hi")))
@@ -96,7 +96,7 @@ async def test_each_level_that_is_not_taken_is_told_of_once_in_a_session(bench):
 
 
 @pytest.mark.req("D2")
-async def test_the_plan_of_the_cache_goes_with_the_request_and_is_not_stored(bench):
+async def test_cache_plan_is_part_of_the_request_and_is_not_stored(bench):
     can = replace(MODEL.capabilities, supports_prompt_caching=True)
     cached = replace(MODEL, capabilities=can, least_cached_tokens=0)
     script = Scripted([says("one"), says("two")])
@@ -125,7 +125,7 @@ def pictures(request):
 
 
 @pytest.mark.req("R-ADP-15", "R-SWP-01")
-async def test_a_session_with_more_pictures_than_a_model_takes_goes_on(bench):
+async def test_session_with_too_many_images_for_a_model_continues(bench):
     script = Scripted([says("I see.")] * 6)
     session = await bench.session(script)
     for _ in range(3):
@@ -161,7 +161,7 @@ async def test_a_session_with_more_pictures_than_a_model_takes_goes_on(bench):
     ],
 )
 @pytest.mark.req("R-ADP-15")
-async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored(bench, blocks, why):
+async def test_prompt_over_the_request_limit_is_rejected_before_it_is_stored(bench, blocks, why):
     script = Scripted([says("never")])
     session = await bench.session(script)
     await play(session.select_model("narrow"))
@@ -174,7 +174,7 @@ async def test_a_prompt_that_no_request_can_hold_is_refused_before_it_is_stored(
     await session.close()
 
 
-async def test_what_waits_is_held_against_the_model_that_is_pending(bench):
+async def test_attachment_is_checked_against_the_pending_model(bench):
     session = await bench.session(Scripted([says("hello")]))
     async for event in session.send("hi"):
         if isinstance(event, TurnStarted):

@@ -34,7 +34,7 @@ def _efforts(server) -> list[str | None]:
     return [body.get("output_config", {}).get("effort") for _, body in server.requests]
 
 
-async def test_the_effort_of_the_command_line_comes_back_with_the_session(tmp_path, server):
+async def test_effort_from_the_command_line_is_restored_with_the_session(tmp_path, server):
     config_file(resolve_paths()).write_text('effort = "low"\n')
     runtime = await _opened(tmp_path, model="sonnet", effort="high")
     session = await runtime.new_session(User())
@@ -60,7 +60,7 @@ async def test_the_effort_of_the_command_line_comes_back_with_the_session(tmp_pa
     assert _efforts(server) == ["high", "high", None, "medium"]
 
 
-async def test_a_session_without_a_chosen_effort_follows_the_settings(tmp_path, server):
+async def test_session_without_a_chosen_effort_uses_the_settings(tmp_path, server):
     runtime = await _opened(tmp_path, model="sonnet")
     session = await runtime.new_session(User())
     await play(session.send("hello"))
@@ -74,7 +74,7 @@ async def test_a_session_without_a_chosen_effort_follows_the_settings(tmp_path, 
     await runtime.close()
 
 
-async def test_an_effort_chosen_during_a_turn_is_stored_after_it(bench):
+async def test_effort_chosen_during_a_turn_is_stored_after_it(bench):
     session = await bench.session(Scripted([says("One."), says("Two.")]))
     turn = session.send("hello")
     async for event in turn:
@@ -90,7 +90,7 @@ async def test_an_effort_chosen_during_a_turn_is_stored_after_it(bench):
     await again.close()
 
 
-def test_the_event_of_an_effort_is_in_the_catalog():
+def test_effort_event_is_in_the_catalog():
     assert FACT_TYPES["session.effort_selected"] is SessionEffortSelected
 
 
@@ -110,7 +110,7 @@ def _shown_to(request) -> list[str]:
     return [message["content"] for message in body["messages"] if message["role"] == "user"]
 
 
-async def test_a_refused_model_is_stored_with_the_reason_and_shown(bench):
+async def test_rejected_model_is_stored_with_the_reason_and_shown(bench):
     session, _ = await _session_with_a_picture(bench, "Yes.")
     with pytest.raises(SwapRefusedError) as refused:
         await play(session.select_model("blind"))
@@ -128,7 +128,7 @@ async def test_a_refused_model_is_stored_with_the_reason_and_shown(bench):
     await again.close()
 
 
-async def test_a_model_refused_during_a_turn_is_stored_after_it(bench):
+async def test_model_rejected_during_a_turn_is_stored_after_it(bench):
     session, _ = await _session_with_a_picture(bench, "Yes.")
     async for event in session.send("and now?"):
         if event.__struct_config__.tag == "llm.call_started":
@@ -139,7 +139,7 @@ async def test_a_model_refused_during_a_turn_is_stored_after_it(bench):
     await session.close()
 
 
-async def test_a_model_that_takes_no_pictures_is_sent_words_where_the_user_chose_so(bench):
+async def test_model_without_vision_gets_placeholders_if_the_user_chose_so(bench):
     session, adapter = await _session_with_a_picture(bench, "In words.", "Still.", "Seen again.")
     await play(session.select_model("blind", use_placeholders=True))
     assert (session.state.model, session.state.model_refusal) == ("openai:blind", None)
@@ -158,7 +158,7 @@ async def test_a_model_that_takes_no_pictures_is_sent_words_where_the_user_chose
     await session.close()
 
 
-async def test_a_picture_after_the_choice_of_words_is_refused_like_any_other(bench):
+async def test_image_after_the_choice_of_placeholders_is_rejected_like_any_other(bench):
     session, adapter = await _session_with_a_picture(bench, "In words.")
     await play(session.select_model("blind", use_placeholders=True))
     await play(session.send((TextBlock("and this?"), image())))
@@ -168,7 +168,7 @@ async def test_a_picture_after_the_choice_of_words_is_refused_like_any_other(ben
     await session.close()
 
 
-async def test_pictures_in_words_need_no_room_for_pictures(bench):
+async def test_image_placeholders_need_no_space_for_images(bench):
     session, _ = await _session_with_a_picture(bench)
     await play(session.send((TextBlock("more"), *[image()] * 8)))
     await play(session.select_model("other"))

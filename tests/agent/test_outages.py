@@ -23,7 +23,7 @@ async def _fail(session, failures, prompt="hello") -> None:
 
 
 @OUTAGES
-async def test_the_next_prompt_goes_to_the_only_model_although_it_failed(bench, failures):
+async def test_next_prompt_is_sent_to_the_only_model_although_it_failed(bench, failures):
     adapter = Scripted([*failures, says("Back.")])
     session = await bench.session(adapter)
     await _fail(session, failures)
@@ -42,7 +42,7 @@ async def test_the_next_prompt_goes_to_the_only_model_although_it_failed(bench, 
 
 
 @OUTAGES
-async def test_a_retry_makes_an_attempt_and_success_clears_the_entry(bench, failures):
+async def test_retry_makes_an_attempt_and_success_clears_the_outage(bench, failures):
     adapter = Scripted([*failures, *failures[:1], says("Back.")])
     session = await bench.session(adapter)
     await _fail(session, failures)
@@ -55,7 +55,7 @@ async def test_a_retry_makes_an_attempt_and_success_clears_the_entry(bench, fail
 
 
 @OUTAGES
-async def test_a_retry_asks_the_model_that_failed_although_another_could_be_chosen(bench, failures):
+async def test_retry_uses_the_failed_model_although_another_is_available(bench, failures):
     adapter = Scripted([*failures, says("Back.")])
     session = await bench.session(adapter, defaults=DefaultModels(MODEL.id, "openai:other"))
     await _fail(session, failures)
@@ -66,7 +66,7 @@ async def test_a_retry_asks_the_model_that_failed_although_another_could_be_chos
 
 
 @OUTAGES
-async def test_a_model_that_the_user_names_is_asked_although_it_failed(bench, failures):
+async def test_model_named_by_the_user_is_used_although_it_failed(bench, failures):
     adapter = Scripted([*failures, *([says("Back.")] * 3)])
     session = await bench.session(adapter)
     await _fail(session, failures)
@@ -83,7 +83,7 @@ async def test_a_model_that_the_user_names_is_asked_although_it_failed(bench, fa
 
 
 @OUTAGES
-async def test_a_model_at_the_start_of_a_message_is_asked_although_it_failed(bench, failures):
+async def test_model_at_the_start_of_a_message_is_used_although_it_failed(bench, failures):
     adapter = Scripted([*failures, says("Back.")])
     session = await bench.session(adapter)
     await play(session.select_model("other"))
@@ -94,7 +94,7 @@ async def test_a_model_at_the_start_of_a_message_is_asked_although_it_failed(ben
     await session.close()
 
 
-async def test_a_retry_of_a_message_for_one_model_goes_to_that_model(bench):
+async def test_retry_of_a_message_for_one_model_uses_that_model(bench):
     adapter = Scripted([*REFUSED_KEY, says("Back."), says("Other.")])
     session = await bench.session(adapter)
     await play(session.select_model("other"))
@@ -106,7 +106,7 @@ async def test_a_retry_of_a_message_for_one_model_goes_to_that_model(bench):
     await session.close()
 
 
-async def test_an_automatic_choice_leaves_out_what_failed(bench):
+async def test_automatic_choice_skips_failed_models(bench):
     adapter = Scripted([*REFUSED_KEY, says("Elsewhere.")])
     session = await bench.session(adapter, defaults=DefaultModels(MODEL.id, "openai:other"))
     await play(session.send("hello"))

@@ -42,7 +42,7 @@ def notices(events):
 
 
 @pytest.mark.parametrize("status", [400, 422])
-async def test_a_rejected_request_is_repeated_once_without_opaque_parts(bench, status):
+async def test_rejected_request_is_retried_once_without_opaque_parts(bench, status):
     script = [thinks("hm", "sealed") + says("a"), fails(rejected(status)), says("b")]
     adapter = Checked(Scripted(script))
     session = await bench.session(adapter)
@@ -55,7 +55,7 @@ async def test_a_rejected_request_is_repeated_once_without_opaque_parts(bench, s
     await session.close()
 
 
-async def test_rejected_parts_stay_out_for_that_model_also_after_a_resume(bench):
+async def test_rejected_parts_stay_dropped_for_that_model_even_after_a_resume(bench):
     model = Picky()
     session = await bench.session(model.adapter)
     await play(session.send("one"))
@@ -76,7 +76,7 @@ async def test_rejected_parts_stay_out_for_that_model_also_after_a_resume(bench)
     await resumed.close()
 
 
-async def test_a_request_that_fails_without_opaque_parts_too_is_not_repeated_again(bench):
+async def test_request_that_also_fails_without_opaque_parts_is_not_retried_again(bench):
     script = [thinks("hm", "s") + says("a"), fails(rejected()), fails(rejected()), says("never")]
     adapter = Checked(Scripted(script))
     session = await bench.session(adapter)
@@ -89,7 +89,7 @@ async def test_a_request_that_fails_without_opaque_parts_too_is_not_repeated_aga
     await session.close()
 
 
-async def test_a_request_without_opaque_parts_is_not_repeated(bench):
+async def test_request_without_opaque_parts_is_not_retried(bench):
     adapter = Checked(Scripted([says("a"), fails(rejected()), says("never")]))
     session = await bench.session(adapter)
     await play(session.send("one"))
@@ -98,7 +98,7 @@ async def test_a_request_without_opaque_parts_is_not_repeated(bench):
     await session.close()
 
 
-async def test_other_errors_and_other_models_leave_the_parts_alone(bench):
+async def test_other_errors_and_other_models_do_not_drop_the_parts(bench):
     script = [thinks("hm", "s") + says("a"), fails(AuthError("no", status=401)), says("b")]
     adapter = Checked(Scripted(script))
     session = await bench.session(adapter)
@@ -113,7 +113,7 @@ async def test_other_errors_and_other_models_leave_the_parts_alone(bench):
     await session.close()
 
 
-async def test_a_turn_whose_critical_block_no_request_can_hold_fails_and_is_over(bench):
+async def test_turn_with_an_unsendable_critical_block_fails_and_ends(bench):
     secret = thinks("hm", "sealed") + says("a")
     adapter = Checked(Scripted([secret, says("b"), says("c")]))
     session = await bench.session(adapter)
@@ -132,7 +132,7 @@ async def test_a_turn_whose_critical_block_no_request_can_hold_fails_and_is_over
     await session.close()
 
 
-async def test_a_dropped_block_is_logged_once_in_a_session_and_not_per_request(bench, caplog):
+async def test_dropped_block_is_logged_once_per_session(bench, caplog):
     adapter = Checked(Scripted([thinks("hm", "sealed") + says("a"), says("b"), says("c")]))
     session = await bench.session(adapter)
     await play(session.send("one"))
@@ -149,7 +149,7 @@ def long_wait():
     return error
 
 
-async def test_the_user_is_asked_about_a_wait_of_more_than_a_minute(bench):
+async def test_wait_of_more_than_a_minute_needs_approval(bench):
     user = User(Decision(verdict=Verdict.DENY))
     adapter = Checked(Scripted([says("hi")]))
     session = await bench.session(adapter, confirm=user)
@@ -163,7 +163,7 @@ async def test_the_user_is_asked_about_a_wait_of_more_than_a_minute(bench):
     await session.close()
 
 
-async def test_without_a_user_nobody_is_asked_about_a_long_wait(bench):
+async def test_long_wait_is_not_offered_without_a_user(bench):
     adapter = Checked(Scripted([says("hi")]))
     session = await bench.session(adapter, interactive=False)
     await play(session.send("one"))

@@ -23,7 +23,7 @@ def _said(request):
 
 
 @pytest.mark.req("R-ADP-19")
-async def test_what_a_provider_counted_is_the_measure_of_the_next_request(bench):
+async def test_reported_count_is_the_basis_of_the_next_estimate(bench):
     session = await bench.session(Scripted([says("Yes.") + _counted(90_000)]))
     await play(session.send("hello"))
     after = dict(await session.context_parts())
@@ -32,7 +32,7 @@ async def test_what_a_provider_counted_is_the_measure_of_the_next_request(bench)
 
 
 @pytest.mark.req("R-ADP-19")
-async def test_a_session_that_filled_the_window_by_count_is_refused_before_it_is_sent(
+async def test_session_over_the_context_window_by_count_is_rejected_before_sending(
     bench,
 ):
     window = MODEL.capabilities.max_context_tokens
@@ -50,7 +50,7 @@ async def test_a_session_that_filled_the_window_by_count_is_refused_before_it_is
     await session.close()
 
 
-async def test_what_one_model_counted_says_nothing_of_another(bench):
+async def test_count_of_one_model_does_not_apply_to_another(bench):
     window = MODEL.capabilities.max_context_tokens
     adapter = Scripted([says("Yes.") + _counted(window), says("Still here.")])
     session = await bench.session(adapter)
@@ -62,7 +62,7 @@ async def test_what_one_model_counted_says_nothing_of_another(bench):
 
 
 @pytest.mark.req("R-ADP-13")
-async def test_an_estimated_usage_is_no_count(bench):
+async def test_estimated_usage_is_not_a_count(bench):
     guessed = counts(TokenUsage(input_tokens=9_000, output_tokens=5, estimated=True))
     session = await bench.session(Scripted([says("Yes.") + guessed]))
     await play(session.send("hello"))
@@ -71,7 +71,7 @@ async def test_an_estimated_usage_is_no_count(bench):
 
 
 @pytest.mark.req("R-OLL-05")
-async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_once(bench):
+async def test_model_without_tools_can_be_chosen_with_one_notice(bench):
     words = 'Sure: {"name": "shell", "arguments": {"command": "touch pwned"}}'
     adapter = Scripted([says(words), says("Fine."), says("With tools.")])
     session = await bench.session(adapter)
@@ -91,7 +91,7 @@ async def test_a_model_without_tools_can_be_chosen_gets_none_and_this_is_said_on
 
 
 @pytest.mark.req("R-ADP-19")
-async def test_a_cost_limit_is_kept_by_what_was_counted_before(bench):
+async def test_cost_limit_uses_earlier_counts(bench):
     adapter = Scripted([says("Yes.") + _counted(90_000), says("never")])
     session = await bench.session(adapter, max_cost=Decimal("0.5"))  # a request costs 0.27
     await play(session.send("hello"))
@@ -102,7 +102,7 @@ async def test_a_cost_limit_is_kept_by_what_was_counted_before(bench):
 
 
 @pytest.mark.req("R-RTE-04")
-async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way(bench):
+async def test_unsupported_image_does_not_block_later_turns(bench):
     adapter = Scripted([says("Words I can take.")])
     session = await bench.session(adapter)
     await play(session.select_model("blind"))
@@ -123,7 +123,7 @@ async def test_a_picture_that_no_model_could_take_stands_in_no_later_turns_way(b
     await again.close()
 
 
-async def test_a_picture_that_no_model_could_take_goes_to_another_by_retry(bench):
+async def test_unsupported_image_is_sent_to_another_model_by_retry(bench):
     adapter = Scripted([says("A cat.")])
     session = await bench.session(adapter)
     await play(session.select_model("blind"))
@@ -136,7 +136,7 @@ async def test_a_picture_that_no_model_could_take_goes_to_another_by_retry(bench
     await session.close()
 
 
-async def test_a_prompt_without_a_provider_is_part_of_what_follows(bench):
+async def test_prompt_without_a_provider_is_part_of_later_requests(bench):
     adapter = Scripted([says("Yes.")])
     session = await bench.session(adapter)
     await play(session.send("@nokey:model hello"))

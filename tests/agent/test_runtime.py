@@ -34,7 +34,7 @@ async def opened(workspace, **options):
     return await Runtime.open(resolve_paths(), RunOptions(workspace=workspace, **options))
 
 
-async def test_without_a_key_the_demo_works_in_a_copy(workspace, monkeypatch):
+async def test_demo_without_a_key_uses_a_copy(workspace, monkeypatch):
     """R-EASE-01."""
     (workspace / "a.txt").write_text("x")
     runtime = await opened(workspace)
@@ -46,7 +46,7 @@ async def test_without_a_key_the_demo_works_in_a_copy(workspace, monkeypatch):
     await runtime.close()
 
 
-async def test_an_explicit_model_is_never_replaced(workspace):
+async def test_explicit_model_is_never_replaced(workspace):
     """R-RTE-03 at the command line."""
     runtime = await opened(workspace, model="sonnet")
     with pytest.raises(NoModelError, match="ANTHROPIC_API_KEY"):
@@ -58,7 +58,7 @@ async def test_an_explicit_model_is_never_replaced(workspace):
     await runtime.close()
 
 
-async def test_an_alias_is_a_default_as_good_as_an_id(workspace, monkeypatch):
+async def test_alias_can_be_the_default_model(workspace, monkeypatch):
     """R-RTE-07, and the slots of the workspace and of everything."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     settings = config_file(resolve_paths())
@@ -78,9 +78,7 @@ async def test_an_alias_is_a_default_as_good_as_an_id(workspace, monkeypatch):
     await runtime.close()
 
 
-async def test_with_default_settings_nothing_runs_unasked_through_the_real_provider(
-    workspace, monkeypatch
-):
+async def test_nothing_runs_without_approval_with_default_settings(workspace, monkeypatch):
     """R-CONF-01."""
     script = [
         Reply(
@@ -104,7 +102,7 @@ async def test_with_default_settings_nothing_runs_unasked_through_the_real_provi
         assert server.problems() == []
 
 
-async def test_a_second_writer_of_a_session_is_refused(workspace):
+async def test_second_writer_of_a_session_is_rejected(workspace):
     """R-PER-06."""
     runtime = await opened(workspace)
     session = await runtime.new_session(User())
@@ -118,7 +116,7 @@ async def test_a_second_writer_of_a_session_is_refused(workspace):
     await runtime.close()
 
 
-async def test_a_session_that_is_not_there_or_whose_directory_is_gone_says_so(workspace):
+async def test_missing_session_or_directory_is_an_error(workspace):
     runtime = await opened(workspace)
     with pytest.raises(SessionNotFoundError):
         await runtime.resume("sess_00000000000000000000000000", User())
@@ -131,7 +129,7 @@ async def test_a_session_that_is_not_there_or_whose_directory_is_gone_says_so(wo
     await runtime.close()
 
 
-async def test_a_dry_run_of_routing_stores_nothing(workspace):
+async def test_dry_run_of_routing_stores_nothing(workspace):
     runtime = await opened(workspace)
     route = await runtime.route("hello")
     assert route.chosen_model == "demo:tour"
@@ -140,7 +138,7 @@ async def test_a_dry_run_of_routing_stores_nothing(workspace):
     await runtime.close()
 
 
-async def test_the_key_is_found_nowhere_after_a_turn_with_tools_and_an_error(
+async def test_key_is_stored_nowhere_after_a_turn_with_tools_and_an_error(
     workspace, monkeypatch, caplog
 ):
     """R-CRD-02."""
@@ -167,7 +165,7 @@ async def test_the_key_is_found_nowhere_after_a_turn_with_tools_and_an_error(
             assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file
 
 
-async def test_prompts_contents_and_keys_stand_only_where_they_may(workspace, monkeypatch):
+async def test_prompts_and_contents_are_stored_only_in_private_events(workspace, monkeypatch):
     """R-EVT-04: in private events or none; and the key in none at all."""
     (workspace / "plan.txt").write_text("the xylophone plan")
     script = [
@@ -202,7 +200,7 @@ async def test_prompts_contents_and_keys_stand_only_where_they_may(workspace, mo
 
 
 @pytest.mark.req("R-TUI-03")
-async def test_files_that_can_be_mentioned_leave_out_what_git_ignores(workspace):
+async def test_mentionable_files_exclude_those_ignored_by_git(workspace):
     (workspace / ".gitignore").write_text("*.log\n")
     for name in ("kept.py", "noise.log", "line\nbreak.py"):
         (workspace / name).write_text("")

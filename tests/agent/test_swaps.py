@@ -15,7 +15,7 @@ PIXEL = (
 PICTURE = (TextBlock("what is this?"), ImageBlock(ImageSource("base64", PIXEL), "image/png"))
 
 
-async def test_a_swap_after_a_tool_turn_sends_the_whole_history_in_the_new_dialect(bench, caplog):
+async def test_swap_after_a_tool_turn_sends_the_entire_history_in_the_new_dialect(bench, caplog):
     """The contract's example 8.3."""
     (bench.workspace / "LICENSE").write_text("MIT\n")
     (bench.workspace / "README.md").write_text("# Project Foo\n")
@@ -44,7 +44,7 @@ async def test_a_swap_after_a_tool_turn_sends_the_whole_history_in_the_new_diale
     await session.close()
 
 
-async def test_a_model_that_cannot_see_is_refused_at_the_command(bench):
+async def test_model_without_vision_is_rejected_by_the_command(bench):
     """The contract's example 8.4 (R-RTE-04)."""
     adapter = Scripted([says("A pixel."), says("Still me.")])
     session = await bench.session(Checked(adapter))
@@ -60,7 +60,7 @@ async def test_a_model_that_cannot_see_is_refused_at_the_command(bench):
     await session.close()
 
 
-async def test_a_model_that_is_too_small_for_the_session_is_refused_with_both_sizes(bench):
+async def test_model_too_small_for_the_session_is_rejected_with_both_sizes(bench):
     """R-RTE-04."""
     session = await bench.session(Checked(Scripted([says("long " * 2_000)])))
     await play(session.send("talk"))
@@ -70,7 +70,7 @@ async def test_a_model_that_is_too_small_for_the_session_is_refused_with_both_si
     await session.close()
 
 
-async def test_an_override_that_cannot_see_refuses_the_turn_and_names_the_reason(bench):
+async def test_override_without_vision_rejects_the_turn_with_the_reason(bench):
     """R-RTE-03."""
     session = await bench.session(Checked(Scripted([says("never")])))
     events = await play(session.send((TextBlock("@blind look"), PICTURE[1])))
@@ -80,7 +80,7 @@ async def test_an_override_that_cannot_see_refuses_the_turn_and_names_the_reason
     await session.close()
 
 
-async def test_an_ambiguous_or_unknown_name_changes_nothing(bench):
+async def test_ambiguous_or_unknown_name_changes_nothing(bench):
     session = await bench.session(Checked(Scripted([])))
     with pytest.raises(UnknownModelError):
         await play(session.select_model("nonsense"))
@@ -88,7 +88,7 @@ async def test_an_ambiguous_or_unknown_name_changes_nothing(bench):
     await session.close()
 
 
-async def test_the_explanation_has_a_line_for_every_slot_and_fits_twelve_lines(bench):
+async def test_explanation_has_a_line_per_slot_and_at_most_twelve(bench):
     """R-RTE-11."""
     session = await bench.session(Checked(Scripted([says("hi")])))
     await play(session.send("hello"))
@@ -99,7 +99,7 @@ async def test_the_explanation_has_a_line_for_every_slot_and_fits_twelve_lines(b
     await session.close()
 
 
-async def test_the_ids_of_a_provider_survive_a_restart(bench):
+async def test_provider_ids_survive_a_restart(bench):
     """R-PER-04: the id map is rebuilt from the store."""
     (bench.workspace / "a.txt").write_text("x")
     first = Scripted([calls("read_file", path="a.txt"), says("x")])

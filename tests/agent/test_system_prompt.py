@@ -9,13 +9,13 @@ from yourtool.agent.system_prompt import MAX_INSTRUCTION_BYTES, system_messages
 from yourtool.invariants import validate_message
 
 
-def test_the_stable_part_is_the_same_bytes_for_every_turn(tmp_path):
+def test_stable_part_has_the_same_bytes_in_every_turn(tmp_path):
     first, second = system_messages(tmp_path, "s"), system_messages(tmp_path, "s")
     assert first[0].content == second[0].content
     assert not [problem for message in first for problem in validate_message(message)]
 
 
-def test_instructions_of_the_project_are_included_nearest_last(tmp_path):
+def test_project_instructions_are_included_nearest_last(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     inner = tmp_path / "inner"
     inner.mkdir()
@@ -26,7 +26,7 @@ def test_instructions_of_the_project_are_included_nearest_last(tmp_path):
     assert "../AGENTS.md" in text
 
 
-def test_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path):
+def test_link_out_of_the_repository_is_not_followed(tmp_path):
     (tmp_path / "private").write_text("the key is 4711")
     inside = tmp_path / "repo" / "sub"
     inside.mkdir(parents=True)
@@ -39,7 +39,7 @@ def test_a_link_that_leads_out_of_the_repository_is_not_followed(tmp_path):
     assert "use tabs" in text
 
 
-def test_a_link_to_credentials_or_to_own_settings_is_not_followed(tmp_path, monkeypatch):
+def test_link_to_credentials_or_own_settings_is_not_followed(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".env").write_text("TOKEN=4711")
     (tmp_path / "AGENTS.md").symlink_to(".env")
@@ -60,9 +60,7 @@ def test_a_link_to_credentials_or_to_own_settings_is_not_followed(tmp_path, monk
     "place", [".kube/config", ".ssh/id_rsa", ".aws/credentials", ".aws/config"]
 )
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_link_to_a_credential_file_is_not_read_wherever_the_repository_begins(
-    tmp_path, place, inside
-):
+def test_link_to_a_credential_file_is_not_read_in_any_repository(tmp_path, place, inside):
     secret = tmp_path / place
     secret.parent.mkdir()
     secret.write_text("token: 4711")
@@ -72,7 +70,7 @@ def test_a_link_to_a_credential_file_is_not_read_wherever_the_repository_begins(
     assert "4711" not in system_messages(workspace, "s")[0].text
 
 
-def test_a_workspace_that_is_reached_by_a_link_keeps_its_credentials(tmp_path):
+def test_credentials_are_not_read_in_a_workspace_opened_through_a_link(tmp_path):
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube" / "config").write_text("token: 4711")
     (tmp_path / ".kube" / "AGENTS.md").symlink_to("config")
@@ -100,7 +98,7 @@ def test_directories_above_the_repository_are_not_read(tmp_path):
     assert "not mine" not in system_messages(plain, "s")[0].text
 
 
-def test_a_huge_or_undecodable_file_is_cut_and_says_so(tmp_path):
+def test_huge_or_undecodable_file_is_truncated_with_a_notice(tmp_path):
     (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * MAX_INSTRUCTION_BYTES)
     text = system_messages(tmp_path, "s")[0].text
     assert f"[cut at {MAX_INSTRUCTION_BYTES} bytes]" in text

@@ -40,7 +40,7 @@ def is_gone(pid):
 
 
 @pytest.mark.req("R-TUI-04")
-async def test_a_command_runs_in_the_workspace_without_a_question_or_a_model(bench):
+async def test_command_runs_in_the_workspace_without_approval_or_model(bench):
     (bench.workspace / "a.txt").write_text("a cat\n")
     adapter, user = Scripted([says("never")]), User()
     session = await bench.session(adapter, confirm=user)
@@ -56,7 +56,7 @@ async def test_a_command_runs_in_the_workspace_without_a_question_or_a_model(ben
 
 
 @pytest.mark.req("R-CRD-02")
-async def test_a_command_has_no_key_and_no_input(bench, monkeypatch):
+async def test_command_gets_no_key_and_no_input(bench, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
     session = await bench.session(Scripted([says("never")]))
     fact = await ran(session, "cat; env")
@@ -65,7 +65,7 @@ async def test_a_command_has_no_key_and_no_input(bench, monkeypatch):
     await session.close()
 
 
-async def test_what_is_printed_is_shown_while_it_is_printed(bench):
+async def test_output_is_shown_while_the_command_runs(bench):
     session = await bench.session(Scripted([says("never")]))
     events = session.run_shell("echo hi; read -r _ < fifo; echo ho", shared=True)
     os.mkfifo(bench.workspace / "fifo")
@@ -82,7 +82,7 @@ async def test_what_is_printed_is_shown_while_it_is_printed(bench):
 
 
 @pytest.mark.req("D13", "D8")
-async def test_the_next_request_holds_a_shared_command_and_no_other(bench):
+async def test_next_request_contains_shared_commands_only(bench):
     adapter = Scripted([says("I see.")])
     session = await bench.session(Checked(adapter))
     shared = await ran(session, "echo for both")
@@ -100,7 +100,7 @@ async def test_the_next_request_holds_a_shared_command_and_no_other(bench):
 
 
 @pytest.mark.req("D8")
-async def test_every_dialect_takes_shared_commands_and_none_takes_others(bench):
+async def test_every_dialect_sends_shared_commands_only(bench):
     session = await bench.session(Checked(Scripted([says("Hello."), says("I see.")])))
     await ran(session, "true")
     await play(session.send("hello"))
@@ -120,7 +120,7 @@ async def test_every_dialect_takes_shared_commands_and_none_takes_others(bench):
     await session.close()
 
 
-async def test_a_command_that_is_stopped_keeps_what_it_had_printed_and_a_valid_history(bench):
+async def test_stopped_command_preserves_its_output_and_a_valid_history(bench):
     session = await bench.session(Checked(Scripted([says("I see.")])))
     facts = []
     async for event in session.run_shell("echo $$; echo begun; sleep 60", shared=True):
@@ -140,7 +140,7 @@ async def test_a_command_that_is_stopped_keeps_what_it_had_printed_and_a_valid_h
     await session.close()
 
 
-async def test_a_command_nobody_listens_to_any_more_is_ended_and_not_stored(bench):
+async def test_command_abandoned_by_its_consumer_is_killed_and_not_stored(bench):
     session = await bench.session(Checked(Scripted([says("I see.")])))
     events = session.run_shell("echo $$; sleep 60", shared=True)
     await anext(events)
@@ -153,7 +153,7 @@ async def test_a_command_nobody_listens_to_any_more_is_ended_and_not_stored(benc
     await session.close()
 
 
-async def test_a_command_waits_for_no_turn_it_is_refused(bench):
+async def test_command_during_a_turn_is_rejected(bench):
     session = await bench.session(Scripted([says("one")]))
     turn = session.send("hello")
     await anext(turn)
@@ -165,7 +165,7 @@ async def test_a_command_waits_for_no_turn_it_is_refused(bench):
     await session.close()
 
 
-async def test_a_model_chosen_while_a_command_runs_is_taken_when_it_is_over(bench):
+async def test_model_chosen_during_a_command_is_applied_after_it(bench):
     session = await bench.session(Scripted([says("never")]))
     events = []
     async for event in session.run_shell("echo hi", shared=True):
@@ -177,7 +177,7 @@ async def test_a_model_chosen_while_a_command_runs_is_taken_when_it_is_over(benc
     await session.close()
 
 
-async def test_of_a_long_output_the_whole_is_in_a_file(bench):
+async def test_long_output_is_complete_in_a_file(bench):
     session = await bench.session(Scripted([says("never")]))
     fact = await ran(session, "seq 20000")
     assert fact.truncated
@@ -188,7 +188,7 @@ async def test_of_a_long_output_the_whole_is_in_a_file(bench):
     await session.close()
 
 
-async def test_a_command_that_cannot_be_started_says_why(bench):
+async def test_command_that_cannot_start_is_an_error_with_the_reason(bench):
     session = await bench.session(Scripted([says("never")]))
     fact = await ran(session, f": {'a' * 3_000_000}")
     assert fact.exit_code == user_shell.NOT_STARTED
@@ -196,7 +196,7 @@ async def test_a_command_that_cannot_be_started_says_why(bench):
     await session.close()
 
 
-async def test_a_resumed_session_has_its_commands(bench):
+async def test_resumed_session_has_its_commands(bench):
     session = await bench.session(Scripted([says("never")]))
     shared = await ran(session, "echo \udcff both")
     unseen = await ran(session, "echo me", shared=False)
@@ -209,7 +209,7 @@ async def test_a_resumed_session_has_its_commands(bench):
 
 
 @pytest.mark.req("R-PER-02")
-def test_a_process_killed_during_a_command_leaves_a_valid_session(tmp_path):
+def test_session_of_a_process_killed_during_a_command_is_valid(tmp_path):
     code = (
         "import asyncio, sys; from pathlib import Path\n"
         "from tests.agent.harness import Bench, play\n"
@@ -240,7 +240,7 @@ def test_a_process_killed_during_a_command_leaves_a_valid_session(tmp_path):
     asyncio.run(resume())
 
 
-async def test_a_failed_turn_is_tried_again_with_what_was_run_since(bench):
+async def test_retry_of_a_failed_turn_includes_later_commands(bench):
     adapter = Scripted([fails(ServerError("no")), says("well")])
     session = await bench.session(Checked(adapter))
     with pytest.raises(UsageError, match="no turn to retry"):
@@ -254,7 +254,7 @@ async def test_a_failed_turn_is_tried_again_with_what_was_run_since(bench):
     await session.close()
 
 
-async def test_a_prompt_that_no_model_could_take_is_left_out_whatever_was_run_since(bench):
+async def test_unsupported_prompt_is_omitted_even_after_later_commands(bench):
     adapter = Scripted([says("well")])
     session = await bench.session(Checked(adapter))
     await play(session.select_model("small"))
@@ -268,7 +268,7 @@ async def test_a_prompt_that_no_model_could_take_is_left_out_whatever_was_run_si
 
 
 @pytest.mark.req("R-PER-08")
-async def test_copies_have_the_commands_and_are_parted_before_them(bench, tmp_path):
+async def test_forks_have_the_commands_and_can_split_before_them(bench, tmp_path):
     session = await bench.session(Checked(Scripted([says("one")])))
     await play(session.send("hello"))
     fact = await ran(session, "echo hi")
@@ -292,7 +292,7 @@ async def test_copies_have_the_commands_and_are_parted_before_them(bench, tmp_pa
     assert copy.message.metadata == fact.message.metadata
 
 
-async def test_an_export_fences_the_output_and_holds_no_key(bench, tmp_path):
+async def test_export_fences_the_output_and_contains_no_key(bench, tmp_path):
     session = await bench.session(Scripted([says("one")]))
     await ran(session, "echo '# sk-known'; echo '```'")
     await ran(session, "echo me", shared=False)
@@ -309,7 +309,7 @@ async def test_an_export_fences_the_output_and_holds_no_key(bench, tmp_path):
     await session.close()
 
 
-async def test_a_command_is_found_by_its_words(bench):
+async def test_command_is_found_by_its_text(bench):
     session = await bench.session(Scripted([says("one")]))
     fact = await ran(session, "echo zebra")
     [hit] = await bench.sessions.search("zebra")
@@ -319,7 +319,7 @@ async def test_a_command_is_found_by_its_words(bench):
     await session.close()
 
 
-async def test_a_fault_in_the_runner_is_not_taken_for_an_end_of_the_command():
+async def test_bug_in_the_runner_is_not_an_end_of_the_command():
     async def broken():
         raise ZeroDivisionError
 

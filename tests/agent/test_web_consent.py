@@ -46,7 +46,7 @@ async def fetched(bench, user, *urls, **options):
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.PLAN])
-async def test_a_page_is_fetched_only_after_a_question(bench, mode):
+async def test_fetching_a_page_needs_approval(bench, mode):
     async with site() as (port, requests):
         user = User(DENY, ALLOW)
         url = f"http://127.0.0.1:{port}/"
@@ -57,7 +57,7 @@ async def test_a_page_is_fetched_only_after_a_question(bench, mode):
     assert len(requests) == 1
 
 
-async def test_auto_mode_asks_only_about_an_address_that_might_carry_data_out(bench):
+async def test_auto_mode_needs_approval_only_for_urls_that_might_leak_data(bench):
     async with site() as (port, requests):
         user, url = User(DENY), f"http://127.0.0.1:{port}/"
         done, denied = await fetched(bench, user, url, f"{url}?{'x' * 600}", mode=Mode.AUTO)
@@ -65,7 +65,7 @@ async def test_auto_mode_asks_only_about_an_address_that_might_carry_data_out(be
     assert (len(user.asked), len(requests)) == (1, 1)
 
 
-async def test_auto_mode_asks_about_an_address_with_a_key_in_it(bench):
+async def test_auto_mode_needs_approval_for_a_url_with_a_key(bench):
     async with site() as (port, requests):
         user, url = User(DENY), f"http://127.0.0.1:{port}/?k=sk-0123456789abcdef"
         mask = Mask(["sk-0123456789abcdef"])
@@ -75,7 +75,7 @@ async def test_auto_mode_asks_about_an_address_with_a_key_in_it(bench):
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.PLAN])
-async def test_a_grant_covers_every_page_of_its_host_and_no_other_host(bench, mode):
+async def test_grant_covers_every_page_of_its_host_and_no_other_host(bench, mode):
     async with site() as (port, _):
         user = User(SESSION, DENY)
         base = f"http://127.0.0.1:{port}"
@@ -88,7 +88,7 @@ async def test_a_grant_covers_every_page_of_its_host_and_no_other_host(bench, mo
     ]  # fmt: skip
 
 
-async def test_a_rule_of_the_user_needs_no_question_but_not_for_data_in_the_address(bench):
+async def test_rule_replaces_approval_except_for_data_in_the_url(bench):
     async with site() as (port, _):
         rules = RuleSet(allow=(Rule.parse(f"fetch_url(127.0.0.1:{port})"),))
         user, url = User(DENY), f"http://127.0.0.1:{port}/"
@@ -97,7 +97,7 @@ async def test_a_rule_of_the_user_needs_no_question_but_not_for_data_in_the_addr
     assert [question.rule for question in user.asked] == [None]
 
 
-async def test_a_redirect_to_another_host_is_asked_about_again(bench):
+async def test_redirect_to_another_host_needs_another_approval(bench):
     async with (
         site() as (port, reached),
         site(f"HTTP/1.1 302 Found\r\nLocation: http://localhost:{port}/") as (first, _),
@@ -110,7 +110,7 @@ async def test_a_redirect_to_another_host_is_asked_about_again(bench):
     assert reached == []
 
 
-async def test_the_question_shows_the_address_that_is_fetched(bench):
+async def test_approval_shows_the_url_that_is_fetched(bench):
     user = User(DENY)
     await fetched(bench, user, "http://B\u00dcCHER.example./\u00e4#x")
     [question] = user.asked

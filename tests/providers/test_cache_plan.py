@@ -49,7 +49,7 @@ def marked(body):
 
 
 @pytest.mark.req("R-ADP-18")
-def test_the_marks_are_tools_stable_prompt_last_request_and_end():
+def test_breakpoints_follow_tools_stable_prompt_last_request_and_end():
     history = full(SONNET)
     stable, volatile, _, _, _, result, reply, last = history
     plan = plan_cache(history, (READ,), SONNET, "short")
@@ -63,14 +63,14 @@ def test_the_marks_are_tools_stable_prompt_last_request_and_end():
 
 
 @pytest.mark.req("R-ADP-18")
-def test_the_end_of_a_request_is_marked_in_the_next_one_however_much_was_added():
+def test_end_of_a_request_has_a_breakpoint_in_the_next_longer_one():
     history = full(SONNET)
     first = plan_cache(history[:3], (READ,), SONNET, "short")
     second = plan_cache(history[:6], (READ,), SONNET, "short")
     assert first.breakpoints[-1] in second.breakpoints
 
 
-def test_reasoning_and_blank_text_are_not_marked():
+def test_reasoning_and_blank_text_get_no_breakpoint():
     writer = Writer()
     said = writer.message(Role.ASSISTANT, [TextBlock("a"), ThinkingBlock("b", "s"), TextBlock(" ")])
     heard = writer.message(Role.USER, [TextBlock("?")])
@@ -79,7 +79,7 @@ def test_reasoning_and_blank_text_are_not_marked():
     )
 
 
-def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
+def test_prefix_that_the_model_would_not_cache_gets_no_breakpoint():
     writer = Writer()
     long = writer.message(Role.USER, [TextBlock("word " * 2_000)])
     picky = replace(SONNET, least_cached_tokens=1_024)
@@ -91,7 +91,7 @@ def test_a_prefix_that_the_model_would_not_cache_has_no_mark():
 
 
 @pytest.mark.req("R-ADP-18")
-def test_a_prefix_is_as_long_as_the_maker_counts_it_whoever_serves_the_model():
+def test_prefix_length_is_counted_like_the_vendor_on_any_host():
     long = Writer().message(Role.USER, [TextBlock("word " * 2_000)])
     least = estimate_tokens([long], (), CLAUDE.id)
     assert estimate_tokens([long], (), CLAUDE.provider) < least
@@ -100,7 +100,7 @@ def test_a_prefix_is_as_long_as_the_maker_counts_it_whoever_serves_the_model():
 
 
 @pytest.mark.parametrize("target", [SONNET, replace(SONNET, capabilities=AdapterCapabilities())])
-def test_nothing_is_marked_where_nothing_is_kept(target):
+def test_model_without_cache_gets_no_breakpoints(target):
     kept = "none" if target is SONNET else "short"
     assert plan_cache(full(SONNET), (READ,), target, kept) == CachePlan()
 
@@ -109,7 +109,7 @@ def test_nothing_is_marked_where_nothing_is_kept(target):
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 @given(history=histories())
 @pytest.mark.req("R-ADP-18")
-def test_two_requests_in_a_row_share_their_bytes(dialect, history):
+def test_consecutive_requests_share_their_prefix(dialect, history):
     logging.disable(logging.WARNING)
     try:
         _check_growth(DIALECTS[dialect], history)
@@ -138,7 +138,7 @@ def _check_growth(station, history):
 
 
 @pytest.mark.req("D2")
-def test_whole_messages_are_marked_behind_openrouter_too():
+def test_openrouter_gets_breakpoints_on_entire_messages():
     asked = request(CLAUDE, build_request_view(full(CLAUDE), CLAUDE), (READ,))
     body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(asked).body)
     assert marked(body["tools"]) == 0
@@ -149,7 +149,7 @@ def test_whole_messages_are_marked_behind_openrouter_too():
 
 @pytest.mark.parametrize(("keeps_long", "mark"), [(True, "1h"), (False, None)])
 @pytest.mark.req("D2")
-def test_an_hour_is_asked_for_on_the_makers_own_host_only(keeps_long, mark):
+def test_cache_of_an_hour_is_requested_on_the_host_of_the_vendor_only(keeps_long, mark):
     plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
     asked = request(SONNET, full(SONNET), (READ,), cache=plan)
     body = json.loads(Anthropic(supports_long_cache=keeps_long).to_wire(asked).body)
@@ -169,7 +169,7 @@ def test_an_hour_is_asked_for_on_the_makers_own_host_only(keeps_long, mark):
     ],
 )
 @pytest.mark.req("D2")
-def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it(
+def test_cache_of_a_day_is_requested_only_from_models_documented_to_support_it(
     catalogue, name, keeps_long, retention
 ):
     gpt = catalogue.get(f"openai:{name}")
@@ -187,7 +187,7 @@ def test_a_day_is_asked_of_models_only_that_are_documented_to_take_it(
      ("openai", None, b'"24h"'), ("openai", "http://127.0.0.1:1234/v1", None)],
 )  # fmt: skip
 @pytest.mark.req("D2")
-def test_the_registry_knows_whose_host_it_is(name, url, mark):
+def test_registry_identifies_the_host_of_the_vendor(name, url, mark):
     row = next(each for each in BUILT_IN if each.name == name)
     target = replace(model(name, "claude-sonnet-4-6"), caches_for_a_day=True)
     plan = plan_cache(full(target), (READ,), target, "long")
@@ -196,7 +196,7 @@ def test_the_registry_knows_whose_host_it_is(name, url, mark):
     assert (mark in body) if mark else not (b'"1h"' in body or b'"24h"' in body)
 
 
-def test_a_session_that_keeps_nothing_names_no_key():
+def test_session_without_storage_sends_no_cache_key():
     gpt = model("openai", "gpt-5.6-terra")
     body = OpenAIResponses().to_wire(request(gpt, full(gpt), cache=CachePlan())).body
     assert b"prompt_cache" not in body
@@ -218,7 +218,7 @@ def digest() -> str:
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 @pytest.mark.req("D15")
-def test_the_bytes_are_the_same_in_every_process(seed):
+def test_request_bytes_are_equal_in_every_process(seed):
     code = "from tests.providers.test_cache_plan import digest; print(digest())"
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],

@@ -41,7 +41,7 @@ def _is_streamed(path, body) -> bool:
 
 
 @EACH
-def test_a_model_that_cannot_stream_is_asked_for_a_whole_reply(station):
+def test_model_without_streaming_gets_a_request_for_a_document(station):
     assert _is_streamed(*_sent(station, station.model))
     path, body = _sent(station, _without(station.model, supports_streaming=False))
     assert not _is_streamed(path, body)
@@ -49,7 +49,7 @@ def test_a_model_that_cannot_stream_is_asked_for_a_whole_reply(station):
 
 
 @EACH
-def test_a_model_that_cannot_stream_calls_is_asked_for_a_whole_reply_where_there_are_tools(station):
+def test_model_without_streamed_calls_gets_a_request_for_a_document_with_tools(station):
     target = _without(station.model, supports_streaming_tool_calls=False)
     assert not _is_streamed(*_sent(station, target))
     plain = [Writer().message(Role.USER, [TextBlock("hello")])]
@@ -99,7 +99,7 @@ class _Late:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-async def test_a_whole_reply_is_read_and_waited_for_as_long_as_it_takes(name):
+async def test_document_is_read_without_the_timeout_of_the_first_event(name):
     station = STATIONS[name]
     target = _without(station.model, supports_streaming=False)
     patience = StreamTimeouts(first_event=0.01, document=5)
@@ -119,7 +119,7 @@ ONE_CALL = {
 
 
 @pytest.mark.parametrize("name", ONE_CALL)
-def test_one_call_at_a_time_is_asked_for_where_the_provider_has_a_way(name):
+def test_single_calls_are_requested_if_the_provider_has_an_option(name):
     station, (field, value) = STATIONS[name], ONE_CALL[name]
     assert field not in _sent(station, station.model)[1]
     target = _without(station.model, supports_parallel_tool_calls=False)
@@ -137,7 +137,7 @@ def test_one_call_at_a_time_is_asked_for_where_the_provider_has_a_way(name):
          {"type": "tool", "name": "read_file", "disable_parallel_tool_use": True}),
     ],
 )  # fmt: skip
-def test_one_call_at_a_time_goes_with_every_choice_of_tools(choice, sent):
+def test_single_calls_combine_with_every_tool_choice(choice, sent):
     station = STATIONS["anthropic"]
     target = _without(station.model, supports_parallel_tool_calls=False)
     assert _sent(station, target, tool_choice=choice)[1]["tool_choice"] == sent
@@ -182,7 +182,7 @@ def test_earlier_parallel_calls_are_sent_one_by_one(station):
 
 
 @pytest.mark.parametrize("name", ["openai chat", "openrouter", "ollama"])
-def test_the_system_prompt_begins_the_first_prompt_where_no_list_takes_it(name):
+def test_system_prompt_starts_the_first_prompt_if_system_messages_are_unsupported(name):
     station, writer = STATIONS[name], Writer()
     history = [
         writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
@@ -202,7 +202,7 @@ def test_the_system_prompt_begins_the_first_prompt_where_no_list_takes_it(name):
 
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai responses"])
-def test_a_dialect_with_a_field_for_the_system_prompt_always_uses_it(name):
+def test_dialect_with_a_system_prompt_field_always_uses_it(name):
     station, writer = STATIONS[name], Writer()
     history = [
         writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
@@ -234,13 +234,13 @@ NEEDS = {
 
 
 @pytest.mark.parametrize("flag", NEEDS)
-def test_a_turn_is_not_sent_to_a_model_that_lacks_what_it_needs(flag):
+def test_turn_is_not_sent_to_a_model_without_the_required_capability(flag):
     able = Model(id="a:m", wire_name="m", capabilities=MOST)
     assert find_rejection(able, NEEDS[flag], None, None) is None
     assert find_rejection(_without(able, **{flag: False}), NEEDS[flag], None, None) is not None
 
 
-def test_reasoning_is_asked_for_and_prefixes_are_marked_only_where_the_model_can():
+def test_reasoning_and_cache_breakpoints_are_requested_only_if_supported():
     station = STATIONS["anthropic"]
     body = _sent(station, station.model, effort="high")[1]
     plain = _sent(station, _without(station.model, supports_thinking=False), effort="high")[1]
@@ -251,13 +251,13 @@ def test_reasoning_is_asked_for_and_prefixes_are_marked_only_where_the_model_can
         assert bool(plan_cache(full(target), (READ,), able, "short").breakpoints) is flag
 
 
-def test_only_accepted_types_of_images_are_sent():
+def test_only_accepted_image_types_are_sent():
     can = replace(MOST, accepted_image_media_types=("image/png",))
     assert media_support(image(), can).types == {"image/png"}
 
 
 @pytest.mark.parametrize("field", AdapterCapabilities.__struct_fields__)
-def test_every_capability_is_read_somewhere(field):
+def test_every_capability_is_used(field):
     """A flag that nothing reads is a promise that nothing keeps; lists of models only fill it."""
     reads = {
         node.attr

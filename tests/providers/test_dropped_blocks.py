@@ -30,21 +30,21 @@ def marked(block):
     return (HISTORY[0], said(Role.ASSISTANT, block, "hi", model="x:y"), HISTORY[2])
 
 
-def test_later_requests_to_the_same_model_log_no_block_again(caplog):
+def test_later_requests_to_the_same_model_do_not_log_a_block_again(caplog):
     losses = DropLog()
     for _ in range(3):
         build_request_view(HISTORY, MODEL, losses=losses)
     assert [each.block_type for each in caplog.records] == ["thinking", "redacted_thinking"]
 
 
-def test_each_model_that_misses_a_block_is_logged(caplog):
+def test_dropped_block_is_logged_per_model(caplog):
     losses = DropLog()
     for target in (MODEL, OTHER, MODEL, OTHER):
         build_request_view(HISTORY, target, losses=losses)
     assert len(caplog.records) == 4
 
 
-def test_a_block_that_is_new_is_logged_beside_those_that_were(caplog):
+def test_new_dropped_block_is_logged_in_addition_to_earlier_ones(caplog):
     losses = DropLog()
     build_request_view(HISTORY, MODEL, losses=losses)
     caplog.clear()
@@ -61,7 +61,7 @@ def test_a_block_that_is_new_is_logged_beside_those_that_were(caplog):
         ImageBlock(ImageSource("url", "https://example.com/a.png"), "image/png", critical=True),
     ],
 )
-def test_a_critical_block_fails_the_request_instead_of_being_left_out(block, caplog):
+def test_unsupported_critical_block_fails_the_request(block, caplog):
     history = marked(block)
     with pytest.raises(InvalidRequestError, match=history[1].id) as raised:
         build_request_view(history, MODEL)
@@ -69,23 +69,23 @@ def test_a_critical_block_fails_the_request_instead_of_being_left_out(block, cap
     assert caplog.records == []
 
 
-def test_a_critical_message_fails_the_request_for_each_of_its_blocks():
+def test_critical_message_fails_the_request_for_each_of_its_blocks():
     asked, reply, more = marked(ThinkingBlock("a", "s"))
     metadata = MessageMetadata(model="x:y", critical=True)
     with pytest.raises(InvalidRequestError, match="marked critical"):
         build_request_view((asked, replace(reply, metadata=metadata), more), MODEL)
 
 
-def test_a_critical_block_that_can_be_sent_is_sent():
+def test_supported_critical_block_is_sent():
     history = (said(Role.USER, TextBlock("hello", critical=True)),)
     assert build_request_view(history, MODEL) == history
 
 
 @pytest.mark.parametrize("critical", [True, False])
-def test_the_mark_is_stored_with_the_block(critical):
+def test_critical_flag_is_stored_with_the_block(critical):
     content = (TextBlock("a", critical=critical), ThinkingBlock("b", "s", critical=critical))
     assert decode_content(encode_content(content), where="test") == content
 
 
-def test_a_block_without_the_mark_is_stored_as_before():
+def test_block_without_the_flag_is_stored_as_before():
     assert encode_content((TextBlock("a"),)) == b'[{"type":"text","text":"a"}]'

@@ -68,7 +68,7 @@ def near(guess, tokens):
 
 @pytest.mark.recorded
 @pytest.mark.req("R-ADP-19")
-def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker():
+def test_recorded_prompts_are_estimated_within_a_tenth_per_vendor():
     """Unpredictable counts are omitted; `prompts` has the reason for each prompt."""
     told = [prompt for prompt in prompts() if not prompt.left_out]
     off = {
@@ -87,7 +87,7 @@ def test_recorded_prompts_are_guessed_within_a_tenth_for_each_maker():
 
 @pytest.mark.recorded
 @pytest.mark.req("R-ADP-19")
-def test_recorded_replies_are_guessed_within_a_tenth():
+def test_recorded_replies_are_estimated_within_a_tenth():
     long = [(model, text, tokens) for model, text, tokens in replies() if tokens >= 30]
     off = [
         (model, tokens, round(guess))
@@ -101,7 +101,7 @@ def test_recorded_replies_are_guessed_within_a_tenth():
 @pytest.mark.recorded
 @pytest.mark.parametrize("fold", [0, 1])
 @pytest.mark.req("R-ADP-19")
-def test_what_stands_around_prompts_is_the_same_in_each_half_of_them(fold):
+def test_overhead_fitted_to_half_of_the_prompts_suits_the_other_half(fold):
     """Half of a vendor's recorded prompts, by the hash of their names, fits the overhead of tools
     and calls; the other half is estimated with it. The weights are of published vocabularies.
     """
@@ -122,14 +122,14 @@ def test_what_stands_around_prompts_is_the_same_in_each_half_of_them(fold):
 @pytest.mark.parametrize("vocabulary", COUNTS)
 @pytest.mark.parametrize("text", sorted(path.stem for path in CORPUS.glob("*.txt")))
 @pytest.mark.req("R-ADP-19")
-def test_every_kind_of_text_is_guessed_within_a_tenth_for_each_vocabulary(text, vocabulary):
+def test_every_kind_of_text_is_estimated_within_a_tenth_per_vocabulary(text, vocabulary):
     """Code, data, output and prose: the counts are those of the published vocabulary itself."""
     tokens = COUNTS[vocabulary][text]
     guess = estimate_text((CORPUS / f"{text}.txt").read_text("utf-8"), COUNTED_BY[vocabulary])
     assert guess == pytest.approx(tokens, rel=0.1)
 
 
-def test_a_provider_that_is_called_like_a_maker_is_not_that_maker():
+def test_provider_with_the_name_of_a_vendor_is_not_that_vendor():
     assert (
         find_weights("openai-like:llama")
         == find_weights("somebody:llama")
@@ -138,13 +138,13 @@ def test_a_provider_that_is_called_like_a_maker_is_not_that_maker():
     assert find_weights("openai") == find_weights("openrouter:openai/gpt-5")
 
 
-def test_a_kept_picture_counts_by_its_size_too():
+def test_stored_image_counts_by_its_size():
     kept = structs.replace(image("sha256:" + "0" * 64, "file_ref"), pixels=(800, 600))
     around = estimate_tokens(user(), (), "anthropic")
     assert estimate_tokens(user(kept), (), "anthropic") - around == 640
 
 
-def test_a_long_text_is_sampled_and_guessed_as_if_it_were_counted_whole():
+def test_sampled_estimate_of_a_long_text_equals_the_full_count():
     lines = [f"    value_{number} = compute({number}, 'key')\n" for number in range(20_000)]
     sampled = estimate_text("".join(lines))
     counted = sum(estimate_text("".join(lines[at : at + 500])) for at in range(0, 20_000, 500))
@@ -163,12 +163,12 @@ def test_every_kind_of_block_counts():
         assert estimate_tokens(user(block), ()) > empty
 
 
-def test_tools_count_with_their_schema_and_what_the_maker_says_of_tools():
+def test_tools_count_with_their_schema_and_the_overhead_of_the_vendor():
     assert 30 < estimate_tokens([], [READ], "openai") < 50
     assert 500 < estimate_tokens([], [READ], "anthropic") < 600
 
 
-def test_a_schema_counts_as_its_maker_shows_it():
+def test_schema_counts_in_the_form_that_the_vendor_gives_the_model():
     nested = {
         "type": "object",
         "properties": {
@@ -210,7 +210,7 @@ def test_a_schema_counts_as_its_maker_shows_it():
     ],
 )
 @pytest.mark.req("R-ADP-19")
-def test_pictures_are_counted_by_their_size_as_each_maker_says(maker, size, tokens):
+def test_images_count_by_their_size_per_vendor(maker, size, tokens):
     png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", *size) + b"\x08\x02\0\0\0"
     picture = image(base64.b64encode(png).decode())
     around = estimate_tokens(user(), (), maker)
@@ -225,18 +225,18 @@ def test_pictures_are_counted_by_their_size_as_each_maker_says(maker, size, toke
         image("not base64!", "base64"),
     ],
 )
-def test_a_picture_of_unknown_size_counts_as_a_large_one(picture):
+def test_image_of_unknown_size_counts_as_a_large_one(picture):
     assert estimate_tokens(user(picture), ()) - estimate_tokens(user(), ()) == 1_600
 
 
-def test_the_size_of_a_jpeg_is_found_behind_its_other_segments():
+def test_jpeg_size_is_found_after_other_segments():
     jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\x02\x58\x03\x20" + b"\0" * 20
     picture = image(base64.b64encode(jpeg).decode())
     around = estimate_tokens(user(), ())
     assert estimate_tokens(user(picture), ()) - around == 800 * 600 // 750
 
 
-def test_an_adapter_estimates_without_the_network():
+def test_adapter_estimates_without_the_network():
     transport = Playback([])
     speaker = adapter("openai-chat-text-stream", transport)
     assert speaker.estimate_input_tokens(user(TextBlock("hello")), [READ]) > 40
@@ -245,7 +245,7 @@ def test_an_adapter_estimates_without_the_network():
 
 @pytest.mark.recorded
 @pytest.mark.req("R-ADP-19")
-def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts():
+def test_prompt_after_a_counted_one_is_estimated_within_a_tenth():
     """A prompt that a server puts before ours does not matter here, unless it changes."""
     unread = ("reasoning", "stub", "own tool", "thinking", "form of answer", "prompt of its own")
     off = [
@@ -271,24 +271,24 @@ def test_a_prompt_after_a_counted_one_is_guessed_within_a_tenth_whoever_counts()
     ],
 )
 @pytest.mark.req("R-ADP-19")
-def test_a_count_is_the_measure_of_what_follows_within_reason(guess, before, counted, right):
+def test_reported_count_scales_later_estimates_within_limits(guess, before, counted, right):
     assert calibrate_estimate(guess, before, counted) == right
 
 
-def test_no_two_makers_share_a_name():
+def test_vendor_names_are_unique():
     models = [*COUNTED_BY.values(), *OTHERS]
     makers = {find_weights(model) for model in models}
     assert len({maker.name for maker in makers}) == len(makers) == len(models)
 
 
 @pytest.mark.req("R-ADP-19")
-def test_a_message_in_the_place_of_another_that_is_gone_is_counted_anew():
+def test_message_at_the_address_of_a_deleted_one_is_counted_again():
     for words in range(10, 1_000, 10):
         assert near(estimate_tokens(user(TextBlock("word " * words)), ()), words)
 
 
 @pytest.mark.req("R-ADP-19")
-def test_a_message_that_was_counted_is_counted_the_same_again_and_by_each_maker():
+def test_repeated_estimate_is_equal_and_differs_per_vendor():
     messages = user(TextBlock("a word"), ToolUseBlock("tu_1", "read_file", {"path": "a.txt"}))
     first = {model: estimate_tokens(messages, [READ], model) for model in OTHERS}
     assert {model: estimate_tokens(messages, [READ], model) for model in OTHERS} == first

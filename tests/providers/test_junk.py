@@ -71,7 +71,7 @@ def speaker(where, fault, body):
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
 @pytest.mark.parametrize("where", ["translate", "whole", "is_complete"])
-async def test_a_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
+async def test_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
     where, fault, caplog
 ):
     body = b'{"choices": [{"message": {"content": "a"}}]}' if where == "whole" else FIRST + REST
@@ -89,7 +89,7 @@ async def test_a_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
-async def test_a_request_that_a_dialect_cannot_write_is_an_invalid_request(fault, caplog):
+async def test_bug_while_encoding_a_request_is_an_invalid_request_error(fault, caplog):
     transport, adapter = speaker("to_wire", fault, FIRST + REST)
     events, error = await events_of(adapter, request(model("acme")))
     assert events == []
@@ -99,7 +99,7 @@ async def test_a_request_that_a_dialect_cannot_write_is_an_invalid_request(fault
     assert any(record.exc_info for record in caplog.records)
 
 
-async def test_a_bug_in_a_dialect_is_not_retried():
+async def test_bug_in_a_dialect_is_not_retried():
     transport, adapter = speaker("is_complete", TypeError("x"), FIRST + REST)
     await events_of(RetryingAdapter(adapter), request(model("acme")))
     assert len(transport.posted) == 1
@@ -182,7 +182,7 @@ def sent_back(dialect, whole, asked):
 @pytest.mark.timeout(600)  # the recorded set is large
 @pytest.mark.parametrize("names", sets())
 @pytest.mark.parametrize("dialect", ["messages", "chat", "responses", "generateContent", "ollama"])
-async def test_junk_in_any_place_of_a_reply_is_read_or_a_typed_error(dialect, names, faults):
+async def test_junk_anywhere_in_a_reply_is_read_or_is_a_typed_error(dialect, names, faults):
     mine = [each for each in recordings(names) if each.dialect == dialect]
     assert mine or names is not OWN
     every = places(mine)

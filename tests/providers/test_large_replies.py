@@ -60,7 +60,7 @@ async def played(body, dialect=None):
 
 
 @pytest.mark.parametrize("name", REPLIES)
-async def test_a_large_reply_does_not_block_the_loop(name):
+async def test_large_reply_does_not_block_the_event_loop(name):
     body = await asyncio.to_thread(REPLIES[name])
     if not body.startswith(b"{"):
         body += delta(finish="stop", content=" End.") + DONE
@@ -77,12 +77,12 @@ class Faulty(OpenAIChat):
         raise LookupError("a bug")
 
 
-async def test_what_a_large_event_holds_before_a_fault_in_it_is_passed_on():
+async def test_content_before_a_bug_in_a_large_event_is_emitted():
     events, error = await played(delta(content="word " * 20_000), Faulty())
     assert isinstance(error, OtherAdapterError)
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["word " * 20_000]
 
 
-def test_json_of_more_values_than_any_server_sends_is_refused():
+def test_json_with_too_many_values_is_rejected():
     with pytest.raises(ValueError, match="more than 262,144 values"):
         decode(b"[" + b"1," * (MAX_VALUES + 1) + b"1]")

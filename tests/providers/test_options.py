@@ -68,7 +68,7 @@ CHOICES = {
 
 @pytest.mark.parametrize("dialect", CHOICES)
 @pytest.mark.req("D18")
-def test_the_choice_of_tools_is_put_in_the_dialects_words(dialect):
+def test_tool_choice_has_the_form_of_the_dialect(dialect):
     station, (field, *words) = STATIONS[dialect], CHOICES[dialect]
     assert field not in wire(station)
     for choice, word in zip(("any", "none", ForcedTool("read_file")), words, strict=True):
@@ -82,14 +82,14 @@ def test_the_choice_of_tools_is_put_in_the_dialects_words(dialect):
     [("any", ["read_file", "list_files"]), ("none", []), (ForcedTool("read_file"), ["read_file"])],
 )
 @pytest.mark.req("D18")
-def test_ollama_is_offered_only_what_may_be_called(choice, names):
+def test_ollama_gets_only_the_tools_of_the_tool_choice(choice, names):
     body = wire(STATIONS["ollama"], tool_choice=choice)
     assert [tool["function"]["name"] for tool in body.get("tools", ())] == names
 
 
 @pytest.mark.parametrize("dialect", STATIONS)
 @pytest.mark.req("D18")
-def test_without_tools_there_is_no_choice(dialect):
+def test_request_without_tools_has_no_tool_choice(dialect):
     station = STATIONS[dialect]
     asked = request(station.model, full(station.model), tool_choice="any")
     body = station.dialect().to_wire(asked).body
@@ -102,7 +102,7 @@ def test_without_tools_there_is_no_choice(dialect):
     [("budget", (), None), ("adaptive", ("off", "high"), {"type": "disabled"})],
 )
 @pytest.mark.req("R-ADP-17")
-def test_a_model_does_not_think_while_a_call_is_forced(form, levels, thinking):
+def test_reasoning_is_off_for_a_forced_tool_call(form, levels, thinking):
     target = model("anthropic", "x", thinking=form, thinking_levels=levels)
     body = wire(STATIONS["anthropic"], model=target, tool_choice="any", effort="high",
                 temperature=0.5, max_output_tokens=64_000)  # fmt: skip
@@ -112,7 +112,7 @@ def test_a_model_does_not_think_while_a_call_is_forced(form, levels, thinking):
 
 
 @pytest.mark.req("R-ADP-17")
-def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged(caplog):
+def test_model_with_permanent_reasoning_gets_no_forced_tool_call_and_a_warning(caplog):
     target = model("anthropic", "x", thinking="adaptive", thinking_levels=("low", "high"))
     with caplog.at_level(logging.WARNING):
         body = wire(STATIONS["anthropic"], model=target, tool_choice=ForcedTool("read_file"))
@@ -122,7 +122,7 @@ def test_a_model_that_always_thinks_is_not_forced_and_that_is_logged(caplog):
 
 @pytest.mark.parametrize("form", ["adaptive", "budget"])
 @pytest.mark.req("R-ADP-17")
-def test_no_thinking_is_said_as_the_model_has_it(form):
+def test_effort_off_has_the_form_of_the_model(form):
     target = model("anthropic", "x", thinking=form, thinking_levels=("off", "high"))
     body = wire(STATIONS["anthropic"], model=target, effort="off", temperature=0.5)
     assert body.get("thinking") == ({"type": "disabled"} if form == "adaptive" else None)
@@ -140,20 +140,20 @@ def test_no_thinking_is_said_as_the_model_has_it(form):
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_thinking_can_be_turned_off(dialect, field, value):
+def test_reasoning_can_be_disabled(dialect, field, value):
     station = STATIONS[dialect]
     target = replace(station.model, thinking_levels=("off", "high"))
     assert wire(station, model=target, effort="off")[field] == value
 
 
 @pytest.mark.req("R-ADP-17")
-def test_a_budget_of_nothing_turns_thinking_off():
+def test_reasoning_budget_of_zero_disables_reasoning():
     target = model("google", "x", thinking="budget", thinking_levels=("off", "high"))
     config = wire(STATIONS["google"], model=target, effort="off")["generationConfig"]
     assert config["thinkingConfig"] == {"includeThoughts": False, "thinkingBudget": 0}
 
 
-def test_a_reply_is_held_to_a_schema_in_every_dialect():
+def test_every_dialect_sends_the_output_schema():
     found = {dialect: wire(station, output_schema=SCHEMA) for dialect, station in STATIONS.items()}
     shape = {"type": "json_schema", "json_schema": STRICT}
     assert found["anthropic"]["output_config"] == {
@@ -170,13 +170,13 @@ def test_a_reply_is_held_to_a_schema_in_every_dialect():
     assert "tools" not in found["ollama"]
 
 
-def test_a_schema_and_a_thinking_level_are_asked_for_together():
+def test_output_schema_and_effort_are_sent_together():
     target = model("anthropic", "x", thinking="adaptive")
     body = wire(STATIONS["anthropic"], model=target, effort="high", output_schema=SCHEMA)
     assert body["output_config"].keys() == {"effort", "format"}
 
 
-def test_a_schema_with_optional_parts_is_not_strict():
+def test_schema_with_optional_properties_is_not_strict():
     optional = {**SCHEMA, "required": ["name"]}
     body = wire(STATIONS["openai chat"], output_schema=optional)
     assert body["response_format"]["json_schema"]["strict"] is False
@@ -185,7 +185,7 @@ def test_a_schema_with_optional_parts_is_not_strict():
 
 
 @pytest.mark.parametrize("dialect", STATIONS)
-def test_every_object_of_a_reply_is_closed_also_where_it_is_said_to_be_open(dialect):
+def test_every_object_of_an_output_schema_forbids_additional_properties(dialect):
     inner = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     opened = {**inner, "additionalProperties": True}
     del opened["type"]
@@ -200,7 +200,7 @@ def test_every_object_of_a_reply_is_closed_also_where_it_is_said_to_be_open(dial
     assert '"additionalProperties": true' not in body
 
 
-def test_a_model_that_takes_no_level_is_asked_for_none():
+def test_model_without_effort_gets_none():
     station = STATIONS["anthropic"]
     plain = model("anthropic", "x", thinking="adaptive", capabilities=AdapterCapabilities())
     asked = request(plain, full(plain)[6:], (READ,), effort="off", tool_choice="any")

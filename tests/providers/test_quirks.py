@@ -28,13 +28,13 @@ WELL_KNOWN = (
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.label)
-def test_every_host_has_quirks_that_exist(host):
+def test_every_host_has_valid_quirks(host):
     OpenAIChat(host.quirks)
     for address in host.addresses:
         assert address == address.lower()
 
 
-def test_no_two_hosts_have_an_address_in_common():
+def test_host_addresses_are_unique():
     for host in HOSTS:
         for address in host.addresses:
             name = f"x{address}" if address.startswith(".") else address
@@ -53,5 +53,5 @@ def test_every_well_known_host_has_a_row(url):
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "http://[::1]:8080/v1", "http://[", "https://x.y"])
-def test_an_unknown_address_has_no_quirks(url):
+def test_unknown_address_has_no_quirks(url):
     assert find_quirks(url) == {}

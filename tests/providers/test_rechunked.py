@@ -94,7 +94,7 @@ def outcome(events, error):
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
-def test_a_body_in_two_pieces_is_framed_alike_wherever_it_is_cut(name):
+def test_body_cut_at_any_byte_has_the_same_frames(name):
     """A dialect is given frames and never bytes, so equal frames are equal replies.
 
     Of a stream there are the event that is cut and the ones before and after it.
@@ -112,7 +112,7 @@ def test_a_body_in_two_pieces_is_framed_alike_wherever_it_is_cut(name):
 
 @pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", cases(SHORT))
-async def test_a_body_in_two_pieces_gives_the_same_events_wherever_it_is_cut(name, step):
+async def test_body_cut_at_any_byte_gives_the_same_events(name, step):
     body = body_of(name)
     whole = outcome(*await play(name, [body]))
     for at in range(1, len(body), step):
@@ -126,7 +126,7 @@ async def test_single_bytes_of_any_recording_give_the_same_events(name):
 
 
 @pytest.mark.parametrize("name", cases(DOCUMENTS))
-async def test_a_document_cut_anywhere_is_an_error(name):
+async def test_truncated_document_is_an_error(name):
     body = body_of(name).rstrip()
     for end in range(0, len(body), max(1, len(body) // 12)):
         events, error = await play(name, [body[:end]])
@@ -137,7 +137,7 @@ async def test_a_document_cut_anywhere_is_an_error(name):
 @pytest.mark.blocks_loop("every prefix of a long stream arrives as one piece")
 @pytest.mark.parametrize("name", cases(STREAMS))
 @pytest.mark.req("R-ADP-09")
-async def test_a_stream_cut_after_any_event_is_an_error_until_all_was_said(name):
+async def test_stream_truncated_after_any_event_is_an_error_until_it_is_complete(name):
     body, was_whole = body_of(name), False
     whole, failure = await play(name, [body])
     contradicts = CONTRADICTION in broken_rules(whole)
@@ -176,7 +176,7 @@ def is_begun(events, whole):
 @pytest.mark.parametrize("names", sets())
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
-async def test_random_cuts_of_any_recorded_body_give_the_same_events(names, data):
+async def test_random_chunks_of_any_recorded_body_give_the_same_events(names, data):
     name = data.draw(st.sampled_from(names))
     body = body_of(name)[:LONGEST]
     cuts = data.draw(st.lists(st.integers(0, len(body)), max_size=20))
@@ -190,7 +190,7 @@ async def test_random_cuts_of_any_recorded_body_give_the_same_events(names, data
 @pytest.mark.parametrize("names", sets())
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
-async def test_damaged_bytes_give_a_valid_stream_or_an_error_of_ours(names, data):
+async def test_damaged_bytes_give_a_valid_stream_or_a_typed_error(names, data):
     name = data.draw(st.sampled_from(names))
     body = bytearray(body_of(name)[:LONGEST])
     for _ in range(data.draw(st.integers(1, 8))):

@@ -53,14 +53,14 @@ def blocks(events, kind):
 
 @pytest.mark.parametrize("name", cases(NAMES))
 @pytest.mark.req("R-ADP-02", "R-CAN-07")
-async def test_a_recorded_exchange_obeys_the_rules_of_the_stream(name):
+async def test_recorded_exchange_follows_the_stream_rules(name):
     _, events, _ = await played(name)
     assert broken_rules(events) == ([CONTRADICTION] if name in CONTRADICTORY else [])
 
 
 @pytest.mark.recorded
 @pytest.mark.parametrize("at", range(4))
-async def test_each_of_several_responses_in_one_body_is_whole(at):
+async def test_each_of_several_responses_in_one_body_is_complete(at):
     events, error = await play(SEVERAL_RESPONSES, [responses()[at]])
     assert error is None
     assert broken_rules(events) == []
@@ -68,7 +68,7 @@ async def test_each_of_several_responses_in_one_body_is_whole(at):
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
-async def test_a_recorded_exchange_fails_exactly_where_it_should(name):
+async def test_recorded_exchange_fails_only_if_expected(name):
     right, (_, events, error) = expected(name), await played(name)
     if right["error"] is not None:
         assert error is not None
@@ -100,7 +100,7 @@ def _kind(block):
 
 
 @pytest.mark.parametrize("name", cases(SAID))
-async def test_a_recorded_exchange_says_and_thinks_what_was_recorded(name):
+async def test_recorded_exchange_has_the_recorded_text_and_reasoning(name):
     right, (_, events, error) = expected(name), await played(name)
     said = "".join(block.text for block in blocks(events, TextBlock))
     if isinstance(right["text"], dict):  # Cloudflare decodes an answer that is held to a schema
@@ -124,7 +124,7 @@ async def test_a_recorded_exchange_says_and_thinks_what_was_recorded(name):
 
 
 @pytest.mark.parametrize("name", cases(SAID))
-async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_run(name):
+async def test_recorded_exchange_has_the_recorded_calls_and_runs_no_incomplete_one(name):
     right, (asked, events, _) = expected(name), await played(name)
     open_calls = [{**one, "input": None} for one in right["unfinished_tool_calls"]]
     wanted = [*right["tool_calls"], *open_calls]
@@ -140,7 +140,7 @@ async def test_a_recorded_exchange_calls_what_was_recorded_and_no_half_call_may_
 
 @pytest.mark.parametrize("name", cases(SAID))
 @pytest.mark.req("R-ADP-12", "R-ADP-13")
-async def test_a_recorded_exchange_counts_what_was_recorded(name):
+async def test_recorded_exchange_has_the_recorded_usage(name):
     right, (_, events, _) = expected(name)["usage"], await played(name)
     usage = complete(events).usage
     told = right["uncached"]
@@ -169,7 +169,7 @@ DETAILED = [
 
 @pytest.mark.parametrize("name", cases(DETAILED))
 @pytest.mark.req("R-SWP-03")
-async def test_reasoning_entries_go_back_as_they_came(name):
+async def test_reasoning_entries_are_replayed_unchanged(name):
     right, (asked, events, _) = expected(name), await played(name)
     writer = Writer()
     prompt = writer.message(Role.USER, [TextBlock("?")])

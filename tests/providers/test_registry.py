@@ -45,7 +45,7 @@ def local(url, **settings):
     return {"local": ProviderConfig(base_url=url, **settings)}
 
 
-def test_providers_are_built_in_and_the_users_follow(open_registry):
+def test_providers_of_the_user_follow_the_builtin_ones(open_registry):
     rows = open_registry(providers=local("http://127.0.0.1:1/v1")).providers()
     assert [(row.name, row.api) for row in rows] == [
         ("anthropic", "messages"),
@@ -59,9 +59,7 @@ def test_providers_are_built_in_and_the_users_follow(open_registry):
     assert all(row.label for row in rows)
 
 
-def test_without_a_key_the_reason_names_the_variable_the_command_and_the_file(
-    open_registry, tmp_path
-):
+def test_missing_key_error_names_the_variable_the_command_and_the_file(open_registry, tmp_path):
     registry = open_registry()
     assert registry.configuration_problem("anthropic") == (
         "`anthropic` has no key: set `ANTHROPIC_API_KEY`, enter one with `/key anthropic`, or put"
@@ -73,7 +71,7 @@ def test_without_a_key_the_reason_names_the_variable_the_command_and_the_file(
     assert registry.default_model() == "demo:tour"
 
 
-def test_a_refused_file_of_keys_is_part_of_the_reason(open_registry, tmp_path):
+def test_rejected_key_file_is_part_of_the_error(open_registry, tmp_path):
     path = tmp_path / "credentials.toml"
     path.write_text("schema_version = 1\n")
     path.chmod(0o644)
@@ -90,7 +88,7 @@ def test_a_refused_file_of_keys_is_part_of_the_reason(open_registry, tmp_path):
         ("OPENROUTER_API_KEY", "openrouter", "openrouter:"),
     ],
 )
-def test_one_variable_configures_its_provider_and_brings_its_default_model(
+def test_key_variable_configures_its_provider_and_default_model(
     open_registry, variable, provider, default
 ):
     registry = open_registry({variable: CANARY})
@@ -98,18 +96,18 @@ def test_one_variable_configures_its_provider_and_brings_its_default_model(
     assert registry.default_model().startswith(default)
 
 
-def test_with_several_keys_the_first_row_gives_the_default_model(open_registry):
+def test_first_row_with_a_key_gives_the_default_model(open_registry):
     registry = open_registry({"OPENROUTER_API_KEY": "k", "OPENAI_API_KEY": "k"})
     assert registry.default_model().startswith("openai:")
 
 
-def test_a_provider_nobody_described_is_refused_with_what_to_write(open_registry, tmp_path):
+def test_undefined_provider_is_rejected_with_the_required_settings(open_registry, tmp_path):
     why = open_registry().configuration_problem("nobody") or ""
     assert "There is no provider `nobody`" in why
     assert f"`[providers.nobody]` with a `base_url` to `{tmp_path / 'config.toml'}`" in why
 
 
-def test_a_provider_of_the_users_needs_a_base_url_and_off_this_machine_a_key(open_registry):
+def test_provider_of_the_user_needs_a_base_url_and_if_remote_a_key(open_registry):
     nowhere = open_registry(providers={"x": ProviderConfig()})
     assert "needs a `base_url`" in (nowhere.configuration_problem("x") or "")
     away = {"x": ProviderConfig(base_url="https://x.example/v1", key_env="X_KEY")}
@@ -121,7 +119,7 @@ def test_a_provider_of_the_users_needs_a_base_url_and_off_this_machine_a_key(ope
     assert open_registry(providers=here).configuration_problem("x") is None
 
 
-def test_base_urls_come_from_the_environment_then_the_settings_then_the_row(open_registry):
+def test_base_url_comes_from_the_environment_then_the_settings_then_the_row(open_registry):
     settings = {"openai": ProviderConfig(base_url="http://127.0.0.1:2/v1")}
     environ = {"OPENAI_BASE_URL": "http://127.0.0.1:3/v1"}
 
@@ -133,7 +131,7 @@ def test_base_urls_come_from_the_environment_then_the_settings_then_the_row(open
     assert url(open_registry(environ, providers=settings)) == "http://127.0.0.1:3/v1"
 
 
-async def test_a_saved_key_is_bound_to_where_the_provider_was(open_registry):
+async def test_saved_key_is_bound_to_the_address_of_the_provider(open_registry):
     registry = open_registry()
     registry.save_key("anthropic", CANARY)
     assert registry.configuration_problem("anthropic") is None
@@ -149,7 +147,7 @@ async def test_a_saved_key_is_bound_to_where_the_provider_was(open_registry):
 
 
 @pytest.mark.parametrize("provider", ["demo", "nobody"])
-def test_a_key_is_not_taken_for_what_needs_none_or_does_not_exist(open_registry, provider):
+def test_key_is_rejected_for_a_keyless_or_unknown_provider(open_registry, provider):
     with pytest.raises(UsageError):
         open_registry().save_key(provider, CANARY)
 
@@ -160,7 +158,7 @@ async def sent_by(registry, model_id, server):
     return server.requests[-1]
 
 
-async def test_each_dialect_has_its_path_and_its_way_to_show_the_key(open_registry):
+async def test_each_dialect_has_its_path_and_key_header(open_registry):
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry(
             {
@@ -190,7 +188,7 @@ async def test_each_dialect_has_its_path_and_its_way_to_show_the_key(open_regist
         assert not {"x-api-key", "authorization"} & headers.keys()
 
 
-async def test_openai_speaks_chat_completions_by_configuration(open_registry):
+async def test_openai_uses_chat_completions_if_configured(open_registry):
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry(
             {"OPENAI_API_KEY": CANARY, "OPENAI_BASE_URL": f"{server.url}/v1"},
@@ -200,7 +198,7 @@ async def test_openai_speaks_chat_completions_by_configuration(open_registry):
     assert line == "POST /v1/chat/completions HTTP/1.1"
 
 
-async def test_ollama_needs_no_key_and_is_where_its_variable_says(open_registry):
+async def test_ollama_needs_no_key_and_uses_the_address_in_its_variable(open_registry):
     assert open_registry().configuration_problem("ollama") is None
     assert open_registry().default_model() == "demo:tour"
     assert open_registry({"OLLAMA_HOST": "gpu.example"}).configuration_problem("ollama") is None
@@ -213,7 +211,7 @@ async def test_ollama_needs_no_key_and_is_where_its_variable_says(open_registry)
 
 
 @pytest.mark.req("R-OLL-03")
-async def test_an_ollama_that_is_not_running_is_named_with_how_to_start_it(open_registry):
+async def test_error_for_stopped_ollama_explains_how_to_start_it(open_registry):
     with LocalServer(lambda *_: []) as server:
         port = server.port
     registry = open_registry({"OLLAMA_HOST": f"0.0.0.0:{port}"}, limits=Limits(max_retries=0))
@@ -225,7 +223,7 @@ async def test_an_ollama_that_is_not_running_is_named_with_how_to_start_it(open_
     assert "`ollama serve` starts it" in str(error)
 
 
-async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
+async def test_provider_lists_its_models_with_its_key(open_registry):
     listed = b'{"data":[{"id":"claude-x"}]}'
     with LocalServer(lambda *_: [head(200, len(listed)), listed]) as server:
         registry = open_registry({"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.url})
@@ -238,7 +236,7 @@ async def test_a_provider_lists_its_own_models_with_its_own_key(open_registry):
         await fetch_models(registry, "openai")
 
 
-def test_a_server_found_later_is_attached_and_never_replaces_another(open_registry):
+def test_server_found_later_is_added_and_never_replaces_another(open_registry):
     registry = open_registry(providers=local("http://127.0.0.1:1/v1"))
     found = ProviderSpec(name="vllm", api="chat", base_url="http://127.0.0.1:2/v1", label="vLLM")
     registry.add_provider(found)
@@ -251,7 +249,7 @@ def test_a_server_found_later_is_attached_and_never_replaces_another(open_regist
     assert (registry.spec("vllm"), registry.spec("lm-studio")) == (found, None)
 
 
-async def test_a_token_goes_through_the_official_client_as_a_bearer_token(open_registry):
+async def test_official_client_sends_a_bearer_token(open_registry):
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry({"ANTHROPIC_AUTH_TOKEN": CANARY, "ANTHROPIC_BASE_URL": server.url})
         _, headers, _ = await sent_by(registry, "anthropic:claude-x", server)
@@ -261,7 +259,7 @@ async def test_a_token_goes_through_the_official_client_as_a_bearer_token(open_r
     assert headers["anthropic-version"] == "2023-06-01"
 
 
-async def test_a_row_can_ask_for_the_official_client(open_registry):
+async def test_row_can_select_the_official_client(open_registry):
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry(
             {"OPENAI_API_KEY": CANARY},
@@ -273,7 +271,7 @@ async def test_a_row_can_ask_for_the_official_client(open_registry):
     assert "x-stainless-lang" in headers
 
 
-async def test_an_adapter_is_kept_until_the_key_changes(open_registry):
+async def test_adapter_is_cached_until_the_key_changes(open_registry):
     registry = open_registry({"OPENAI_API_KEY": "k"})
     registry.save_key("anthropic", "first-key")
     first = registry.adapter(model("anthropic:a"))
@@ -283,7 +281,7 @@ async def test_an_adapter_is_kept_until_the_key_changes(open_registry):
     assert registry.adapter(model("openai:a")) is not registry.adapter(model("anthropic:a"))
 
 
-async def test_failed_attempts_are_repeated_as_often_as_the_settings_say(open_registry):
+async def test_number_of_retries_is_configurable(open_registry):
     refusal = b'{"error": {"type": "api_error", "message": "oops"}}'
     with LocalServer(lambda *_: [head(500, len(refusal), retry_after_ms="1"), refusal]) as server:
         registry = open_registry(
@@ -307,7 +305,7 @@ async def test_failed_attempts_are_repeated_as_often_as_the_settings_say(open_re
         ("odd:a", InvalidRequestError, "quirk"),
     ],
 )
-async def test_what_cannot_be_used_fails_each_request_with_the_reason(
+async def test_unusable_provider_fails_each_request_with_the_reason(
     open_registry, model_id, kind, words
 ):
     odd = {"odd": ProviderConfig(base_url="http://127.0.0.1:1", quirks={"wrong": True})}
@@ -319,7 +317,7 @@ async def test_what_cannot_be_used_fails_each_request_with_the_reason(
     assert words in str(error)
 
 
-async def test_a_script_from_a_file_is_a_model_too(open_registry, tmp_path):
+async def test_script_file_is_a_model(open_registry, tmp_path):
     (tmp_path / "s.json").write_text('{"replies": [[{"say": "from the file"}]]}')
     registry = open_registry(
         {"YOURTOOL_DEMO_PACE": "0"}, providers={"demo": ProviderConfig(quirks={"script": "s.json"})}
@@ -330,7 +328,7 @@ async def test_a_script_from_a_file_is_a_model_too(open_registry, tmp_path):
     assert events[-1].final_content == (TextBlock("from the file"),)
 
 
-async def test_closing_twice_is_fine(open_registry):
+async def test_registry_can_be_closed_twice(open_registry):
     registry = open_registry({"ANTHROPIC_API_KEY": CANARY})
     registry.adapter(model("anthropic:a"))
     await registry.close()
@@ -338,7 +336,7 @@ async def test_closing_twice_is_fine(open_registry):
 
 
 @pytest.mark.req("R-CRD-02")
-async def test_a_canary_key_is_in_no_reason_no_error_and_no_log(open_registry, caplog):
+async def test_canary_key_is_in_no_reason_error_or_log(open_registry, caplog):
     caplog.set_level(logging.DEBUG)
     texts = []
     with LocalServer(lambda *_: [head(401, 2), b"{}"]) as server:
@@ -361,7 +359,7 @@ async def test_a_canary_key_is_in_no_reason_no_error_and_no_log(open_registry, c
     )
 
 
-def test_looking_providers_over_loads_no_dialect_no_client_and_no_package():
+def test_checking_providers_imports_no_dialect_client_or_package():
     code = """
 import sys
 from yourtool.config import Config
@@ -383,7 +381,7 @@ print(*sorted(sys.modules))
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "google", "ollama"])
-def test_what_is_prepared_leaves_nothing_to_import_for_the_first_request(provider, tmp_path):
+def test_prepared_provider_imports_nothing_in_the_first_request(provider, tmp_path):
     program = f"""
 import sys
 from yourtool.config import Config
@@ -405,7 +403,7 @@ print(sorted(set(sys.modules) - before))
     assert run.stdout.startswith("[]"), run.stdout + run.stderr
 
 
-def test_a_provider_that_cannot_be_used_has_nothing_to_prepare(open_registry):
+def test_preparing_an_unusable_provider_does_nothing(open_registry):
     registry = open_registry(providers=local("http://127.0.0.1:1/v1", quirks={"effort": "?"}))
     for name in ("anthropic:x", "local:x", "nobody:x", "demo:tour"):
         registry.prepare(model(name))

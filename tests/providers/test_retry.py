@@ -65,7 +65,7 @@ def retrying(script, clock, jitter=0.0, **policy):
 
 
 @pytest.mark.req("R-ADP-08", "R-ADP-16")
-async def test_a_failed_attempt_is_told_and_the_next_one_answers():
+async def test_failed_attempt_is_reported_and_the_next_one_replies():
     clock = Clock()
     adapter, wrapped = retrying([fails(ServerError("oops", status=500)), says("fine")], clock)
     events, error = await events_of(wrapped, request())
@@ -87,7 +87,7 @@ async def test_a_failed_attempt_is_told_and_the_next_one_answers():
 
 
 @pytest.mark.req("R-ADP-08")
-async def test_attempts_are_one_plus_the_retries_and_the_last_error_is_raised():
+async def test_last_error_is_raised_after_one_attempt_plus_the_retries():
     clock = Clock()
     errors = [ServerError(str(number)) for number in range(5)]
     adapter, wrapped = retrying([fails(error) for error in errors], clock)
@@ -100,7 +100,7 @@ async def test_attempts_are_one_plus_the_retries_and_the_last_error_is_raised():
 
 
 @pytest.mark.req("R-ADP-08")
-async def test_the_wait_doubles_up_to_its_cap():
+async def test_wait_doubles_up_to_its_maximum():
     clock = Clock()
     _, wrapped = retrying([fails(NetworkError("x"))] * 9, clock, max_retries=7)
     await events_of(wrapped, request())
@@ -108,7 +108,7 @@ async def test_the_wait_doubles_up_to_its_cap():
 
 
 @pytest.mark.req("R-ADP-08")
-async def test_all_waits_of_a_request_together_stay_within_two_minutes():
+async def test_waits_of_a_request_total_at_most_two_minutes():
     """`security.md` R8."""
     clock = Clock()
     asked = [fails(asked_to_wait(seconds)) for seconds in (50, 50, 40, 1)]
@@ -125,7 +125,7 @@ async def test_all_waits_of_a_request_together_stay_within_two_minutes():
 )
 @settings(max_examples=200)
 @pytest.mark.req("R-ADP-08")
-def test_attempts_and_waits_are_bounded_whatever_a_provider_asks(asked, retries, jitter):
+def test_attempts_and_waits_are_bounded_for_any_provider_demands(asked, retries, jitter):
     clock = Clock()
     errors = [ServerError("x") if each is None else asked_to_wait(each) for each in asked]
     adapter, wrapped = retrying(
@@ -140,7 +140,7 @@ def test_attempts_and_waits_are_bounded_whatever_a_provider_asks(asked, retries,
 
 @given(st.integers(1, 12), st.floats(-1, 1))
 @pytest.mark.req("R-ADP-08")
-def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap(failures, jitter):
+def test_jitter_is_at_most_a_quarter_and_never_exceeds_the_maximum(failures, jitter):
     delay = RetryPolicy().delay(failures, ServerError("x"), lambda: jitter)
     backoff = min(2 ** (failures - 1), 30)
     assert backoff * 0.75 <= delay <= min(backoff * 1.25, 30)
@@ -149,7 +149,7 @@ def test_jitter_is_a_quarter_either_way_and_never_beyond_the_cap(failures, jitte
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])
 @pytest.mark.parametrize(("asked", "waited"), [(0.2, 1), (7, 7), (60, 60)])
 @pytest.mark.req("R-ADP-08")
-async def test_the_wait_is_at_least_what_the_provider_demands(kind, asked, waited):
+async def test_wait_is_at_least_what_the_provider_demands(kind, asked, waited):
     clock = Clock()
     _, wrapped = retrying([fails(asked_to_wait(asked, kind)), says("fine")], clock)
     await events_of(wrapped, request())
@@ -169,7 +169,7 @@ class Asked:
 
 
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])
-async def test_a_demand_for_more_than_a_minute_is_neither_cut_nor_followed_without_consent(kind):
+async def test_demand_for_more_than_a_minute_needs_approval_and_is_not_shortened(kind):
     clock = Clock()
     adapter, wrapped = retrying([fails(asked_to_wait(61, kind)), says("never")], clock)
     _, error = await events_of(wrapped, request())
@@ -178,7 +178,7 @@ async def test_a_demand_for_more_than_a_minute_is_neither_cut_nor_followed_witho
     assert (clock.naps, len(adapter.requests)) == ([], 1)
 
 
-async def test_a_long_wait_that_the_user_agrees_to_is_whole_and_beside_the_other_limits():
+async def test_approved_long_wait_is_complete_and_exempt_from_other_limits():
     clock, user = Clock(), Asked(True, True, True, True)
     script = [*(fails(asked_to_wait(3_600)) for _ in range(4)), says("fine")]
     _, wrapped = retrying(script, clock)
@@ -189,7 +189,7 @@ async def test_a_long_wait_that_the_user_agrees_to_is_whole_and_beside_the_other
     assert [(each.attempt, each.max_attempts) for each in waits] == [(2, 3), (3, 3), (4, 4), (5, 5)]
 
 
-async def test_a_long_wait_that_the_user_declines_is_the_end():
+async def test_declined_long_wait_raises_the_error():
     clock, user = Clock(), Asked(True, False)
     script = [fails(asked_to_wait(90)), fails(asked_to_wait(80)), says("never")]
     _, wrapped = retrying(script, clock)
@@ -198,7 +198,7 @@ async def test_a_long_wait_that_the_user_declines_is_the_end():
     assert (clock.naps, user.waits) == ([90], [90, 80])
 
 
-async def test_a_stop_while_the_question_about_a_wait_is_open_ends_the_request():
+async def test_stop_during_the_approval_of_a_wait_ends_the_request():
     clock, asked = Clock(), request()
     _, wrapped = retrying([fails(asked_to_wait(90)), says("never")], clock)
 
@@ -224,7 +224,7 @@ async def test_a_stop_while_the_question_about_a_wait_is_open_ends_the_request()
     ],
 )
 @pytest.mark.req("R-ADP-08")
-async def test_what_another_attempt_cannot_mend_is_raised_at_once(error):
+async def test_permanent_error_is_raised_immediately(error):
     clock = Clock()
     adapter, wrapped = retrying([fails(error), says("never")], clock)
     assert await events_of(wrapped, request()) == ([], error)
@@ -257,7 +257,7 @@ def recorded_error(name: str):
     ],
 )
 @pytest.mark.req("R-ADP-08")
-async def test_recorded_refusals_are_repeated_only_where_waiting_helps(name, attempts):
+async def test_recorded_errors_are_retried_only_if_waiting_helps(name, attempts):
     clock = Clock()
     adapter, wrapped = retrying([fails(recorded_error(name)), says("fine")], clock)
     await events_of(wrapped, request())
@@ -265,7 +265,7 @@ async def test_recorded_refusals_are_repeated_only_where_waiting_helps(name, att
 
 
 @pytest.mark.req("R-ADP-08")
-async def test_an_exhausted_quota_is_not_asked_for_again():
+async def test_exhausted_quota_is_not_retried():
     body = b'{"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}'
     clock = Clock()
     adapter, wrapped = retrying(
@@ -276,7 +276,7 @@ async def test_an_exhausted_quota_is_not_asked_for_again():
 
 
 @pytest.mark.req("R-ADP-08")
-async def test_nothing_is_sent_again_once_a_word_was_shown():
+async def test_request_is_not_retried_after_the_first_text():
     clock = Clock()
     broken = NetworkError("cut")
     adapter, wrapped = retrying([says("half") + fails(broken), says("never")], clock)
@@ -312,7 +312,7 @@ class StartsThenFails:
 
 
 @pytest.mark.req("R-ADP-08")
-async def test_a_reply_that_began_without_content_is_repeated_and_begins_once():
+async def test_reply_without_content_is_retried_and_starts_once():
     clock = Clock()
     adapter = StartsThenFails()
     wrapped = RetryingAdapter(adapter, sleep=clock.sleep, clock=clock)  # pyright: ignore[reportArgumentType] - only streams
@@ -326,7 +326,7 @@ async def test_a_reply_that_began_without_content_is_repeated_and_begins_once():
     ]
 
 
-async def test_stopping_the_turn_ends_the_wait_at_once_with_an_empty_cancelled_reply():
+async def test_stop_ends_the_wait_immediately_with_an_empty_cancelled_reply():
     interrupt = Interrupt()
 
     async def forever(_: float) -> None:

@@ -107,7 +107,7 @@ def essence(history):
         yield message.role, message.metadata.status, message.metadata.stop_reason, content
 
 
-def test_every_provider_with_a_network_takes_part():
+def test_every_network_provider_takes_part():
     assert MODELS.keys() - {"plain"} == {row.name for row in BUILT_IN if row.api != "scripted"}
 
 
@@ -122,7 +122,7 @@ async def test_one_script_gives_the_same_messages_in_every_dialect(provider, tmp
     assert server.problems() == []
 
 
-async def test_a_key_of_google_travels_in_a_header_and_never_in_the_address(tmp_path):
+async def test_google_key_is_sent_in_a_header_and_never_in_the_url(tmp_path):
     with ProviderServer(SCRIPT) as server:
         await conversation(MODELS["google"], tmp_path, server)
         assert set(server.keys) == {server.environment["GEMINI_API_KEY"]}
@@ -130,7 +130,7 @@ async def test_a_key_of_google_travels_in_a_header_and_never_in_the_address(tmp_
 
 
 @pytest.mark.req("R-ADP-20")
-async def test_a_server_of_the_user_s_own_is_spoken_to_as_it_is_described(tmp_path):
+async def test_server_of_the_user_gets_requests_as_configured(tmp_path):
     (tmp_path / "models.toml").write_text(
         '[models."plain:some-model"]\nuses_max_completion_tokens = true\n'
     )

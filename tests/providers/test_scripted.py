@@ -45,7 +45,7 @@ async def final(adapter, asked=None) -> MessageComplete:
     return events[-1]
 
 
-async def test_words_come_one_by_one_and_lose_nothing():
+async def test_words_are_streamed_one_by_one_and_complete():
     text = "I look.\n\n- a\n-  b\n"
     events, _ = await events_of(Scripted([says(text)]), request())
     deltas = [event.text for event in events if isinstance(event, TextDelta)]
@@ -54,7 +54,7 @@ async def test_words_come_one_by_one_and_lose_nothing():
     assert isinstance(events[0], MessageStart)
 
 
-async def test_a_reply_of_every_kind_of_step_keeps_the_rules_of_the_stream():
+async def test_reply_with_every_kind_of_step_follows_the_stream_rules():
     line = thinks("Hm, so.", "sig") + says("I look.") + calls("read_file", path="a.txt")
     events, _ = await events_of(Scripted([line]), request())
     kinds = [type(event) for event in events]
@@ -75,7 +75,7 @@ async def test_a_reply_of_every_kind_of_step_keeps_the_rules_of_the_stream():
     assert complete.stop_reason is StopReason.TOOL_USE
 
 
-async def test_each_request_takes_the_next_reply_and_each_session_begins_anew():
+async def test_each_request_gets_the_next_reply_and_each_session_starts_over():
     adapter = Scripted([says("one"), says("two")])
     assert (await final(adapter)).final_content == (TextBlock("one"),)
     assert (await final(adapter)).final_content == (TextBlock("two"),)
@@ -86,18 +86,18 @@ async def test_each_request_takes_the_next_reply_and_each_session_begins_anew():
     assert len(adapter.requests) == 4
 
 
-async def test_a_function_can_be_the_script():
+async def test_function_can_be_the_script():
     adapter = Scripted(lambda asked: says(f"You said {asked.messages[-1].text}"))
     complete = await final(adapter, request(said(Role.USER, "boo")))
     assert complete.final_content == (TextBlock("You said boo"),)
 
 
-async def test_a_failure_before_the_first_word_shows_nothing():
+async def test_failure_before_the_first_word_emits_nothing():
     error = RateLimitError("slow down")
     assert await events_of(Scripted([fails(error)]), request()) == ([], error)
 
 
-async def test_a_failure_in_the_middle_gives_what_there_was_and_then_the_error():
+async def test_failure_after_some_content_emits_it_and_then_raises_the_error():
     broken = NetworkError("cut")
     line = says("half") + calls("read_file", path="a") + fails(broken)
     events, error = await events_of(Scripted([line]), request())
@@ -109,7 +109,7 @@ async def test_a_failure_in_the_middle_gives_what_there_was_and_then_the_error()
     assert isinstance(told, StreamError)
 
 
-async def test_arguments_that_are_no_object_are_kept_as_an_error():
+async def test_arguments_that_are_not_an_object_are_stored_as_an_error():
     complete = await final(Scripted([calls_badly("read_file", '{"path": ')]))
     [call] = complete.final_content
     assert isinstance(call, ToolUseBlock)
@@ -124,14 +124,14 @@ async def test_counters_and_stop_reason_can_be_set():
     assert complete.stop_reason is StopReason.MAX_TOKENS
 
 
-async def test_counters_are_made_up_from_the_texts_otherwise():
+async def test_unset_counters_are_estimated_from_the_texts():
     events, _ = await events_of(Scripted([says("some words")]), request())
     [update] = [event for event in events if isinstance(event, UsageUpdate)]
     assert update.usage.input_tokens > 0
     assert update.usage.output_tokens > 0
 
 
-async def test_a_pace_is_kept_by_sleeping_and_none_is_at_once():
+async def test_pace_is_a_sleep_per_word_and_none_without_a_pace():
     naps = []
 
     async def sleep(seconds):
@@ -145,7 +145,7 @@ async def test_a_pace_is_kept_by_sleeping_and_none_is_at_once():
     assert len(naps) == 6
 
 
-async def test_stopping_in_the_middle_keeps_the_words_so_far():
+async def test_stop_preserves_the_words_so_far():
     interrupt = Interrupt()
 
     async def sleep(_):
@@ -161,7 +161,7 @@ async def test_stopping_in_the_middle_keeps_the_words_so_far():
     assert complete.final_content == (TextBlock("one two"),)
 
 
-def test_a_script_can_be_read_from_a_file(tmp_path):
+def test_script_can_be_read_from_a_file(tmp_path):
     steps = [
         {"think": "Hm."},
         {"pause": 1},
@@ -195,7 +195,7 @@ def test_a_script_can_be_read_from_a_file(tmp_path):
         ('{"replies": [[], [{"fail": "boredom"}]]}', "reply 2: `boredom` is none of `rate_limit`"),
     ],
 )
-def test_a_bad_script_is_refused_with_its_place(tmp_path, content, complaint):
+def test_invalid_script_is_rejected_with_its_location(tmp_path, content, complaint):
     path = tmp_path / "s.json"
     path.write_text(content)
     with pytest.raises(ConfigError, match=complaint) as caught:
@@ -203,6 +203,6 @@ def test_a_bad_script_is_refused_with_its_place(tmp_path, content, complaint):
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_script_is_named(tmp_path):
+def test_error_names_the_missing_script(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         read_script(tmp_path / "none.json")

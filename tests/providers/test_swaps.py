@@ -38,7 +38,7 @@ APIS = {"anthropic": "messages", "openai": "chat", "openrouter": "chat"}
 
 @pytest.mark.parametrize("turns", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
 @pytest.mark.req("R-ADP-04")
-async def test_six_turns_over_three_providers_are_all_accepted(turns):
+async def test_six_turns_with_three_providers_are_all_accepted(turns):
     writer, ids, history = Writer(), ToolIdMap(), []
     for calling, closing in turns * 2:
         history.append(writer.message(Role.USER, [TextBlock("go on")]))

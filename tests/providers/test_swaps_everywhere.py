@@ -86,7 +86,9 @@ def test_every_dialect_of_the_registry_is_a_station():
 @pytest.mark.parametrize("there", STATIONS)
 @pytest.mark.parametrize("here", STATIONS)
 @pytest.mark.req("R-SWP-01", "R-SWP-03", "R-CAN-07")
-async def test_a_rich_session_goes_there_and_back(here, there, stations, tmp_path):
+async def test_session_with_all_content_swaps_to_any_dialect_and_back(
+    here, there, stations, tmp_path
+):
     session, first, second = Session(tmp_path), stations[here], stations[there]
     await session.stay(first)
     before = session.body(first, session.history)
@@ -163,7 +165,7 @@ def _gone_on_from(whole, model):
 @EITHER_SET
 @pytest.mark.parametrize("name", STATIONS)
 @pytest.mark.req("D4")
-async def test_what_was_kept_before_wire_formats_were_named_goes_back(name, stations, tmp_path):
+async def test_message_stored_without_a_wire_format_is_replayed(name, stations, tmp_path):
     session, station = Session(tmp_path), stations[name]
     await session.stay(station)
     assert session.body(station, [_unnamed(each) for each in session.history]) == session.body(
@@ -186,7 +188,9 @@ def _unnamed(message):
 @EITHER_SET
 @pytest.mark.parametrize("forked", STATIONS)
 @pytest.mark.req("R-PER-08")
-async def test_a_fork_is_asked_as_its_original_was_by_whoever_goes_on(forked, stations, tmp_path):
+async def test_request_of_a_fork_equals_that_of_its_original_in_every_dialect(
+    forked, stations, tmp_path
+):
     session, station = Session(tmp_path), stations[forked]
     await session.stay(station)
     fork = Session(tmp_path)
@@ -252,13 +256,13 @@ def _minted_ids_aside(body, session):
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.req("R-SWP-02", "R-LOOP-05")
-def test_ten_thousand_histories_whole_or_damaged_make_valid_requests(part):
+def test_ten_thousand_valid_or_damaged_histories_give_valid_requests(part):
     _try_histories(part * EXAMPLES, EXAMPLES)
 
 
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.req("R-SWP-02", "R-LOOP-05")
-def test_any_history_whole_or_damaged_makes_a_valid_request(part):
+def test_any_valid_or_damaged_history_gives_a_valid_request(part):
     _try_histories(part * FEW_EXAMPLES, FEW_EXAMPLES)
 
 
@@ -286,7 +290,7 @@ def _plainer(draw, station):
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(history=histories(max_turns=2), seed=st.integers(0, 2**32))
 @pytest.mark.req("R-SWP-02")
-def test_any_drawn_history_makes_a_valid_request_for_every_dialect(history, seed):
+def test_any_generated_history_gives_a_valid_request_in_every_dialect(history, seed):
     for station in STATIONS.values():
         for aloud in ("drop", "text"):
             _check(damaged(seed, history), station, aloud, OPTIONS[seed % len(OPTIONS)])

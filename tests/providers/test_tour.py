@@ -74,14 +74,14 @@ async def whole_tour(home, **kwargs) -> tuple[Conversation, list[str]]:
     return talk, spoken
 
 
-async def test_the_first_words_say_that_this_is_a_script_and_no_model(tmp_path):
+async def test_first_text_explains_that_this_is_a_script_and_not_a_model(tmp_path):
     spoken = await Conversation(tmp_path).say("hi")
     assert "a script, not a model" in spoken
     alone = await Conversation(tmp_path).say("hi", "guide")
     assert "a script, no model" in alone
 
 
-async def test_the_tour_reads_a_file_that_is_really_there(tmp_path):
+async def test_tour_reads_an_existing_file(tmp_path):
     talk = Conversation(tmp_path)
     spoken = await talk.say("hi")
     assert talk.made("list_dir") == [{"path": "."}]
@@ -99,13 +99,13 @@ async def test_the_tour_reads_a_file_that_is_really_there(tmp_path):
         ("`.` is an empty directory.", None),
     ],
 )
-async def test_the_file_is_chosen_from_what_there_is(tmp_path, listing, picked):
+async def test_tour_selects_one_of_the_existing_files(tmp_path, listing, picked):
     talk = Conversation(tmp_path, answers={"list_dir": listing})
     await talk.say("hi")
     assert [made["path"] for made in talk.made("read_file")] == ([picked] if picked else [])
 
 
-async def test_each_prompt_is_a_chapter_and_shows_one_more_thing(tmp_path):
+async def test_each_prompt_shows_another_feature(tmp_path):
     talk, spoken = await whole_tour(tmp_path)
     names = [call.name for call in talk.calls]
     assert names == [
@@ -119,7 +119,7 @@ async def test_each_prompt_is_a_chapter_and_shows_one_more_thing(tmp_path):
     assert "you began with “hello there”, and 7 tool calls followed" in spoken[3]
 
 
-async def test_every_call_fits_the_real_tool_and_the_edit_fits_the_file(tmp_path):
+async def test_every_call_is_valid_for_the_real_tool_and_the_edit_applies(tmp_path):
     talk, _ = await whole_tour(tmp_path)
     for call in talk.calls:
         REAL[call.name].parse(call.input)
@@ -130,7 +130,7 @@ async def test_every_call_fits_the_real_tool_and_the_edit_fits_the_file(tmp_path
     assert "- [x] looked around and read `README.md`" in written["content"]
 
 
-async def test_a_no_is_taken_for_an_answer(tmp_path):
+async def test_tour_accepts_a_rejected_call(tmp_path):
     denied = dict.fromkeys(("write_file", "shell", "edit_file"), DENIED)
     talk, spoken = await whole_tour(tmp_path, answers=denied)
     assert "Nothing was written" in spoken[1]
@@ -144,18 +144,18 @@ async def test_a_no_is_taken_for_an_answer(tmp_path):
 
 
 @pytest.mark.parametrize("broken", ["list_dir", "read_file"])
-async def test_tools_that_fail_do_not_stop_the_tour(tmp_path, broken):
+async def test_failed_tools_do_not_stop_the_tour(tmp_path, broken):
     spoken = await Conversation(tmp_path, answers={broken: DENIED}).say("hi")
     assert spoken.endswith("Type anything to go on.")
 
 
-async def test_without_tools_the_tour_says_so_and_calls_none(tmp_path):
+async def test_tour_without_tools_mentions_it_and_calls_none(tmp_path):
     talk, spoken = await whole_tour(tmp_path, tools=())
     assert talk.calls == []
     assert all(spoken)
 
 
-async def test_three_ways_to_a_real_model_are_shown_at_the_end(tmp_path):
+async def test_tour_ends_with_three_ways_to_a_real_model(tmp_path):
     talk, spoken = await whole_tour(tmp_path)
     last = await talk.say("more")
     for text in (spoken[3], spoken[4], last):
@@ -166,24 +166,24 @@ async def test_three_ways_to_a_real_model_are_shown_at_the_end(tmp_path):
         assert "/model local:" in text
 
 
-async def test_who_stays_with_the_tour_hears_of_the_real_models_too(tmp_path):
+async def test_prompts_after_the_tour_mention_the_real_models_again(tmp_path):
     talk = Conversation(tmp_path)
     spoken = [await talk.say("x") for _ in range(6)]
     assert all("Three ways to a real model" in text for text in spoken[3:])
     assert "The tour is over" in spoken[5]
 
 
-async def test_the_tour_depends_on_the_conversation_alone(tmp_path):
+async def test_tour_depends_on_the_conversation_only(tmp_path):
     first, _ = await whole_tour(tmp_path)
     again, _ = await whole_tour(tmp_path)
     assert [call.input for call in first.calls] == [call.input for call in again.calls]
 
 
 @pytest.mark.parametrize(("pace", "expected"), [("", 80), ("fast", 80), ("0", None), ("40", 40)])
-async def test_the_pace_is_that_of_a_real_stream_unless_told_otherwise(tmp_path, pace, expected):
+async def test_default_pace_is_that_of_a_real_stream(tmp_path, pace, expected):
     assert demo("tour", home=tmp_path, pace=pace).words_per_second == expected  # pyright: ignore[reportAttributeAccessIssue] - of the scripted adapter
 
 
-def test_a_script_that_is_not_there_is_named(tmp_path):
+def test_error_names_the_missing_script(tmp_path):
     with pytest.raises(ConfigError, match=r"s\.json` cannot be read"):
         demo("file", home=paths_in(tmp_path).home, script="s.json")

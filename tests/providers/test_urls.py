@@ -19,7 +19,7 @@ from yourtool.providers.urls import host_of, is_loopback, origin_of, parse_ollam
         ("http://h:x", "the provider", None, False),
     ],
 )
-def test_host_origin_and_loopback_are_read_from_a_base_url(url, host, origin, local):
+def test_host_origin_and_loopback_are_parsed_from_a_base_url(url, host, origin, local):
     assert host_of(url) == host
     assert origin is None or origin_of(url) == origin
     assert is_loopback(url) is local

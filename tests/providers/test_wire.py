@@ -89,13 +89,13 @@ async def forever():
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_reset_at_every_byte_offset_ends_in_a_typed_error(name, caplog):
+async def test_reset_at_every_byte_offset_is_a_typed_error(name, caplog):
     caplog.set_level(logging.ERROR)
     await reset_at_every(1 if len(body_of(name)) < EVERY_OFFSET else 17, name)
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_reset_at_any_byte_offset_ends_in_a_typed_error(name, caplog):
+async def test_reset_at_any_byte_offset_is_a_typed_error(name, caplog):
     caplog.set_level(logging.ERROR)
     await reset_at_every(37, name)
 
@@ -120,7 +120,7 @@ async def reset_at_every(step, name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_stream_that_ends_early_without_a_stop_is_an_error(name):
+async def test_stream_that_ends_without_a_stop_reason_is_an_error(name):
     body = body_of(name)
     for offset in range(0, len(body) // 2, 7):
         events, error = await play(name, [body[:offset]])
@@ -129,7 +129,7 @@ async def test_a_stream_that_ends_early_without_a_stop_is_an_error(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_stop_at_every_position_ends_the_reply_as_cancelled(name):
+async def test_stop_at_every_position_ends_the_reply_as_cancelled(name):
     whole = (await play(name))[0]
     read = len(whole) - 2 if isinstance(whole[-2], TextEnd) else len(whole) - 1
     for position in range(read):
@@ -148,7 +148,7 @@ async def test_a_stop_at_every_position_ends_the_reply_as_cancelled(name):
 
 
 @pytest.mark.parametrize("size", [1, 100, 1_500])
-async def test_a_stop_while_the_network_is_silent_ends_the_reply_at_once(size):
+async def test_stop_during_network_silence_ends_the_reply_immediately(size):
     body = body_of(TWO_CALLS)[:size]
     asked = asking(TWO_CALLS)
     transport = Playback([body], pause=forever)
@@ -160,7 +160,7 @@ async def test_a_stop_while_the_network_is_silent_ends_the_reply_at_once(size):
     assert broken_rules(events) == []
 
 
-async def test_a_stop_before_the_answer_ends_the_reply_with_nothing_in_it():
+async def test_stop_before_the_response_gives_an_empty_reply():
     asked = asking(CHAT_TEXT)
     asked.interrupt.request()
     events, error = await events_of(adapter(CHAT_TEXT, Playback([])), asked)
@@ -170,7 +170,7 @@ async def test_a_stop_before_the_answer_ends_the_reply_with_nothing_in_it():
     assert (whole.usage.input_tokens, whole.usage.output_tokens) == (0, 0)
 
 
-async def test_open_calls_of_a_stopped_reply_end_once_and_are_never_run():
+async def test_open_calls_of_a_stopped_reply_end_once_and_never_run():
     body = body_of(TWO_CALLS)
     cut = body.index(b"input_json_delta")
     asked = asking(TWO_CALLS)
@@ -234,7 +234,7 @@ STALLS = {
 
 @pytest.mark.parametrize("name", STALLS)
 @pytest.mark.req("R-ADP-09")
-async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect(name):
+async def test_empty_events_do_not_count_as_content_in_any_dialect(name):
     """Pings, comments, blank lines and counters keep a connection alive and no reply."""
     body = body_of(name)
     mark = b"\n" if name.startswith("ollama") else b"\r\n\r\n" if b"\r\n\r\n" in body else b"\n\n"
@@ -255,7 +255,7 @@ async def test_nothing_that_says_nothing_counts_as_content_in_any_dialect(name):
     assert not events or complete(events).stop_reason is StopReason.ERROR
 
 
-async def test_a_slow_reader_is_not_taken_for_a_silent_provider():
+async def test_slow_consumer_does_not_cause_a_timeout():
     transport = Playback(pieces(body_of(CHAT_TEXT), 200))
     speaker = adapter(CHAT_TEXT, transport, timeouts=IMPATIENT)
     events = []
@@ -266,7 +266,7 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_provider():
     assert complete(events).stop_reason is StopReason.END_TURN
 
 
-async def test_a_server_that_never_closes_after_the_end_does_not_hold_up_the_reply():
+async def test_server_that_never_closes_does_not_delay_the_end_of_the_reply():
     transport = Playback([body_of(CHAT_TEXT)], pause=forever)
     async with asyncio.timeout(1):
         events, error = await events_of(adapter(CHAT_TEXT, transport), asking(CHAT_TEXT))
@@ -275,7 +275,7 @@ async def test_a_server_that_never_closes_after_the_end_does_not_hold_up_the_rep
 
 
 @pytest.mark.parametrize("padding", [b"", b"\n     \n" * 50])
-async def test_a_json_document_serves_where_a_stream_was_asked_for(padding):
+async def test_json_document_is_accepted_instead_of_a_stream(padding):
     document = {
         "choices": [
             {
@@ -315,7 +315,7 @@ async def test_a_json_document_serves_where_a_stream_was_asked_for(padding):
         b"data: \xff\xfe\n\n",
     ],
 )
-async def test_a_body_that_is_no_reply_is_an_error_of_ours(dialect, body):
+async def test_body_that_is_not_a_reply_is_a_typed_error(dialect, body):
     speaker = WireAdapter(dialect, Playback([body]), "openai")
     events, error = await events_of(speaker, request(model("openai")))
     assert events == []
@@ -323,7 +323,7 @@ async def test_a_body_that_is_no_reply_is_an_error_of_ours(dialect, body):
     assert "`openai`" in str(error) or "the stream" in str(error)
 
 
-async def test_nothing_is_yielded_of_a_request_that_fails_before_its_first_content():
+async def test_request_that_fails_before_its_first_content_yields_nothing():
     body = body_of(THINKING_AND_CALL)
     before_content = body[: body.index(b"event: content_block_delta")]
     events, error = await play(THINKING_AND_CALL, [before_content])
@@ -332,7 +332,7 @@ async def test_nothing_is_yielded_of_a_request_that_fails_before_its_first_conte
 
 
 @pytest.mark.parametrize("failure", RESETS[1:])
-async def test_a_failure_to_connect_is_a_network_error(failure):
+async def test_failure_to_connect_is_a_network_error(failure):
     class Unreachable(Playback):
         @asynccontextmanager
         async def _reply(self):
@@ -347,7 +347,7 @@ async def test_a_failure_to_connect_is_a_network_error(failure):
 
 
 @pytest.mark.parametrize("text", ["half a character: \ud83d"])
-async def test_a_conversation_that_cannot_be_written_down_is_an_error_of_ours(text):
+async def test_conversation_that_cannot_be_encoded_is_a_typed_error(text):
     history = [Writer().message(Role.USER, [TextBlock(text)])]
     for name in (CHAT_TEXT, TWO_CALLS):
         events, error = await events_of(
@@ -358,7 +358,7 @@ async def test_a_conversation_that_cannot_be_written_down_is_an_error_of_ours(te
         assert "something that cannot be sent" in str(error)
 
 
-async def test_a_refused_request_yields_nothing_and_names_the_provider():
+async def test_rejected_request_yields_nothing_and_names_the_provider():
     transport = Playback([b'{"error": {"message": "slow down"}}'], 429, {"retry-after": "2"})
     events, error = await events_of(adapter(CHAT_TEXT, transport), asking(CHAT_TEXT))
     assert events == []
@@ -367,7 +367,7 @@ async def test_a_refused_request_yields_nothing_and_names_the_provider():
     assert str(error) == "`openai` is rate limited (429): slow down"
 
 
-async def test_an_error_inside_a_stream_keeps_what_came_before_it():
+async def test_error_inside_a_stream_preserves_earlier_content():
     events, error = await play("openai-chat-stream-error-stream")
     assert isinstance(error, ServerError)
     assert complete(events).final_content == (TextBlock("The ferry leaves"),)
@@ -379,13 +379,13 @@ async def test_an_error_inside_a_stream_keeps_what_came_before_it():
     ("name", "tokens"),
     [("openrouter-chat-stream-error-stream", 24), recorded("openrouter-chat-19ec71a1", 43)],
 )
-async def test_counters_that_follow_an_error_are_still_read(name, tokens):
+async def test_counters_after_an_error_are_read(name, tokens):
     events, error = await play(name)
     assert error is not None
     assert complete(events).usage.input_tokens == tokens
 
 
-async def test_missing_usage_is_estimated_and_said_to_be(caplog):
+async def test_missing_usage_is_estimated_and_flagged(caplog):
     events, _ = await play("openai-chat-no-usage-stream")
     usage = complete(events).usage
     assert usage.estimated
@@ -393,14 +393,14 @@ async def test_missing_usage_is_estimated_and_said_to_be(caplog):
     assert "did not report its token usage" in caplog.text
 
 
-async def test_usage_is_told_as_soon_as_it_is_known():
+async def test_usage_is_emitted_as_soon_as_it_arrives():
     events, _ = await play(THINKING_AND_CALL)
     assert isinstance(events[0], MessageStart)
     assert isinstance(events[1], UsageUpdate)
     assert events[1].usage.input_tokens == 60
 
 
-async def test_a_reader_that_leaves_closes_the_connection():
+async def test_closing_the_stream_closes_the_connection():
     transport = Playback(pieces(body_of(CHAT_TEXT), 100), pause=forever)
     stream = adapter(CHAT_TEXT, transport).stream(asking(CHAT_TEXT))
     async for event in stream:

@@ -27,7 +27,7 @@ def fail(availability, model, times=1, error=ErrorClass.SERVER_ERROR):
 
 
 @pytest.mark.req("R-RTE-05")
-def test_five_failures_in_a_row_take_the_model_out(availability):
+def test_five_consecutive_failures_disable_the_model(availability):
     assert fail(availability, "a:1", 4) == []
     assert availability.outage_reason("a:1") is None
     [outage] = fail(availability, "a:1")
@@ -43,7 +43,7 @@ def test_five_failures_in_a_row_take_the_model_out(availability):
 
 
 @pytest.mark.req("R-RTE-05")
-def test_five_failures_over_more_than_two_minutes_take_nothing_out(availability, clock):
+def test_five_failures_over_more_than_two_minutes_disable_nothing(availability, clock):
     for _ in range(8):
         assert fail(availability, "a:1") == []
         clock.now += 31
@@ -52,21 +52,21 @@ def test_five_failures_over_more_than_two_minutes_take_nothing_out(availability,
 
 @pytest.mark.parametrize(("seconds", "out"), [(120, 1), (120.5, 0)])
 @pytest.mark.req("R-RTE-05")
-def test_two_minutes_are_counted_to_the_fifth_failure(availability, clock, seconds, out):
+def test_two_minutes_are_measured_to_the_fifth_failure(availability, clock, seconds, out):
     fail(availability, "a:1")
     clock.now += seconds
     assert len(fail(availability, "a:1", 4)) == out
 
 
 @pytest.mark.req("R-RTE-05")
-def test_a_success_between_failures_starts_the_count_again(availability):
+def test_success_between_failures_resets_the_count(availability):
     fail(availability, "a:1", 4)
     assert availability.record_success("a:1") == ()
     assert fail(availability, "a:1", 4) == []
 
 
 @pytest.mark.req("R-RTE-05")
-def test_three_models_out_within_two_minutes_take_their_provider_out(availability, clock):
+def test_three_models_disabled_within_two_minutes_disable_their_provider(availability, clock):
     fail(availability, "a:1", 5)
     clock.now += 50
     fail(availability, "a:2", 5)
@@ -81,7 +81,7 @@ def test_three_models_out_within_two_minutes_take_their_provider_out(availabilit
 
 
 @pytest.mark.req("R-RTE-05")
-def test_three_models_out_over_a_longer_time_leave_the_provider_in(availability, clock):
+def test_three_models_disabled_over_a_longer_time_do_not_disable_the_provider(availability, clock):
     for model in ("a:1", "a:2", "a:3"):
         fail(availability, model, 5)
         clock.now += 61
@@ -89,14 +89,14 @@ def test_three_models_out_over_a_longer_time_leave_the_provider_in(availability,
 
 
 @pytest.mark.req("R-RTE-05")
-def test_one_refused_key_takes_the_provider_out_at_once(availability):
+def test_rejected_key_disables_the_provider_immediately(availability):
     [outage] = fail(availability, "a:1", error=ErrorClass.AUTH)
     assert (outage.scope, outage.trigger_reason) == ("provider_wide", "auth_error")
     assert "refused the key (it needs another one)" in (availability.outage_reason("a:2") or "")
 
 
 @pytest.mark.req("R-RTE-05")
-def test_two_network_errors_within_half_a_minute_take_the_provider_out(availability, clock):
+def test_two_network_errors_within_half_a_minute_disable_the_provider(availability, clock):
     assert fail(availability, "a:1", error=ErrorClass.NETWORK) == []
     clock.now += 30
     [outage] = fail(availability, "a:2", error=ErrorClass.NETWORK)
@@ -104,7 +104,7 @@ def test_two_network_errors_within_half_a_minute_take_the_provider_out(availabil
 
 
 @pytest.mark.req("R-RTE-05")
-def test_network_errors_further_apart_leave_the_provider_in(availability, clock):
+def test_network_errors_further_apart_do_not_disable_the_provider(availability, clock):
     for _ in range(4):
         assert fail(availability, "a:1", error=ErrorClass.NETWORK) == []
         clock.now += 30.1
@@ -112,7 +112,7 @@ def test_network_errors_further_apart_leave_the_provider_in(availability, clock)
 
 
 @pytest.mark.req("R-RTE-05")
-def test_one_network_error_takes_nothing_out_but_is_one_of_the_five(availability):
+def test_one_network_error_disables_nothing_but_counts_as_a_failure(availability):
     fail(availability, "a:1", 4)
     assert availability.outage_reason("a:1") is None
     [outage] = fail(availability, "a:1", error=ErrorClass.NETWORK)
@@ -123,7 +123,7 @@ def test_one_network_error_takes_nothing_out_but_is_one_of_the_five(availability
     "harmless", [ErrorClass.CANCELLED, ErrorClass.INVALID_REQUEST, ErrorClass.CONTEXT_OVERFLOW]
 )
 @pytest.mark.req("R-RTE-05")
-def test_what_says_nothing_about_the_provider_never_counts(availability, harmless):
+def test_errors_unrelated_to_the_provider_never_count(availability, harmless):
     fail(availability, "a:1", 4)
     assert fail(availability, "a:1", 50, harmless) == []
     assert availability.outage_reason("a:1") is None
@@ -133,12 +133,12 @@ def test_what_says_nothing_about_the_provider_never_counts(availability, harmles
     "counted", [ErrorClass.RATE_LIMIT, ErrorClass.SERVER_ERROR, ErrorClass.OTHER]
 )
 @pytest.mark.req("R-RTE-05")
-def test_every_other_class_counts(availability, counted):
+def test_every_other_error_class_counts(availability, counted):
     assert len(fail(availability, "a:1", 5, counted)) == 1
 
 
 @pytest.mark.req("R-RTE-05")
-def test_a_success_clears_its_model_and_the_provider_but_no_other_model(availability, clock):
+def test_success_enables_its_model_and_provider_but_no_other_model(availability, clock):
     fail(availability, "a:1", 5)
     fail(availability, "a:2", 5)
     fail(availability, "a:1", error=ErrorClass.AUTH)
@@ -155,14 +155,14 @@ def test_a_success_clears_its_model_and_the_provider_but_no_other_model(availabi
 
 
 @pytest.mark.req("R-RTE-05")
-def test_a_success_of_any_model_clears_the_network_window(availability):
+def test_success_of_any_model_clears_the_network_errors(availability):
     fail(availability, "a:1", error=ErrorClass.NETWORK)
     availability.record_success("a:2")
     assert fail(availability, "a:1", error=ErrorClass.NETWORK) == []
 
 
 @pytest.mark.req("R-RTE-05")
-def test_after_five_minutes_without_an_attempt_everything_is_tried_again(availability, clock):
+def test_everything_is_enabled_after_five_minutes_without_an_attempt(availability, clock):
     fail(availability, "a:1", 5)
     fail(availability, "a:1", error=ErrorClass.AUTH)
     clock.now += 299
@@ -176,7 +176,7 @@ def test_after_five_minutes_without_an_attempt_everything_is_tried_again(availab
     assert availability.expire() == ()
 
 
-def test_a_new_key_makes_a_fresh_start(availability):
+def test_new_key_resets_the_provider(availability):
     fail(availability, "a:1", 5)
     fail(availability, "a:1", error=ErrorClass.AUTH)
     availability.reset("a")
@@ -186,7 +186,9 @@ def test_a_new_key_makes_a_fresh_start(availability):
 
 @pytest.mark.parametrize("error", [ErrorClass.SERVER_ERROR, ErrorClass.AUTH])
 @pytest.mark.req("R-RTE-05")
-def test_a_failure_after_five_quiet_minutes_is_the_first_of_a_new_row(availability, clock, error):
+def test_failure_after_five_minutes_without_an_attempt_starts_a_new_count(
+    availability, clock, error
+):
     fail(availability, "a:1", 5, error)
     clock.now += 300
     assert fail(availability, "a:1") == []

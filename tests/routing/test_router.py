@@ -65,7 +65,7 @@ def nothing_goes(model_id: str, needs: Needs) -> Rejection | None:
 
 @pytest.mark.parametrize(("first", "second"), combinations(ORDER, 2))
 @pytest.mark.req("R-RTE-01")
-def test_of_two_slots_that_can_fire_the_earlier_wins_and_the_chain_is_the_prefix(first, second):
+def test_earliest_slot_with_a_usable_candidate_wins_and_ends_the_chain(first, second):
     wishes = Preferences(**{FIELDS[first]: "a:first", FIELDS[second]: "a:second"})
     decided = decide(wishes, Needs(), anything_goes)
     place = ORDER.index(first)
@@ -77,14 +77,14 @@ def test_of_two_slots_that_can_fire_the_earlier_wins_and_the_chain_is_the_prefix
 
 
 @pytest.mark.req("R-RTE-06")
-def test_all_slots_without_a_candidate_decide_for_nothing():
+def test_slots_without_candidates_select_no_model():
     decided = decide(Preferences(), Needs(), anything_goes)
     assert (decided.chosen, decided.winner_index) == (None, -1)
     assert [step.policy for step in decided.chain] == ORDER
 
 
 @pytest.mark.req("R-RTE-02")
-def test_implicit_slots_fall_through_and_say_why():
+def test_implicit_slots_fall_through_with_a_reason():
     def only_global(model_id, needs):
         return None if model_id == "a:global" else nothing_goes(model_id, needs)
 
@@ -98,7 +98,7 @@ def test_implicit_slots_fall_through_and_say_why():
 
 @pytest.mark.parametrize("field", ["override", "sticky"])
 @pytest.mark.req("R-RTE-03")
-def test_an_explicit_choice_that_cannot_serve_refuses_the_turn(field):
+def test_unusable_explicit_choice_rejects_the_turn(field):
     def only_global(model_id, needs):
         return None if model_id == "a:global" else nothing_goes(model_id, needs)
 
@@ -129,7 +129,7 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
 
 @pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
 @pytest.mark.req("R-RTE-02")
-def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told(number, failure):
+def test_first_of_nine_checks_that_fails_is_reported(number, failure):
     candidate, configured, unavailable = failing_from(number)
     rejection = find_rejection(candidate, NEEDS_ALL, configured, unavailable)
     assert rejection is not None
@@ -137,14 +137,14 @@ def test_the_first_of_nine_checks_that_fails_is_the_one_that_is_told(number, fai
 
 
 @pytest.mark.req("R-RTE-02")
-def test_only_what_the_turn_uses_is_asked_of_a_model():
+def test_model_needs_only_the_capabilities_that_the_turn_uses():
     candidate, _, _ = failing_from(2)
     assert find_rejection(candidate, Needs(input_tokens=9_999), None, None) is None
     assert find_rejection(model(), NEEDS_ALL, None, None) is None
 
 
 @pytest.mark.req("R-RTE-04")
-def test_images_in_the_history_refuse_a_blind_model_word_for_word():
+def test_images_in_the_history_reject_a_model_without_vision_with_the_exact_text():
     rejection = find_rejection(model(supports_images=False), Needs(images=True), None, None)
     assert rejection is not None
     assert format_swap_refusal(model(), rejection, name="Haiku-text-only") == (
@@ -162,7 +162,7 @@ def test_images_in_the_history_refuse_a_blind_model_word_for_word():
     [("supports_audio", "audio", "audio"), ("supports_documents", "documents", "documents")],
 )
 @pytest.mark.req("D14")
-def test_recordings_and_documents_refuse_a_model_in_the_same_words(lack, need, what):
+def test_audio_and_documents_reject_a_model_with_the_same_text(lack, need, what):
     rejection = find_rejection(model(**{lack: False}), Needs(**{need: True}), None, None)
     assert rejection is not None
     assert format_swap_refusal(model(), rejection) == (
@@ -172,7 +172,7 @@ def test_recordings_and_documents_refuse_a_model_in_the_same_words(lack, need, w
 
 
 @pytest.mark.req("R-RTE-04")
-def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes():
+def test_too_large_history_rejects_a_model_with_both_sizes():
     small = model(max_context_tokens=32_768)
     rejection = find_rejection(small, Needs(input_tokens=250_000), None, None)
     assert rejection is not None
@@ -182,7 +182,7 @@ def test_a_history_that_is_too_large_refuses_a_small_model_with_both_sizes():
     )
 
 
-def test_a_swap_to_a_provider_without_a_key_says_how_to_get_one():
+def test_swap_to_a_provider_without_a_key_explains_how_to_get_one():
     rejection = Rejection(RejectionCode.NOT_CONFIGURED, "`a` has no key: set `A_KEY`.")
     assert format_swap_refusal(model(), rejection) == (
         "Cannot swap to a:m: `a` has no key: set `A_KEY`. Active model unchanged."
@@ -190,7 +190,7 @@ def test_a_swap_to_a_provider_without_a_key_says_how_to_get_one():
 
 
 @pytest.mark.req("R-RTE-01")
-def test_a_swap_in_mid_session_is_a_manual_choice_as_in_the_worked_example():
+def test_swap_during_a_session_is_a_manual_choice():
     before = decide(
         Preferences(workspace_default="anthropic:claude-sonnet-4-6"), Needs(), anything_goes
     )
@@ -216,7 +216,7 @@ IDS = st.none() | st.sampled_from(["a:1", "a:2", "b:1"])
     st.sets(st.sampled_from(["a:1", "a:2", "b:1"])),
 )
 @pytest.mark.req("R-RTE-06")
-def test_the_same_state_always_gives_the_same_decision(wishes, needs, broken):
+def test_equal_states_give_equal_decisions(wishes, needs, broken):
     def check(model_id, needs):
         return nothing_goes(model_id, needs) if model_id in broken else None
 
@@ -233,7 +233,7 @@ def test_the_same_state_always_gives_the_same_decision(wishes, needs, broken):
 
 
 @pytest.mark.req("R-RTE-11")
-def test_the_explanation_has_a_line_for_each_slot_and_fits_twelve():
+def test_explanation_has_a_line_per_slot_and_at_most_twelve():
     wishes = Preferences(workspace_default="a:here", global_default="a:global")
     lines = format_chain(decide(wishes, Needs(), nothing_goes).chain)
     assert len(lines) == 7 <= 12

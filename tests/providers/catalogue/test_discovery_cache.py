@@ -35,7 +35,7 @@ def registry(**environ: str) -> Registry:
 
 
 @pytest.mark.req("R-EASE-03")
-def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run(tmp_path):
+def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
     file, catalogue, known = tmp_path / "cache" / "models.json", catalogue_of(), registry()
     discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, (QWEN,))])
     assert b"hunter2" not in file.read_bytes()
@@ -49,7 +49,7 @@ def test_a_server_of_this_machine_and_its_models_are_known_in_the_next_run(tmp_p
 
 
 @pytest.mark.req("R-EASE-03")
-def test_what_the_user_wrote_wins_over_what_was_kept():
+def test_settings_of_the_user_override_the_cache():
     rows: dict[str, Any] = {"llama-cpp:qwen": {"max_context_tokens": 9_000}}
     catalogue = type(catalogue_of())([QWEN], "2026-01-01", rows=rows)
     discovery_cache.apply_discoveries(
@@ -59,7 +59,7 @@ def test_what_the_user_wrote_wins_over_what_was_kept():
     assert (capabilities.max_context_tokens, capabilities.supports_images) == (9_000, True)
 
 
-def test_at_another_address_an_answer_means_nothing():
+def test_cached_list_of_another_address_is_ignored():
     catalogue = catalogue_of()
     model = replace(QWEN, id="ollama:qwen")
     row = ProviderSpec(name="ollama", api="ollama", base_url="http://127.0.0.1:11434", label="")
@@ -75,7 +75,7 @@ def test_at_another_address_an_answer_means_nothing():
 @pytest.mark.parametrize(
     ("name", "url"), [("evil", "http://127.0.0.1:1/v1"), ("vllm", "http://evil.example/v1")]
 )
-def test_a_kept_answer_makes_no_other_provider_known(name, url):
+def test_cached_list_adds_no_other_provider(name, url):
     known = registry()
     row = replace(SERVER, name=name, base_url=url)
     discovery_cache.apply_discoveries(
@@ -84,7 +84,7 @@ def test_a_kept_answer_makes_no_other_provider_known(name, url):
     assert name not in {row.name for row in known.providers()}
 
 
-def test_a_kept_answer_tells_nothing_of_another_provider_s_models():
+def test_cached_list_adds_no_models_of_another_provider():
     catalogue, known = catalogue_of(), registry()
     theirs = replace(QWEN, id="anthropic:qwen")
     discovery_cache.apply_discoveries(
@@ -94,7 +94,7 @@ def test_a_kept_answer_tells_nothing_of_another_provider_s_models():
     assert not catalogue.get(theirs.id).known
 
 
-def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
+def test_later_list_replaces_that_of_the_same_provider_only(tmp_path):
     file = tmp_path / "models.json"
     other = replace(SERVER, name="vllm")
     discovery_cache.save_discoveries(
@@ -115,7 +115,7 @@ def test_a_later_answer_takes_the_place_of_the_same_providers_alone(tmp_path):
     ids=["empty", "cut", "numbers", "nothing", "no text", "a sequence", "nested"],
 )
 @pytest.mark.req("R-EASE-03")
-def test_a_damaged_file_is_told_and_written_anew(tmp_path, content):
+def test_damaged_file_is_reported_and_rewritten(tmp_path, content):
     file = tmp_path / "models.json"
     file.write_bytes(content)
     with pytest.raises(ValueError, match=r"are not used: .* writes a new one") as told:
@@ -127,7 +127,7 @@ def test_a_damaged_file_is_told_and_written_anew(tmp_path, content):
     assert kept.at <= datetime.now(UTC)
 
 
-def test_a_file_beyond_all_measure_is_not_read(tmp_path):
+def test_too_large_file_is_not_read(tmp_path):
     file = tmp_path / "models.json"
     with file.open("wb") as whole:
         whole.truncate(9 * 2**20)

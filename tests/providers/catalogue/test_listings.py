@@ -53,7 +53,7 @@ def llama(**changes):
 
 
 @pytest.mark.req("R-ADP-14", "R-EASE-03")
-def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes():
+def test_anthropic_list_has_limits_and_capabilities():
     model = claude()
     assert (model.id, model.known, model.price) == ("anthropic:claude-next", True, None)
     assert model.capabilities == AdapterCapabilities(
@@ -85,14 +85,14 @@ def test_anthropic_s_own_list_tells_limits_and_what_a_model_takes():
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_the_levels_of_thinking_are_those_the_list_names(changes, form, levels):
+def test_supported_efforts_come_from_the_list(changes, form, levels):
     model = claude(**changes)
     assert (model.thinking, model.thinking_levels) == (form, levels)
     assert model.capabilities.supports_thinking is (form is not None)
 
 
 @pytest.mark.req("R-ADP-14")
-def test_openrouter_s_list_tells_limits_abilities_and_prices():
+def test_openrouter_list_has_limits_capabilities_and_prices():
     model = llama()
     assert (model.known, model.accepts_temperature) == (True, True)
     assert model.capabilities == AdapterCapabilities(
@@ -111,7 +111,7 @@ def test_openrouter_s_list_tells_limits_abilities_and_prices():
 
 
 @pytest.mark.req("R-CST-01")
-def test_a_request_that_costs_nothing_besides_is_priced_by_its_tokens():
+def test_request_without_a_flat_fee_is_priced_by_its_tokens():
     rates = {"prompt": "0.000001", "completion": "0.000002"}
     for fee in ("0", "0.0", "", None):
         price = llama(pricing={**rates, "request": fee}).price
@@ -119,7 +119,7 @@ def test_a_request_that_costs_nothing_besides_is_priced_by_its_tokens():
         assert price.input_per_mtok_usd == 1
 
 
-def test_a_reply_is_never_longer_than_the_context_that_is_told():
+def test_output_limit_is_at_most_the_listed_context_window():
     [model] = parse_model_list(
         "p", {"data": [{"id": "a", "context_length": 5, "outputTokenLimit": 999}]}
     )
@@ -127,7 +127,7 @@ def test_a_reply_is_never_longer_than_the_context_that_is_told():
 
 
 @pytest.mark.req("R-OLL-05")
-def test_a_model_without_tools_or_a_price_of_its_cache_says_so():
+def test_model_without_tools_or_cache_prices_is_listed_without_them():
     model = llama(supported_parameters=["max_tokens"], pricing={"prompt": "0", "completion": "0"})
     assert not model.capabilities.supports_tools
     assert not model.capabilities.supports_prompt_caching
@@ -154,11 +154,11 @@ def test_a_model_without_tools_or_a_price_of_its_cache_says_so():
     ],
 )
 @pytest.mark.req("R-CST-01")
-def test_what_is_no_price_is_unpriced_and_never_free(pricing):
+def test_invalid_price_means_unpriced_and_never_free(pricing):
     assert llama(pricing=pricing).price is None
 
 
-def test_google_s_list_tells_both_limits_and_nothing_of_what_a_model_sees():
+def test_google_list_has_both_limits_but_no_vision():
     answer = {
         "models": [
             {
@@ -186,11 +186,11 @@ def test_google_s_list_tells_both_limits_and_nothing_of_what_a_model_sees():
         "a model",
     ],
 )
-def test_what_nobody_can_talk_to_is_no_model(entry):
+def test_entries_that_cannot_chat_are_not_models(entry):
     assert parse_model_list("p", {"data": [entry]}) == ()
 
 
-def test_several_hundred_models_are_all_listed_and_an_endless_list_is_cut():
+def test_hundreds_of_models_are_listed_and_an_endless_list_is_truncated():
     def answer(length):
         return {"data": [{"id": f"m{number}"} for number in range(length)]}
 
@@ -200,7 +200,7 @@ def test_several_hundred_models_are_all_listed_and_an_endless_list_is_cut():
 
 @pytest.mark.parametrize("junk", [None, [], 7, "x", {"a": {}}, True, [[]]])
 @pytest.mark.parametrize("key", [*LLAMA, *CLAUDE, "inputTokenLimit", "supportedGenerationMethods"])
-def test_a_value_of_any_shape_costs_no_other_model_anything(key, junk):
+def test_invalid_value_affects_no_other_model(key, junk):
     whole = {**LLAMA, **CLAUDE} if key in CLAUDE else dict(LLAMA)
     models = parse_model_list("p", {"data": [{**whole, key: junk}, LLAMA]})
     assert models[-1] == replace(llama(), id="p:meta/llama-5")

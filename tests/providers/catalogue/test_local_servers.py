@@ -55,7 +55,7 @@ OLLAMA = {
 
 
 @pytest.mark.req("R-EASE-02", "R-OLL-02")
-async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model():
+async def test_ollama_reports_tools_vision_reasoning_and_context_window_per_model():
     with serve(OLLAMA) as server:
         [found] = await discover_servers(specs=[row("ollama", server)])
     assert found.spec.api == "ollama"
@@ -70,7 +70,7 @@ async def test_ollama_tells_tools_vision_thinking_and_context_of_each_model():
 
 
 @pytest.mark.req("R-EASE-03")
-async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_tools():
+async def test_llama_cpp_reports_its_context_window_and_tool_support():
     pages = {
         "/props": {
             "default_generation_settings": {"n_ctx": 16384},
@@ -89,7 +89,7 @@ async def test_llama_cpp_tells_its_real_context_and_whether_its_template_has_too
 
 
 @pytest.mark.req("R-EASE-03")
-async def test_lm_studio_tells_the_loaded_context_new_and_old():
+async def test_old_and_new_lm_studio_report_the_loaded_context_window():
     new = {
         "key": "qwen", "type": "llm", "max_context_length": 32768,
         "loaded_instances": [
@@ -119,7 +119,7 @@ async def test_lm_studio_tells_the_loaded_context_new_and_old():
 
 
 @pytest.mark.req("R-EASE-03")
-async def test_vllm_tells_its_context_and_nothing_of_tools():
+async def test_vllm_reports_its_context_window_and_no_tool_support():
     listed = {"data": [{"id": "org/model", "owned_by": "vllm", "max_model_len": 4096}]}
     with serve({"/v1/models": listed}) as server:
         [found] = await discover_servers(specs=[row("vllm", server)])
@@ -139,25 +139,25 @@ async def test_vllm_tells_its_context_and_nothing_of_tools():
         {"/v1/models": {"data": [{"id": "m", "owned_by": "somebody", "max_model_len": 4096}]}},
     ],
 )
-async def test_what_only_listens_on_a_port_is_no_model_server(kind, pages):
+async def test_server_of_another_kind_is_not_a_model_server(kind, pages):
     with serve(pages) as server:
         assert await discover_servers(specs=[row(kind, server)]) == ()
 
 
-async def test_nothing_is_found_where_nothing_listens_or_the_connection_breaks():
+async def test_refused_or_broken_connection_finds_no_server():
     with LocalServer(lambda *_: [RESET]) as server:
         rows = [row(kind, server) for kind in ("ollama", "llama-cpp", "lm-studio", "vllm")]
         assert await discover_servers(specs=rows) == ()
     assert await discover_servers(specs=rows) == ()
 
 
-async def test_only_this_machine_is_asked():
+async def test_only_loopback_addresses_are_probed():
     away = ProviderSpec(name="ollama", api="ollama", base_url="http://192.0.2.1:11434", label="x")
     assert await discover_servers(specs=[away]) == ()
     assert all(place.is_local for place in well_known_servers("http://127.0.0.1:11434"))
 
 
-async def test_a_wrong_context_is_not_believed_blindly():
+async def test_implausible_context_window_is_ignored():
     absurd = {"data": [{"id": "m", "owned_by": "vllm", "max_model_len": -5}]}
     with serve({"/v1/models": absurd}) as server:
         [found] = await discover_servers(specs=[row("vllm", server)])
@@ -165,7 +165,7 @@ async def test_a_wrong_context_is_not_believed_blindly():
     assert model.capabilities.max_context_tokens == AdapterCapabilities().max_context_tokens
 
 
-async def test_a_server_that_answers_drop_by_drop_is_given_up_on():
+async def test_server_that_responds_too_slowly_is_abandoned():
     drops = [chunk(b" "), 0.02] * 40
     with LocalServer(lambda *_: [head(), *drops]) as server:
         transport = HttpxTransport(server.url, {}, Timeouts(get=0.1))
@@ -174,7 +174,7 @@ async def test_a_server_that_answers_drop_by_drop_is_given_up_on():
         await transport.close()
 
 
-async def test_of_an_endless_answer_the_beginning_is_read():
+async def test_endless_response_is_read_up_to_a_limit():
     flood = [chunk(b"[" * 2**20)] * (MAX_RESPONSE_BYTES // 2**20 + 4)
     with LocalServer(lambda *_: [head(), *flood]) as server:
         transport = HttpxTransport(server.url, {})
@@ -185,7 +185,7 @@ async def test_of_an_endless_answer_the_beginning_is_read():
         await transport.close()
 
 
-async def test_strange_numbers_and_names_cost_the_other_models_nothing():
+async def test_invalid_numbers_and_names_do_not_affect_other_models():
     wide = {"max_model_len": 10**30, "pricing": {"prompt": float("nan")}, "owned_by": "vllm"}
     names = [*(f"m{n}" for n in range(10_000)), "x" * 5_000, "\x1b[2J"]
     entries = [{"id": name, **wide} for name in reversed(names)]

@@ -27,7 +27,7 @@ def asked(api, server):
         ("responses", "/models", {"object": "list"}, []),
     ],
 )
-async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, names):
+async def test_any_provider_can_list_its_models(api, path, answer, names):
     with serve({path: answer}) as server:
         transport = HttpxTransport(server.url, {})
         models = await fetch_models_over(asked(api, server), transport)
@@ -37,7 +37,7 @@ async def test_any_provider_can_be_asked_for_its_own_models(api, path, answer, n
     assert all(model.capabilities.supports_tools for model in models)
 
 
-async def test_a_list_that_cannot_be_had_is_an_error():
+async def test_unavailable_list_is_an_error():
     with serve({}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(AdapterError, match="status 404"):
@@ -45,7 +45,7 @@ async def test_a_list_that_cannot_be_had_is_an_error():
         await transport.close()
 
 
-async def test_what_does_not_answer_as_ollama_does_is_no_ollama_without_models():
+async def test_response_unlike_ollama_is_not_an_empty_list():
     with serve({"/api/tags": {"models": "none"}}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="does not answer as Ollama does"):

@@ -22,7 +22,7 @@ def load(tmp_path):
     return loader
 
 
-def test_the_shipped_tables_hold_the_models_of_the_contract_with_their_prices(load):
+def test_shipped_tables_contain_the_required_models_with_prices(load):
     catalogue = load()
     sonnet = catalogue.get("anthropic:claude-sonnet-4-6")
     assert sonnet.price is not None
@@ -59,13 +59,13 @@ def test_the_shipped_tables_hold_the_models_of_the_contract_with_their_prices(lo
     ],
 )
 @pytest.mark.req("R-ADP-17")
-def test_every_model_says_in_which_form_it_takes_a_level_of_thinking(load, name, form):
+def test_every_model_has_a_form_of_effort(load, name, form):
     model = load().get(name)
     assert model.capabilities.supports_thinking
     assert model.thinking == form
 
 
-def test_every_shipped_model_is_described_honestly_enough_to_be_used(load):
+def test_every_shipped_model_has_a_usable_description(load):
     models = load().all()
     assert len(models) > 20
     for model in models:
@@ -90,12 +90,12 @@ def test_every_shipped_model_is_described_honestly_enough_to_be_used(load):
     ],
 )
 @pytest.mark.req("R-RTE-07")
-def test_an_id_an_alias_or_a_unique_tail_finds_its_model(load, name, model_id):
+def test_id_alias_or_unique_suffix_finds_its_model(load, name, model_id):
     assert load().resolve(name).id == model_id
 
 
 @pytest.mark.req("R-RTE-07")
-def test_a_tail_that_several_models_have_is_refused_with_all_of_them():
+def test_ambiguous_suffix_is_rejected_with_all_candidates():
     catalogue = catalogue_of("a:gpt-oss", "b:x/gpt-oss", "c:gpt-oss-mini")
     with pytest.raises(UnknownModelError, match="may mean `a:gpt-oss`, `b:x/gpt-oss`") as caught:
         catalogue.resolve("gpt-oss")
@@ -105,7 +105,7 @@ def test_a_tail_that_several_models_have_is_refused_with_all_of_them():
 
 @pytest.mark.parametrize("name", ["sonet", "", "gtp-5", "nothing-like-it", "x:", ":x"])
 @pytest.mark.req("R-CAN-08")
-def test_a_name_that_means_nothing_is_refused_naming_the_form(load, name):
+def test_unknown_name_is_rejected_with_the_expected_form(load, name):
     with pytest.raises(UnknownModelError, match="<provider>:<name>") as caught:
         load().resolve(name)
     if name == "sonet":
@@ -115,7 +115,7 @@ def test_a_name_that_means_nothing_is_refused_naming_the_form(load, name):
 
 @pytest.mark.parametrize("model_id", ["mine:qwen3:8b", "openrouter:a/b-v9", "mine:x"])
 @pytest.mark.req("R-ADP-14", "R-CAN-08")
-def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it(load, model_id):
+def test_unknown_model_is_usable_by_its_id_with_minimal_capabilities(load, model_id):
     model = load().resolve(model_id)
     assert model == load().get(model_id)
     assert (model.id, model.known, model.price) == (model_id, False, None)
@@ -125,7 +125,7 @@ def test_an_unknown_model_can_be_used_by_its_id_with_little_assumed_of_it(load, 
 
 
 @pytest.mark.req("R-OLL-01")
-def test_models_of_this_machine_cost_nothing_which_is_a_price(load):
+def test_local_models_have_a_price_of_zero(load):
     for model_id in ("ollama:qwen3:8b", "llama-cpp:x", "lm-studio:x", "vllm:x"):
         price = load().get(model_id).price
         assert price is not None
@@ -133,7 +133,7 @@ def test_models_of_this_machine_cost_nothing_which_is_a_price(load):
 
 
 @pytest.mark.req("R-OLL-02")
-def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win(load):
+def test_reported_capabilities_are_used_unless_the_user_overrides_them(load):
     catalogue = load("""
         [models."ollama:qwen3:8b"]
         aliases = ["qwen"]
@@ -158,7 +158,7 @@ def test_what_a_server_says_of_its_models_is_taken_and_the_users_keys_win(load):
 
 
 @pytest.mark.req("R-ADP-14")
-def test_a_provider_s_own_list_changes_nothing_that_the_tables_say(load):
+def test_list_of_a_provider_does_not_override_the_tables(load):
     catalogue = load('[models."openrouter:acme/new"]\naliases = ["new"]\n')
     before, mine = catalogue.resolve("openai:gpt-5"), catalogue.resolve("new")
     told = AdapterCapabilities(max_context_tokens=9)
@@ -170,7 +170,7 @@ def test_a_provider_s_own_list_changes_nothing_that_the_tables_say(load):
 
 
 @pytest.mark.req("R-EASE-03")
-def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_none(load):
+def test_guess_is_replaced_by_a_newer_one_or_a_description_and_replaces_none(load):
     catalogue = load()
 
     def learn(window, day, *, known):
@@ -187,7 +187,7 @@ def test_a_guess_is_replaced_by_a_newer_one_and_by_a_description_but_replaces_no
 
 
 @pytest.mark.req("R-CST-01")
-def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated(load):
+def test_listed_price_is_dated_and_used_if_no_table_has_one(load):
     rows = '[models."openrouter:mine"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
     catalogue = load(prices=f'pricing_version = "2027-01-01"\n{rows}')
     told = Price(input_per_mtok_usd=Decimal(7), output_per_mtok_usd=Decimal(8))
@@ -209,7 +209,7 @@ def test_a_price_that_a_list_tells_holds_where_no_table_has_one_and_is_dated(loa
 
 
 @pytest.mark.req("R-ADP-14")
-def test_the_user_can_add_a_model_and_change_one_key_of_another(load):
+def test_user_can_add_a_model_and_override_one_key_of_another(load):
     catalogue = load(
         """
         [models."local:llama"]
@@ -231,14 +231,14 @@ def test_the_user_can_add_a_model_and_change_one_key_of_another(load):
 
 
 @pytest.mark.req("R-ADP-14")
-def test_a_table_without_keys_names_a_model_with_the_defaults_of_its_provider(load):
+def test_empty_table_adds_a_model_with_the_defaults_of_its_provider(load):
     model = load('[models."openai:gpt-9"]\n').get("openai:gpt-9")
     assert model.known
     assert model.uses_max_completion_tokens
     assert model.capabilities.supports_images
 
 
-def test_a_model_that_nobody_described_can_have_a_price_all_the_same(load):
+def test_undescribed_model_can_have_a_price(load):
     rows = '[models."mine:x"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
     model = load(prices=f'pricing_version = "2027-01-01"\n{rows}').get("mine:x")
     assert model.price is not None
@@ -246,7 +246,7 @@ def test_a_model_that_nobody_described_can_have_a_price_all_the_same(load):
     assert load().get("demo:file").price is not None
 
 
-def test_the_user_can_price_a_model_and_the_version_says_so(load):
+def test_user_can_set_a_price_and_the_price_version_shows_it(load):
     catalogue = load(
         prices="""
         pricing_version = "2027-01-01"
@@ -271,7 +271,7 @@ def test_the_user_can_price_a_model_and_the_version_says_so(load):
 
 @pytest.mark.parametrize("amount", ["nan", "inf", "-1", "-0.5", "1e999999", "1e-999999", "1000001"])
 @pytest.mark.req("R-CST-01")
-def test_an_amount_that_is_no_price_is_refused(load, amount):
+def test_invalid_price_is_rejected(load, amount):
     row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = {amount}"
     with pytest.raises(ConfigError, match=r"toml:3: .*output_per_mtok_usd`: a price is zero, or"):
         load("", f'[models."a:b"]\n{row}')
@@ -291,14 +291,14 @@ def tier(above, price="1"):
     ],
 )
 @pytest.mark.req("R-CST-01")
-def test_a_tier_that_is_no_price_is_refused(load, tiers, complaint):
+def test_invalid_price_tier_is_rejected(load, tiers, complaint):
     row = f"input_per_mtok_usd = 1\noutput_per_mtok_usd = 1\ntiers = [{tiers}]"
     with pytest.raises(ConfigError, match=rf"prices.toml:4: .*tiers`: {complaint}"):
         load("", f'[models."a:b"]\n{row}')
 
 
 @pytest.mark.req("R-ADP-14")
-def test_a_reply_is_never_longer_than_a_context_that_is_told_elsewhere(load):
+def test_output_limit_is_at_most_a_context_window_from_another_source(load):
     catalogue = load(
         """
         [models."anthropic:claude-sonnet-4-6"]
@@ -320,12 +320,12 @@ def test_a_reply_is_never_longer_than_a_context_that_is_told_elsewhere(load):
         assert sizes("mine:x") == (window, output)
 
 
-def test_a_place_is_found_in_a_file_with_a_byte_order_mark(load):
+def test_error_location_is_found_in_a_file_with_a_byte_order_mark(load):
     with pytest.raises(ConfigError, match=r"models.toml:1: `models.b`"):
         load("\ufeff[models.b]\n")
 
 
-def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it_whole(load):
+def test_price_of_the_user_replaces_the_table_price_with_its_tiers(load):
     shipped = load().get("google:gemini-2.5-pro").price
     assert shipped is not None
     [tier] = shipped.tiers
@@ -400,13 +400,13 @@ def test_long_prompts_have_the_tier_of_the_table_and_the_users_price_replaces_it
     ],
 )
 @pytest.mark.req("R-RTE-07")
-def test_what_is_written_wrongly_is_told_with_its_place(load, models, prices, complaint):
+def test_invalid_settings_are_reported_with_their_location(load, models, prices, complaint):
     with pytest.raises(ConfigError, match=complaint):
         load(models, prices)
 
 
 @pytest.mark.req("R-RTE-07")
-def test_the_way_out_of_a_taken_alias_is_to_take_it_from_its_owner(load):
+def test_user_can_move_an_alias_from_its_model_to_another(load):
     catalogue = load(
         """
         [models."a:b"]
@@ -423,7 +423,7 @@ NAMES = st.text("abc/:-.", min_size=1, max_size=6)
 
 @given(NAMES, NAMES)
 @pytest.mark.req("R-CAN-08")
-def test_every_well_formed_id_is_a_model_and_splits_at_its_first_colon(provider, name):
+def test_every_valid_id_is_a_model_and_splits_at_its_first_colon(provider, name):
     provider = provider.replace(":", "") or "p"
     catalogue = catalogue_of("a:b")
     model = catalogue.get(f"{provider}:{name}")
@@ -431,7 +431,7 @@ def test_every_well_formed_id_is_a_model_and_splits_at_its_first_colon(provider,
 
 
 @pytest.mark.req("R-ADP-14", "R-ADP-15")
-def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them(load):
+def test_limits_of_the_user_override_those_of_the_provider(load):
     catalogue = load('[models."anthropic:claude-sonnet-4-6"]\nmax_images = 7\n')
     unknown = catalogue.get("anywhere:model").capabilities
     for name in ("openai:gpt-5", "google:gemini-2.5-pro", "anthropic:claude-opus-4-7"):
@@ -444,7 +444,7 @@ def test_each_provider_has_its_own_limits_and_the_user_s_go_before_them(load):
     assert catalogue.get("openrouter:openai/gpt-5").capabilities.max_images == unknown.max_images
 
 
-def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_it(load):
+def test_model_missing_from_its_server_is_removed_unless_a_table_has_it(load):
     catalogue = load("[models.'vllm:mine']\n")
 
     def hear(provider, *names):
@@ -471,7 +471,7 @@ def test_a_model_that_its_server_names_no_more_is_forgotten_unless_a_table_has_i
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "google"])
 @pytest.mark.req("R-ADP-15")
-def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it(load, provider):
+def test_request_limit_of_a_provider_applies_to_all_its_models(load, provider):
     catalogue = load(f"[defaults.{provider}]\nmax_image_side = 7000\n")
     named, told = f"{provider}:new", AdapterCapabilities(supports_images=True)
     row = next(model for model in catalogue.all() if model.provider == provider)
@@ -490,7 +490,7 @@ def test_what_no_request_to_a_provider_exceeds_holds_for_any_model_of_it(load, p
     assert learned.capabilities.max_context_tokens == told.max_context_tokens
 
 
-def test_openai_s_newer_name_of_the_limit_is_used_for_every_model_of_it(load):
+def test_openai_models_use_the_newer_name_of_the_output_limit(load):
     catalogue = load()
     plain = Model(id="openai:told", wire_name="told", capabilities=AdapterCapabilities())
     catalogue.add_discovered("openai", [plain])

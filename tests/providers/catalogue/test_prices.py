@@ -30,7 +30,7 @@ TOKENS = st.integers(0, 10**10)
 
 
 @pytest.mark.req("R-CST-01")
-def test_four_buckets_are_priced_each_at_its_own_rate_to_the_cent():
+def test_four_token_buckets_have_separate_exact_rates():
     usage = TokenUsage(
         input_tokens=1_000_001,
         output_tokens=200_000,
@@ -41,16 +41,16 @@ def test_four_buckets_are_priced_each_at_its_own_rate_to_the_cent():
 
 
 @pytest.mark.req("R-CST-01")
-def test_a_model_without_a_price_is_unpriced_and_never_free():
+def test_model_without_a_price_is_unpriced_and_never_free():
     assert cost(TokenUsage(input_tokens=1, output_tokens=1), None) is None
 
 
-def test_a_free_model_costs_nothing():
+def test_free_model_costs_nothing():
     free = Price(input_per_mtok_usd=Decimal(0), output_per_mtok_usd=Decimal(0))
     assert cost(TokenUsage(input_tokens=9, output_tokens=9), free) == 0
 
 
-def test_cached_tokens_without_a_price_of_their_own_cost_what_others_do():
+def test_cached_tokens_without_a_price_cost_the_input_rate():
     plain = Price(input_per_mtok_usd=Decimal("2.50"), output_per_mtok_usd=Decimal("10"))
     usage = TokenUsage(
         input_tokens=1, output_tokens=0, cached_input_tokens=1, cache_creation_input_tokens=1
@@ -59,7 +59,7 @@ def test_cached_tokens_without_a_price_of_their_own_cost_what_others_do():
 
 
 @given(TOKENS, TOKENS, TOKENS, TOKENS)
-def test_no_cent_is_lost_when_requests_are_summed(a, b, c, d):
+def test_sum_of_requests_is_exact(a, b, c, d):
     def usage(*counts: int) -> TokenUsage:
         return TokenUsage(
             input_tokens=counts[0],
@@ -83,7 +83,7 @@ def test_no_cent_is_lost_when_requests_are_summed(a, b, c, d):
     ],
 )
 @pytest.mark.req("R-CST-01")
-def test_a_long_prompt_prices_the_whole_request_cached_tokens_counted(
+def test_long_prompt_including_cached_tokens_prices_the_entire_request(
     fresh, cached, written, dollars
 ):
     usage = TokenUsage(
@@ -95,7 +95,7 @@ def test_a_long_prompt_prices_the_whole_request_cached_tokens_counted(
     assert cost(usage, GEMINI) == Decimal(dollars)
 
 
-def test_of_several_tiers_the_highest_reached_holds_in_whatever_order_they_stand():
+def test_highest_reached_tier_applies_in_any_order_of_tiers():
     def flat(above: int, dollars: str) -> PriceTier:
         amount = Decimal(dollars)
         return PriceTier(

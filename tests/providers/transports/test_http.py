@@ -26,7 +26,7 @@ async def connect():
         await transport.close()
 
 
-async def test_the_base_url_is_used_as_given_over_plain_http_on_loopback(connect):
+async def test_base_url_is_used_unchanged_over_plain_http_on_loopback(connect):
     with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
         for base in (f"{server.url}/gateway/v1", f"{server.url}/gateway/v1/"):
             async with connect(base).post("/messages", b'{"a": 1}') as reply:
@@ -39,7 +39,7 @@ async def test_the_base_url_is_used_as_given_over_plain_http_on_loopback(connect
         assert headers["x-api-key"] == CANARY
 
 
-async def test_headers_of_the_reply_have_lower_case_names(connect):
+async def test_response_headers_have_lower_case_names(connect):
     answer = b"HTTP/1.1 429 X\r\nRetry-After: 3\r\nX-Request-ID: r1\r\ncontent-length: 0\r\n\r\n"
     with LocalServer(lambda *_: [answer]) as server:
         async with connect(server.url).post("/x", b"{}") as reply:
@@ -47,7 +47,7 @@ async def test_headers_of_the_reply_have_lower_case_names(connect):
             assert (reply.headers["retry-after"], reply.headers["x-request-id"]) == ("3", "r1")
 
 
-async def test_bytes_are_yielded_when_they_come_and_not_when_all_are_there(connect):
+async def test_bytes_are_yielded_as_they_arrive(connect):
     gate = asyncio.Event()
     loop = asyncio.get_running_loop()
     first_seen = asyncio.Event()
@@ -67,7 +67,7 @@ async def test_bytes_are_yielded_when_they_come_and_not_when_all_are_there(conne
             assert await all_of(chunks) == b"data: 2\n\n"
 
 
-async def test_a_compressed_body_is_unpacked(connect):
+async def test_compressed_body_is_decompressed(connect):
     packed = gzip.compress(b"hello")
     with LocalServer(
         lambda *_: [head(200, len(packed), content_encoding="gzip"), packed]
@@ -76,7 +76,7 @@ async def test_a_compressed_body_is_unpacked(connect):
             assert await reply.read() == b"hello"
 
 
-async def test_a_redirect_is_not_followed_so_the_key_stays_where_it_belongs(connect):
+async def test_redirect_is_not_followed_so_that_the_key_does_not_leak(connect):
     with (
         LocalServer(lambda *_: [head(200, 0)]) as elsewhere,
         LocalServer(lambda *_: [head(307, 0, location=elsewhere.url + "/x")]) as server,
@@ -93,7 +93,7 @@ def closed_port() -> int:
         return listener.getsockname()[1]
 
 
-async def test_a_server_that_is_not_there_is_named_without_key_path_or_query(connect):
+async def test_connection_error_names_the_server_without_key_path_or_query(connect):
     port = closed_port()
     transport = connect(f"http://user:{CANARY}@127.0.0.1:{port}/secret-path?key={CANARY}")
     with pytest.raises(NetworkError) as caught:
@@ -107,13 +107,13 @@ async def test_a_server_that_is_not_there_is_named_without_key_path_or_query(con
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:1", "ftp://127.0.0.1", "http://127.0.0.1:x"])
-async def test_a_base_url_that_is_none_is_a_network_error_too(connect, url):
+async def test_invalid_base_url_is_a_network_error(connect, url):
     with pytest.raises(NetworkError, match="must start with `http://` or `https://`"):
         async with connect(url).post("/x", b"{}"):
             pass
 
 
-async def test_a_header_that_cannot_be_sent_is_told_and_not_shown():
+async def test_error_names_an_invalid_header_without_its_value():
     transport = HttpxTransport("http://127.0.0.1:1", {"x-team": "schlüssel"})
     with pytest.raises(NetworkError, match="characters beyond ASCII") as caught:
         async with transport.post("/x", b"{}"):
@@ -123,9 +123,7 @@ async def test_a_header_that_cannot_be_sent_is_told_and_not_shown():
 
 
 @pytest.mark.parametrize("ending", [RESET, b""])
-async def test_a_body_that_stops_short_keeps_what_came_and_breaks_with_a_network_error(
-    connect, ending
-):
+async def test_truncated_body_yields_its_bytes_and_then_a_network_error(connect, ending):
     with LocalServer(lambda *_: [head() + chunk(b"half"), 0.02, ending]) as server:
         async with connect(server.url).post("/x", b"{}") as reply:
             got = []
@@ -136,20 +134,20 @@ async def test_a_body_that_stops_short_keeps_what_came_and_breaks_with_a_network
 
 
 @pytest.mark.parametrize("pieces", [[RESET], [b""], [b"what is this"], [b"HTTP/1.1 200"]])
-async def test_a_server_that_hangs_up_before_its_reply_is_a_network_error(connect, pieces):
+async def test_connection_closed_before_the_response_is_a_network_error(connect, pieces):
     with LocalServer(lambda *_: pieces) as server, pytest.raises(NetworkError):
         async with connect(server.url).post("/x", b"{}"):
             pass
 
 
-async def test_silence_ends_with_a_network_error_that_says_how_long_it_was(connect):
+async def test_silence_is_a_network_error_with_its_duration(connect):
     with LocalServer(lambda *_: [head(), 0.05, chunk(b"late") + END]) as server:
         async with connect(server.url, read=0.01).post("/x", b"{}") as reply:
             with pytest.raises(NetworkError, match=r"silent for 0\.01 s"):
                 await reply.read()
 
 
-async def test_leaving_the_block_early_lets_go_of_the_connection(connect):
+async def test_leaving_the_block_early_closes_the_connection(connect):
     closed = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -170,7 +168,7 @@ async def test_leaving_the_block_early_lets_go_of_the_connection(connect):
         await asyncio.wait_for(closed.wait(), 5)
 
 
-async def test_closing_twice_is_fine_and_a_transport_can_be_used_again(connect):
+async def test_transport_can_be_closed_twice_and_used_again(connect):
     with LocalServer(lambda *_: [head(200, 0)]) as server:
         transport = connect(server.url)
         await transport.close()
@@ -180,7 +178,7 @@ async def test_closing_twice_is_fine_and_a_transport_can_be_used_again(connect):
         await transport.close()
 
 
-async def test_a_list_of_models_is_fetched_as_json(connect):
+async def test_list_of_models_is_fetched_as_json(connect):
     with LocalServer(lambda *_: [head(200, 12), b'{"data": []}']) as server:
         assert await connect(server.url).get("/models") == {"data": []}
     [(line, headers, _)] = server.requests
@@ -192,13 +190,13 @@ async def test_a_list_of_models_is_fetched_as_json(connect):
     ("status", "kind"),
     [(401, AuthError), (403, AuthError), (500, ServerError), (404, OtherAdapterError)],
 )
-async def test_a_list_that_cannot_be_had_says_why(connect, status, kind):
+async def test_unavailable_list_is_an_error_with_the_reason(connect, status, kind):
     with LocalServer(lambda *_: [head(status, 0)]) as server, pytest.raises(kind) as caught:
         await connect(server.url).get("/models")
     assert caught.value.status == status
 
 
-async def test_a_list_that_is_not_json_says_so(connect):
+async def test_list_that_is_not_json_is_an_error(connect):
     refused = pytest.raises(OtherAdapterError, match="did not answer with JSON")
     with LocalServer(lambda *_: [head(200, 6), b"<html>"]) as server, refused:
         await connect(server.url).get("/models")

@@ -72,7 +72,7 @@ async def test_recorded_bytes_and_statuses_arrive_unchanged_through_every_transp
 
 
 @KINDS
-async def test_a_compressed_reply_arrives_in_small_pieces(connect, kind):
+async def test_compressed_response_arrives_in_small_chunks(connect, kind):
     packed = gzip.compress(bytes(20_000_000))
     with LocalServer(
         lambda *_: [head(200, len(packed), content_encoding="gzip"), packed]
@@ -87,7 +87,7 @@ async def test_a_compressed_reply_arrives_in_small_pieces(connect, kind):
 
 @KINDS
 @pytest.mark.parametrize("status", [200, 401, 500])
-async def test_a_reply_that_is_compressed_twice_is_refused(connect, kind, status):
+async def test_response_that_is_compressed_twice_is_rejected(connect, kind, status):
     packed = gzip.compress(gzip.compress(bytes(5_000_000)))
     start = head(status, len(packed), content_encoding="gzip, gzip")
     refusal = pytest.raises(OtherAdapterError, match="compressed more than once")
@@ -97,7 +97,7 @@ async def test_a_reply_that_is_compressed_twice_is_refused(connect, kind, status
 
 
 @KINDS
-async def test_a_huge_error_is_read_up_to_a_limit(connect, kind):
+async def test_huge_error_is_read_up_to_a_limit(connect, kind):
     packed = gzip.compress(bytes(MAX_RESPONSE_BYTES + 5_000_000))
     with LocalServer(
         lambda *_: [head(500, len(packed), content_encoding="gzip"), packed]
@@ -107,7 +107,7 @@ async def test_a_huge_error_is_read_up_to_a_limit(connect, kind):
 
 
 @KINDS
-async def test_the_first_bytes_arrive_before_the_last_are_sent(connect, kind):
+async def test_first_bytes_arrive_before_the_last_are_sent(connect, kind):
     with LocalServer(lambda *_: [head() + chunk(b"1"), 0.03, chunk(b"2") + END]) as server:
         async with connect(kind, server.url).post("/x", b"{}") as reply:
             pieces = [piece async for piece in reply.chunks()]
@@ -115,7 +115,7 @@ async def test_the_first_bytes_arrive_before_the_last_are_sent(connect, kind):
 
 
 @KINDS
-async def test_nothing_is_retried_by_a_transport(connect, kind):
+async def test_transport_never_retries(connect, kind):
     answer = head(429, 2, retry_after="7", retry_after_ms="6500")
     with LocalServer(lambda *_: [answer, b"{}"]) as server:
         async with connect(kind, server.url).post("/x", b"{}") as reply:
@@ -127,7 +127,7 @@ async def test_nothing_is_retried_by_a_transport(connect, kind):
 
 @KINDS
 @pytest.mark.parametrize("ending", [RESET, b""])
-async def test_a_cut_body_is_a_network_error_and_no_foreign_exception(connect, kind, ending):
+async def test_truncated_body_is_a_network_error_and_not_a_foreign_exception(connect, kind, ending):
     with LocalServer(lambda *_: [head() + chunk(b"half"), 0.02, ending]) as server:
         async with connect(kind, server.url).post("/x", b"{}") as reply:
             with pytest.raises(NetworkError, match="was lost in the middle of the reply"):
@@ -135,7 +135,7 @@ async def test_a_cut_body_is_a_network_error_and_no_foreign_exception(connect, k
 
 
 @KINDS
-async def test_a_server_that_hangs_up_or_is_gone_is_a_network_error_without_the_key(connect, kind):
+async def test_closed_or_refused_connection_is_a_network_error_without_the_key(connect, kind):
     with LocalServer(lambda *_: [RESET]) as server, pytest.raises(NetworkError):
         async with connect(kind, server.url).post("/x", b"{}"):
             pass
@@ -148,7 +148,7 @@ async def test_a_server_that_hangs_up_or_is_gone_is_a_network_error_without_the_
 
 
 @VENDORS
-async def test_a_redirect_is_not_followed(connect, kind):
+async def test_redirect_is_not_followed(connect, kind):
     with (
         LocalServer(lambda *_: [head(200, 0)]) as elsewhere,
         LocalServer(lambda *_: [head(307, 0, location=elsewhere.url)]) as server,
@@ -159,7 +159,7 @@ async def test_a_redirect_is_not_followed(connect, kind):
 
 
 @VENDORS
-async def test_a_list_of_models_is_fetched_as_json(connect, kind):
+async def test_list_of_models_is_fetched_as_json(connect, kind):
     with LocalServer(lambda *_: [head(200, 12), b'{"data": []}']) as server:
         assert await connect(kind, server.url).get("/v1/models") == {"data": []}
     missing = pytest.raises(OtherAdapterError, match="status 404")
@@ -175,7 +175,7 @@ async def headers_sent(connect, kind, **login):
     return server.requests[0][1]
 
 
-async def test_anthropic_gets_its_key_in_its_own_header_and_the_version_we_speak(connect):
+async def test_anthropic_gets_its_key_in_its_header_and_the_api_version(connect):
     ours = {"anthropic-version": "2023-06-01"}
     sent = await headers_sent(connect, "anthropic", api_key=KEY, headers=ours)
     assert sent["x-api-key"] == CANARY
@@ -183,20 +183,22 @@ async def test_anthropic_gets_its_key_in_its_own_header_and_the_version_we_speak
     assert sent["anthropic-version"] == "2023-06-01"
 
 
-async def test_an_auth_token_goes_to_anthropic_as_a_bearer_token(connect):
+async def test_anthropic_gets_an_auth_token_as_a_bearer_token(connect):
     sent = await headers_sent(connect, "anthropic", auth_token=KEY)
     assert sent["authorization"] == f"Bearer {CANARY}"
     assert "x-api-key" not in sent
 
 
-async def test_openai_gets_a_bearer_token_and_headers_of_the_row(connect):
+async def test_openai_gets_a_bearer_token_and_the_headers_of_the_row(connect):
     sent = await headers_sent(connect, "openai", api_key=KEY, headers={"x-team": "blue"})
     assert sent["authorization"] == f"Bearer {CANARY}"
     assert sent["x-team"] == "blue"
 
 
 @VENDORS
-async def test_without_any_way_to_log_in_the_error_says_so(connect, kind, tmp_path, monkeypatch):
+async def test_missing_credentials_are_an_error_that_names_them(
+    connect, kind, tmp_path, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path))
     refused = pytest.raises(AuthError, match=f"the `{kind}` package found no way to log in")
     with LocalServer(lambda *_: [head(200, 0)]) as server, refused:
@@ -205,7 +207,7 @@ async def test_without_any_way_to_log_in_the_error_says_so(connect, kind, tmp_pa
     assert server.requests == []
 
 
-async def test_the_package_is_loaded_on_the_first_request_and_only_then():
+async def test_package_is_imported_on_the_first_request_only():
     loaded = []
 
     def load(name):
