@@ -68,8 +68,8 @@ def test_messages_of_a_long_session_are_counted_once():
         for number in range(33_500)
     ]
     first = estimate.estimate_tokens(messages, ())
-    counted = len(estimate._known)
+    counted = len(estimate._message_refs)
     assert estimate.estimate_tokens(messages, ()) == first
-    assert len(estimate._known) == counted >= len(messages)
+    assert len(estimate._message_refs) == counted >= len(messages)
     del messages
-    assert len(estimate._known) < counted - 33_000, "what is gone is forgotten"
+    assert len(estimate._message_refs) < counted - 33_000, "what is gone is forgotten"

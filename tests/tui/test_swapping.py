@@ -82,7 +82,7 @@ async def test_placeholders_are_sent_instead_of_images_if_chosen(tmp_path, serve
     async with _refused(tmp_path) as (app, pilot):
         await press(pilot, "enter")
         await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
-        assert "with placeholders" in screen_text(app)
+        await until(pilot, lambda: "with placeholders" in " ".join(screen_text(app).split()))
         await _send(pilot, "and now?")
         assert server.requests[-1][0] == "/v1/responses"
         assert "could not be shown to you" in str(server.requests[-1][1]["input"])
