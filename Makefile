@@ -2,7 +2,8 @@
 .PHONY: help run test test-recorded requirements soak static check fix snapshots docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
-PYTEST := $(BIN)python -m pytest -q -n auto --dist worksteal
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
+PYTEST := $(BIN)python -m pytest -q -n $(WORKERS) --dist worksteal
 RECORDED := $(or $(YOURTOOL_SHARED),../shared)
 
 help:       ## Show this list
