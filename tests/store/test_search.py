@@ -57,7 +57,7 @@ async def test_hit_contains_session_message_and_snippet(log, sessions):
         ("it's NEAR(the) end", "it's near"),
     ],
 )
-async def test_search_ignores_case_and_accents(log, sessions, text, words):
+async def test_words_of_any_script_case_and_punctuation_are_found(log, sessions, text, words):
     session_id = await said(log, text)
     await said(log, "something else altogether")
     assert [hit.session_id for hit in await sessions.search(words)] == [session_id]

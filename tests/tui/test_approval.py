@@ -54,7 +54,7 @@ def asking(home, clock, *asks):
 
 
 @pytest.mark.req("R-TUI-12")
-async def test_the_prompt_promises_no_stop_while_esc_denies(home, clock):
+async def test_prompt_hint_does_not_offer_esc_to_stop_while_esc_denies(home, clock):
     app = asking(home, clock, Ask(question()))
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -96,7 +96,7 @@ async def wait(pilot, clock, seconds):
     ],
 )
 @pytest.mark.req("R-CONF-03")
-async def test_a_letter_answers_once_it_stood_alone(home, clock, letter, verdict, scope):
+async def test_letter_answers_after_a_pause_without_other_keys(home, clock, letter, verdict, scope):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -112,7 +112,7 @@ async def test_a_letter_answers_once_it_stood_alone(home, clock, letter, verdict
 
 
 @pytest.mark.req("R-CONF-03")
-async def test_the_default_is_deny_and_esc_denies(home, clock):
+async def test_deny_is_the_default_and_esc_denies(home, clock):
     first, second = Ask(question()), Ask(question())
     app = asking(home, clock, first, second)
     async with app.run_test() as pilot:
@@ -128,7 +128,7 @@ async def test_the_default_is_deny_and_esc_denies(home, clock):
 
 
 @pytest.mark.req("R-CONF-03")
-async def test_deny_with_a_note_tells_why(home, clock):
+async def test_deny_with_a_note_sends_the_reason(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -147,7 +147,7 @@ async def test_deny_with_a_note_tells_why(home, clock):
 
 
 @pytest.mark.req("T20")
-async def test_keys_before_the_quiet_go_to_the_prompt(home, clock):
+async def test_keys_before_the_quiet_time_go_to_the_prompt(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -159,7 +159,7 @@ async def test_keys_before_the_quiet_go_to_the_prompt(home, clock):
 
 
 @pytest.mark.req("T20")
-async def test_a_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
+async def test_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -198,7 +198,7 @@ async def test_tab_and_enter_after_a_sentence_send_it(home, clock, words):
         assert [draft.text for draft in app.chat.queue.drafts] == [words]
 
 
-async def test_the_choice_is_deny_whenever_the_question_is_entered(home, clock):
+async def test_deny_is_selected_whenever_the_approval_prompt_gets_focus(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -212,7 +212,7 @@ async def test_the_choice_is_deny_whenever_the_question_is_entered(home, clock):
 
 @pytest.mark.parametrize("entered", [False, True])
 @pytest.mark.parametrize("words", ["www.x ", "aardvark", "ssh ", "ww"])
-async def test_no_key_that_is_pressed_at_a_question_is_lost(home, clock, words, entered):
+async def test_no_key_is_lost_during_an_approval_prompt(home, clock, words, entered):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -244,7 +244,7 @@ async def test_enter_right_after_a_letter_sends_the_letter(home, clock, entered)
 
 @pytest.mark.parametrize("key", ["pageup", "ctrl+e", "left", "tab", "home"])
 @pytest.mark.parametrize("entered", [False, True])
-async def test_a_letter_counts_only_if_no_key_of_any_kind_follows(home, clock, key, entered):
+async def test_letter_answers_only_if_no_key_follows(home, clock, key, entered):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -273,7 +273,7 @@ async def test_backspace_right_after_tab_edits_the_prompt(home, clock, before):
 
 
 @pytest.mark.req("T20")
-async def test_a_sentence_goes_to_the_prompt_whole(home, clock):
+async def test_sentence_goes_completely_to_the_prompt(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -285,7 +285,7 @@ async def test_a_sentence_goes_to_the_prompt_whole(home, clock):
 
 
 @pytest.mark.req("T20")
-async def test_a_paste_never_answers(home, clock):
+async def test_paste_never_answers(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -298,7 +298,7 @@ async def test_a_paste_never_answers(home, clock):
 
 
 @pytest.mark.req("T20")
-async def test_a_burst_of_keys_goes_to_the_prompt_whole_and_in_order(home, clock):
+async def test_burst_of_keys_goes_to_the_prompt_in_order(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -314,7 +314,7 @@ async def test_a_burst_of_keys_goes_to_the_prompt_whole_and_in_order(home, clock
 
 
 @pytest.mark.req("T20")
-async def test_keys_in_a_list_above_the_question_are_no_answers(home, clock):
+async def test_keys_in_a_list_above_the_approval_prompt_do_not_answer(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -330,7 +330,7 @@ async def test_keys_in_a_list_above_the_question_are_no_answers(home, clock):
         assert app.chat.prompt.text == "ax"
 
 
-async def test_space_and_y_are_no_answers(home, clock):
+async def test_space_and_y_do_not_answer(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -341,7 +341,7 @@ async def test_space_and_y_are_no_answers(home, clock):
         assert app.chat.prompt.text == "y "
 
 
-async def test_enter_allows_only_after_tab_and_arrows_went_there(home, clock):
+async def test_enter_allows_only_after_tab_and_arrows_selected_it(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -355,7 +355,7 @@ async def test_enter_allows_only_after_tab_and_arrows_went_there(home, clock):
 
 
 @pytest.mark.req("R-TUI-12")
-async def test_esc_right_after_the_question_came_stops_the_turn(home, clock):
+async def test_esc_right_after_the_approval_prompt_opens_stops_the_turn(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -367,7 +367,7 @@ async def test_esc_right_after_the_question_came_stops_the_turn(home, clock):
 
 
 @pytest.mark.req("R-CONF-07")
-async def test_stopping_the_turn_takes_every_question_back(home, clock):
+async def test_stopping_the_turn_closes_every_approval_prompt(home, clock):
     app = asking(home, clock, Ask(question()))
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -383,7 +383,7 @@ async def test_stopping_the_turn_takes_every_question_back(home, clock):
 
 
 @pytest.mark.req("R-CONF-07")
-async def test_questions_queue_and_are_answered_one_by_one(home, clock):
+async def test_approvals_are_queued_and_answered_one_by_one(home, clock):
     app = asking(home, clock, Ask(question("one")))
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -405,7 +405,7 @@ async def test_questions_queue_and_are_answered_one_by_one(home, clock):
 
 
 @pytest.mark.req("R-CONF-02")
-async def test_the_whole_command_can_be_read(home, clock):
+async def test_complete_command_can_be_read(home, clock):
     app = asking(home, clock, Ask(question(LONG)))
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
@@ -426,7 +426,7 @@ async def test_the_whole_command_can_be_read(home, clock):
         assert panel.pane.size.height == before
 
 
-async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
+async def test_ctrl_e_is_offered_only_where_it_has_an_effect(home, clock):
     app = asking(home, clock, Ask(question("x" * 200)))
     async with app.run_test(size=(120, 30)) as pilot:
         panel = await ask(pilot, clock)
@@ -442,7 +442,7 @@ async def test_ctrl_e_is_offered_only_where_it_does_something(home, clock):
 
 
 @pytest.mark.req("R-CONF-02")
-async def test_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock):
+async def test_change_is_shown_as_a_diff_with_visible_hidden_characters(home, clock):
     asked = Confirmation(
         id="c1",
         kind="tool",
@@ -465,7 +465,7 @@ async def test_a_change_is_shown_as_a_diff_with_hidden_signs_visible(home, clock
 
 
 @pytest.mark.req("T17")
-async def test_a_command_cannot_paint_over_its_own_question(home, clock):
+async def test_command_cannot_paint_over_its_approval_prompt(home, clock):
     app = asking(home, clock, Ask(question("rm -rf ~ \x1b[2K\r git status \u200b [b]x[/b]")))
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot, clock)
@@ -473,7 +473,7 @@ async def test_a_command_cannot_paint_over_its_own_question(home, clock):
         assert "rm -rf ~ \\u{1b}[2K\\u{d} git status \\u{200b} [b]x[/b]" in text
 
 
-async def test_without_a_rule_only_once_is_offered(home, clock):
+async def test_approval_without_a_rule_offers_only_once(home, clock):
     asked = Ask(question(rule=None))
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -484,7 +484,7 @@ async def test_without_a_rule_only_once_is_offered(home, clock):
         assert asked.decision is None
 
 
-async def test_a_limit_asks_in_its_own_words(home, clock):
+async def test_limit_has_its_own_approval_text(home, clock):
     asked = Ask(Confirmation(id="c", kind="limit", title="50 requests in this turn"))
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -499,7 +499,7 @@ async def test_a_limit_asks_in_its_own_words(home, clock):
 
 
 @pytest.mark.req("R-TUI-12")
-async def test_the_transcript_scrolls_while_a_question_stands(home, clock):
+async def test_transcript_scrolls_during_an_approval_prompt(home, clock):
     long_reply = replied("\n\n".join(f"paragraph {n}" for n in range(100)))
     app = asking(home, clock, long_reply, Ask(question()))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -513,7 +513,7 @@ async def test_the_transcript_scrolls_while_a_question_stands(home, clock):
 
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
-async def test_payloads_are_told_apart_in_a_question_and_in_the_sessions(home, clock, payload):
+async def test_payloads_look_different_in_approval_prompts_and_session_lists(home, clock, payload):
     app = asking(home, clock, Ask(question(payload["text"], rule=None)))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot, clock)
@@ -530,7 +530,7 @@ async def test_payloads_are_told_apart_in_a_question_and_in_the_sessions(home, c
 
 
 @pytest.mark.req("T19")
-async def test_commands_that_look_alike_are_asked_about_differently(home, clock):
+async def test_similar_commands_have_different_approval_prompts(home, clock):
     screens = set[str]()
     for text in (each["text"] for each in PAYLOADS if each.get("pair") == PAIR):
         app = asking(home, clock, Ask(question(text, rule=None)))
@@ -540,7 +540,7 @@ async def test_commands_that_look_alike_are_asked_about_differently(home, clock)
     assert len(screens) == 2
 
 
-async def test_recall_and_enter_at_a_question_answer_nothing(home, clock):
+async def test_recall_and_enter_do_not_answer_an_approval_prompt(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -551,7 +551,7 @@ async def test_recall_and_enter_at_a_question_answer_nothing(home, clock):
         assert [draft.text for draft in app.chat.queue.drafts] == ["go"]
 
 
-async def test_keys_that_edit_go_to_the_prompt_and_letters_count_again_after_a_pause(home, clock):
+async def test_editing_keys_go_to_the_prompt_and_letters_answer_again_after_a_pause(home, clock):
     asked = Ask(question())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
@@ -573,7 +573,7 @@ OTHERS = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d"
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_no_keys_allow_anything_but_a_letter_or_tab_and_arrows_and_enter(home, clock, seed):
+async def test_only_a_letter_or_tab_arrows_and_enter_allow(home, clock, seed):
     chance = random.Random(seed)
     asked = [Ask(question("x\n" * chance.choice([1, 90]))) for _ in range(3)]
     app = asking(home, clock, *asked)
@@ -597,7 +597,7 @@ async def test_no_keys_allow_anything_but_a_letter_or_tab_and_arrows_and_enter(h
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12)])
-async def test_nothing_is_allowed_before_the_end_was_on_the_screen(home, clock, size):
+async def test_nothing_is_allowed_before_the_end_was_on_screen(home, clock, size):
     asked = Ask(question("\n".join(f"step-{n:03}" for n in range(60))))
     app = asking(home, clock, asked)
     async with app.run_test(size=size) as pilot:
@@ -622,7 +622,7 @@ async def test_nothing_is_allowed_before_the_end_was_on_the_screen(home, clock, 
         assert asked.decision.verdict is Verdict.ALLOW
 
 
-async def test_tab_and_enter_allow_nothing_unread_either_and_denying_needs_no_reading(home, clock):
+async def test_tab_and_enter_need_the_end_on_screen_and_denying_does_not(home, clock):
     first, second = Ask(question(LONG * 20)), Ask(question(LONG * 20))
     app = asking(home, clock, first, second)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -643,7 +643,7 @@ async def test_tab_and_enter_allow_nothing_unread_either_and_denying_needs_no_re
         await until(pilot, lambda: second.decision is not None)
 
 
-async def test_a_long_diff_is_read_to_its_end_before_it_is_allowed(home, clock):
+async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock):
     lines = "".join(f"+line {n}\n" for n in range(200))
     diff = f"--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,200 @@\n{lines}"
     asked = Ask(
@@ -673,7 +673,9 @@ async def test_a_long_diff_is_read_to_its_end_before_it_is_allowed(home, clock):
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 @pytest.mark.parametrize("queued", [0, 1, 4, 9])
-async def test_a_question_leaves_room_for_the_prompt_and_the_status_line(home, clock, size, queued):
+async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
+    home, clock, size, queued
+):
     app = asking(home, clock, Ask(question("\n".join(f"step-{n:03}" for n in range(60)))))
     async with app.run_test(size=size) as pilot:
         app.chat.banner.set_notice("demo", "This is the demo. " * 12)

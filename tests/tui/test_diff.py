@@ -15,7 +15,7 @@ def unified(old: list[str], new: list[str]) -> str:
     return "\n".join(lines)
 
 
-def test_a_diff_has_line_numbers_signs_and_colours():
+def test_diff_has_line_numbers_markers_and_colours():
     diff = unified(["import os", "", "x = 1"], ["import os", "", "x = 2", "y = 3"])
     lines = list(diff_lines(diff, 40))
     assert [line.text.rstrip() for line in lines] == [
@@ -31,7 +31,7 @@ def test_a_diff_has_line_numbers_signs_and_colours():
 
 @settings(max_examples=150, deadline=None)
 @given(LINES, LINES)
-def test_every_changed_line_is_shown_whatever_it_looks_like(old, new):
+def test_every_changed_line_is_shown(old, new):
     diff = unified(old, new)
     lines = list(diff_lines(diff, 200))
     added = [line.source.text for line in lines if line.fill == "diff.added" and line.source]
@@ -45,7 +45,7 @@ def test_every_changed_line_is_shown_whatever_it_looks_like(old, new):
     assert diff_size(diff) == DiffSize(len(added), len(removed))
 
 
-def test_long_lines_are_wrapped_and_several_files_are_named():
+def test_long_lines_are_wrapped_and_multiple_files_are_named():
     diff = unified(["x" * 50], ["y" * 50]) + "\n" + unified(["1"], ["2"]).replace("f.py", "g.py")
     lines = list(diff_lines(diff, 30))
     assert all(cell_width(line.spans) <= 30 for line in lines)
@@ -58,7 +58,7 @@ def test_hidden_characters_in_a_diff_are_shown():
     assert "a\\u{2067}b␛[2J\\u{200b}c" in line.text
 
 
-def test_the_first_row_of_a_diff_needs_only_the_first_lines():
+def test_first_row_of_a_diff_needs_only_the_first_lines():
     class Show:
         def __init__(self):
             self.asked = 0
@@ -74,7 +74,7 @@ def test_the_first_row_of_a_diff_needs_only_the_first_lines():
 
 @settings(max_examples=100, deadline=None)
 @given(LINES, LINES)
-def test_numbers_have_room_for_the_highest_of_them(old, new):
+def test_line_number_column_fits_the_highest_number(old, new):
     context = [str(n) for n in range(95)]
     rows = [line.spans for line in diff_lines(unified([*context, *old], [*context, *new]), 80)]
     numbers = [row[0][0] for row in rows if "number" in row[0][1]]

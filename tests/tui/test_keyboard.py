@@ -26,7 +26,7 @@ def pieces(text, cuts):
     PASTED.filter(lambda text: PASTE_END not in f"{text}{PASTE_END}"[:-1]),
     st.lists(st.integers(0, 99)),
 )
-def test_a_paste_is_one_event_whatever_is_in_it_and_however_it_comes(text, cuts):
+def test_paste_is_one_event_for_any_content_and_chunking(text, cuts):
     parser, pastes = XTermParser(), PasteFilter()
     came = [pastes(piece) for piece in pieces(f"x{PASTE_START}{text}{PASTE_END}yz", cuts)]
     events = [event for some in came if some for event in parser.feed(some)]
@@ -36,13 +36,13 @@ def test_a_paste_is_one_event_whatever_is_in_it_and_however_it_comes(text, cuts)
 
 
 @pytest.mark.parametrize("keys", ["\x1b", "\x1b[A", "\x1bf", "\x1b[20", "a\x1b[200"])
-def test_no_key_is_held_back_outside_of_a_paste(keys):
+def test_keys_outside_a_paste_are_not_delayed(keys):
     pastes = PasteFilter()
     assert pastes(keys) == keys
     assert pastes("\r") == "\r"
 
 
-def test_bytes_that_are_no_text_stop_no_keys_and_a_terminal_that_goes_ends_them():
+def test_undecodable_bytes_are_skipped_and_a_closed_terminal_ends_the_keys():
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     os.write(ours, b"a\xffb")

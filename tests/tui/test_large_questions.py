@@ -50,7 +50,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("show", [escape_line, approval_line])
-def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
+def test_line_is_escaped_in_linear_time(show, kind):
     def sized(length):
         return (PIECES[kind] * (length // len(PIECES[kind]) + 1))[:length]
 
@@ -64,7 +64,7 @@ def test_a_line_is_escaped_in_time_linear_in_its_length(show, kind):
         for kind in QUESTIONS
     ],
 )
-async def test_a_question_about_a_large_text_does_not_block_the_loop(home, kind):
+async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, kind):
     clock = Clock()
     asked = Ask(
         Confirmation(
@@ -87,7 +87,7 @@ async def test_a_question_about_a_large_text_does_not_block_the_loop(home, kind)
         assert panel.confirmation is None
 
 
-async def test_a_large_text_is_allowed_only_after_its_very_end_was_shown(home):
+async def test_large_text_is_allowed_only_after_its_end_was_shown(home):
     clock = Clock()
     lines = [f"line {n}" for n in range(4_000)]
     asked = Ask(

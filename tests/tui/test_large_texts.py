@@ -63,7 +63,7 @@ def session():
 
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("make", ITEMS)
-def test_a_text_is_laid_out_in_parts(make, kind):
+def test_text_is_laid_out_in_parts(make, kind):
     item = make(TEXTS[kind])
     item.lay_out(80)
     rows = list(item.rows)
@@ -79,7 +79,7 @@ def test_a_text_is_laid_out_in_parts(make, kind):
 
 @pytest.mark.parametrize("part", [0.4, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", ["wide characters", "lines", "marks", "joined"])
-async def test_a_stored_text_does_not_block_the_loop(session, kind, part):
+async def test_stored_text_does_not_block_the_loop(session, kind, part):
     text = TEXTS[kind][: int(len(TEXTS[kind]) * part)]
     blocks = (ThinkingBlock(text=text), TextBlock(text))
     events = [session.started(text), session.answered(*blocks), session.ended()]
@@ -105,7 +105,7 @@ RESULTS = {"one line": "x" * 100_000_000, "lines": "a line of output\n" * 6_000_
 
 
 @pytest.mark.parametrize("kind", RESULTS)
-async def test_a_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
+async def test_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
     use = ToolUseBlock("tu_1", "shell", {"command": "make"})
     done = session.completed(use, RESULTS[kind])
     stage = Stage()
@@ -124,7 +124,7 @@ async def test_a_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind
         assert stage.transcript._selected.rows
 
 
-async def test_a_reply_that_pauses_is_laid_out_whole_again_after_a_resize(session):
+async def test_paused_reply_is_laid_out_completely_after_a_resize(session):
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
         stage.transcript.apply(session.started())
@@ -142,7 +142,7 @@ async def test_a_reply_that_pauses_is_laid_out_whole_again_after_a_resize(sessio
 @pytest.mark.parametrize("width", [1, 2, 7, 40])
 @given(text=st.text(st.sampled_from("a b 日\u0301\u200d👩\t\r\n\x01"), max_size=200))
 @settings(max_examples=50, deadline=None)
-def test_rows_do_not_depend_on_how_the_text_arrived(width, text):
+def test_rows_are_the_same_for_any_chunking(width, text):
     whole, pieces = VerbatimStream(width), VerbatimStream(width)
     whole.feed(text)
     for at in range(0, len(text), 7):
@@ -155,7 +155,7 @@ def test_rows_do_not_depend_on_how_the_text_arrived(width, text):
 @pytest.mark.parametrize(
     "words", ["word " * 3_000, "日本 語" * 2_000, "x" * 9_000, " " * 5_000 + "a"]
 )
-def test_a_long_line_has_the_same_rows_as_if_it_was_cut_at_once(words):
+def test_long_line_has_the_same_rows_for_any_chunking(words):
     shown = [row.text for row in plain_lines(words, "", 33)]
     assert shown == ["".join(text for text, _ in row) for row in wrap([(words, "")], 33)]
     pieces = [row.separator + row.text for row in plain_lines(words, "", 33)]
@@ -163,7 +163,7 @@ def test_a_long_line_has_the_same_rows_as_if_it_was_cut_at_once(words):
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_only_the_beginning_of_a_very_long_message_is_laid_out(kind):
+def test_only_the_start_of_a_very_long_message_is_laid_out(kind):
     text = TEXTS[kind]
     failure = ErrorItem(text, text, text)
     failure.lay_out(80)

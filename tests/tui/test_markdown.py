@@ -61,14 +61,14 @@ Setext
 
 @pytest.mark.parametrize("width", range(1, 6))
 @pytest.mark.parametrize("text", [SAMPLE, "```\n\n", "```\na b"])
-def test_markdown_is_drawn_at_the_smallest_widths(text, width):
+def test_markdown_is_rendered_at_the_smallest_widths(text, width):
     assert render_markdown(text, width)
 
 
 @pytest.mark.parametrize("width", [-1, 0])
 @pytest.mark.parametrize("words", [True, False])
 @pytest.mark.parametrize("text", ["", "a b", "字 字"])
-def test_a_row_takes_something_however_small_the_width(text, width, words):
+def test_width_below_one_is_treated_as_one(text, width, words):
     assert wrap([(text, "")], width, words=words) == wrap([(text, "")], 1, words=words)
 
 
@@ -128,7 +128,7 @@ def streamed(pieces, width, highlight=None) -> MarkdownStream:
 @settings(max_examples=300, deadline=None)
 @given(DOCUMENTS, st.randoms(use_true_random=False), st.integers(12, 90))
 @pytest.mark.req("R-TUI-05")
-def test_streamed_text_equals_the_whole_for_any_chunking(text, chance, width):
+def test_streamed_text_equals_the_complete_text_for_any_chunking(text, chance, width):
     cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(12)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     assert looks(streamed(pieces, width).settled) == looks(render_markdown(text, width))
@@ -136,7 +136,7 @@ def test_streamed_text_equals_the_whole_for_any_chunking(text, chance, width):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.req("R-TUI-05")
-def test_a_real_reply_is_the_same_however_it_was_cut(seed):
+def test_real_reply_is_the_same_for_any_chunking(seed):
     chance = random.Random(seed)
     text = SAMPLE + "word **bold** " * 300 + "\nnext\n\n> - " + "foo " * 600 + "\n" + SAMPLE
     pieces, at = [], 0
@@ -159,7 +159,7 @@ def test_no_row_is_wider_than_the_screen(text, width):
 @example("********word 日本", 12)
 @example("日本日本日本     x", 12)
 @example("日本日本日本 ", 12)
-def test_spaces_beside_wide_characters_hang_over_no_edge(text, width):
+def test_spaces_next_to_wide_characters_do_not_exceed_the_width(text, width):
     rows = wrap([(text, "")], width)
     assert all(cell_width(row) <= width for row in rows)
     shown = "".join(part for row in rows for part, _ in row)
@@ -167,14 +167,14 @@ def test_spaces_beside_wide_characters_hang_over_no_edge(text, width):
 
 
 @pytest.mark.req("R-TUI-07")
-def test_a_tab_in_running_text_is_a_space_and_never_reaches_the_terminal():
+def test_tab_in_a_paragraph_becomes_a_space():
     rows = render_markdown("[x](http://e.org)\t**and\tmore**", 14)
     assert all("\t" not in line.text for line in rows)
     assert all(cell_width(line.spans) <= 14 for line in rows)
 
 
 @pytest.mark.req("R-TUI-05")
-def test_no_word_is_split_and_none_lost_or_added():
+def test_no_word_is_split_lost_or_added():
     words = [f"word{number}" for number in range(500)]
     stream = MarkdownStream(33)
     for word in words:
@@ -188,7 +188,7 @@ def test_no_word_is_split_and_none_lost_or_added():
 
 
 @pytest.mark.req("R-TUI-05")
-def test_blank_lines_and_code_indentation_are_kept():
+def test_blank_lines_and_code_indentation_are_preserved():
     assert texts("a\n\nb\n```\nif x:\n    y\n\n\tz\n```\n") == [
         "a",
         "",
@@ -200,7 +200,7 @@ def test_blank_lines_and_code_indentation_are_kept():
     ]
 
 
-def test_every_kind_of_block_is_drawn():
+def test_every_kind_of_block_is_rendered():
     assert texts(SAMPLE, 50)[:12] == [
         "Title with code",
         "",
@@ -223,7 +223,7 @@ def test_every_kind_of_block_is_drawn():
     assert "after a link (https://example.org/x) and a file" in shown
 
 
-def test_a_table_is_wrapped_into_the_width_and_stacked_when_there_is_none():
+def test_table_is_wrapped_to_the_width_or_stacked_if_too_narrow():
     table = "| name | description |\n|---|---|\n| a | some words that need more room |\n"
     assert texts(table, 24) == [
         "name │ description",
@@ -243,7 +243,7 @@ def states(text: str, width: int = 40):
 
 
 @pytest.mark.req("R-TUI-06")
-def test_what_is_settled_never_changes():
+def test_settled_rows_never_change():
     stream = MarkdownStream(40)
     before: list[StyledLine] = []
     for char in SAMPLE:
@@ -253,20 +253,20 @@ def test_what_is_settled_never_changes():
 
 
 @pytest.mark.req("R-TUI-06")
-def test_half_a_fence_does_not_flicker():
+def test_partial_fence_does_not_flicker():
     assert not any(
         "`" in row for rows in states("text\n```python\nx = 1\n```\nmore") for row in rows
     )
 
 
 @pytest.mark.req("R-TUI-06")
-def test_half_a_table_does_not_flicker():
+def test_partial_table_does_not_flicker():
     rows = {row for state in states("| a | b |\n|---|---|\n| 1 | 2 |\n") for row in state}
     assert rows <= {"a │ b", "──┼──", "1 │ 2"}
 
 
 @pytest.mark.req("R-TUI-06")
-def test_half_emphasis_does_not_flicker():
+def test_partial_emphasis_does_not_flicker():
     for state in states("so **very bold** and *slanted* and `code` and ~~gone~~ end"):
         assert not set("".join(state)) & set("*`~")
     stream = MarkdownStream(40)
@@ -275,7 +275,7 @@ def test_half_emphasis_does_not_flicker():
 
 
 @pytest.mark.req("R-TUI-06")
-def test_a_line_that_may_become_a_list_or_a_heading_waits():
+def test_possible_list_or_heading_is_not_rendered_early():
     assert (
         ["#"] not in states("# Title")
         and ["-"] not in states("- item")
@@ -293,7 +293,7 @@ def test_a_line_that_may_become_a_list_or_a_heading_waits():
     ],
     ids=["list", "fence", "paragraph", "quote"],
 )
-def test_the_open_part_stays_small_however_long_the_block(text):
+def test_open_part_of_a_long_block_stays_small(text):
     stream = MarkdownStream(80)
     for at in range(0, len(text), 500):
         stream.feed(text[at : at + 500])
@@ -322,17 +322,17 @@ def test_inline_markup_becomes_styles(text, spans):
 @pytest.mark.parametrize(
     "text", ["[" * 3000, "**" * 3000, "`" * 3001, "> " * 2000, "- " * 1500, "|" * 3000, "&#" * 2000]
 )
-def test_odd_markup_is_drawn_in_reasonable_time(text):
+def test_unusual_markup_is_rendered_in_reasonable_time(text):
     assert render_markdown(text, 80) is not None
 
 
-def test_character_references_cannot_smuggle_controls():
+def test_character_references_cannot_insert_control_characters():
     assert not re.search(
         "[\x00-\x1f\x7f-\x9f\u202e]", "".join(texts("&#27;[2J &#x9b; &#x202e; &#7;"))
     )
 
 
-def test_highlighting_carries_over_lines_and_loses_no_character():
+def test_highlighting_spans_lines_and_loses_no_character():
     code = 'int x; /* a\n b int\n c */ int y; "/* no"\n// z'
     highlighter = get_highlighter("c")
     assert highlighter is not None
@@ -352,12 +352,12 @@ def test_highlighting_carries_over_lines_and_loses_no_character():
     st.sampled_from(["python", "js", "c", "yaml", "json", "html", "bash", "diff", "rust"]),
     st.text(),
 )
-def test_highlighted_code_is_the_code(language, text):
+def test_highlighted_code_has_the_text_of_the_code(language, text):
     highlighter = get_highlighter(language)
     assert highlighter is not None
     for line in text.replace("\r", "").split("\n"):
         assert "".join(part for part, _ in highlighter.highlight(line)) == line
 
 
-def test_an_unknown_language_is_drawn_plain():
+def test_unknown_language_is_not_highlighted():
     assert get_highlighter("no-such-language") is None

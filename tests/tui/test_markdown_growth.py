@@ -72,18 +72,18 @@ def in_pieces(text: str, size: int) -> MarkdownStream:
 
 
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
-def test_the_cost_of_a_text_is_linear_in_its_length(kind):
+def test_text_is_rendered_in_linear_time(kind):
     assert growth(whole, partial(text_of, kind), 1_000) < LINEAR
 
 
 @pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
-def test_the_cost_of_a_streamed_text_is_linear_in_its_length(kind):
+def test_streamed_text_is_rendered_in_linear_time(kind):
     sized = partial(text_of, kind)
     assert growth(lambda text: in_pieces(text, 500), sized, 2_000) < LINEAR
 
 
 @pytest.mark.parametrize("kind", SUPERLINEAR_ONCE)
-def test_a_cut_line_is_the_same_however_it_arrived(kind):
+def test_truncated_line_is_the_same_for_any_chunking(kind):
     text = text_of(kind, 2 * MAX_LINE_LENGTH)
     rows = [line.text for line in render_markdown(text, 80)]
     assert [line.text for line in in_pieces(text, 1_111).settled] == rows
@@ -91,7 +91,7 @@ def test_a_cut_line_is_the_same_however_it_arrived(kind):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
-def test_long_texts_are_linear_whole_and_streamed(kind):
+def test_long_texts_take_linear_time_complete_and_streamed(kind):
     sized = partial(text_of, kind)
     assert growth(whole, sized, 10_000) < LINEAR
     assert growth(lambda text: in_pieces(text, 100), sized, 10_000) < LINEAR
@@ -99,7 +99,7 @@ def test_long_texts_are_linear_whole_and_streamed(kind):
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
-def test_no_piece_of_a_long_text_takes_a_quarter_of_a_second(kind):
+def test_each_chunk_of_a_long_text_takes_less_than_a_quarter_second(kind):
     stream, text = MarkdownStream(80, get_highlighter), text_of(kind, 40_000)
     for at in range(0, len(text), 4_000):
         piece = text[at : at + 4_000]
@@ -107,12 +107,12 @@ def test_no_piece_of_a_long_text_takes_a_quarter_of_a_second(kind):
 
 
 @pytest.mark.parametrize("mark", ["> ", "+ ", "> - "])
-def test_what_is_nested_too_deeply_is_shown_as_text(mark):
+def test_too_deeply_nested_markup_is_shown_as_text(mark):
     opened = MAX_NESTING // len(mark.split())
     assert render_markdown(mark * (opened + 3) + "end", 80)[0].text.endswith(f" {mark * 3}end")
 
 
-def test_every_word_of_a_line_without_spaces_is_shown():
+def test_line_without_spaces_is_shown_completely():
     text = "".join(f"word{number};" for number in range(3_000))
     assert "".join(line.text for line in render_markdown(text, 77)) == text
     code = "".join(
@@ -121,7 +121,7 @@ def test_every_word_of_a_line_without_spaces_is_shown():
     assert code == text
 
 
-def test_a_long_table_keeps_its_columns_and_loses_no_row():
+def test_long_table_preserves_its_columns_and_rows():
     rows = "".join(f"| {number} | {'x' * (number % 30)} |\n" for number in range(1_000))
     shown = [line.text for line in render_markdown(f"| number | crosses |\n|---|---|\n{rows}", 80)]
     assert [line.split("│")[0].strip() for line in shown] == [

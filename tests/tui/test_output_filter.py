@@ -32,20 +32,20 @@ def filtered(text: str, style: Style | None = None) -> list[Segment]:
 
 @given(st.text(st.characters(exclude_categories=())))
 @pytest.mark.req("T17")
-def test_nothing_a_terminal_obeys_passes_the_filter(text):
+def test_filter_removes_all_terminal_commands(text):
     [segment] = filtered(text)
     assert not OBEYED.search(segment.text)
     segment.text.encode("utf-8")
 
 
 @pytest.mark.req("T17")
-def test_harmless_rows_pass_untouched():
+def test_harmless_rows_are_unchanged():
     segment = Segment("naïve 日本 👩‍💻", Style(bold=True))
     assert SanitizeFilter().apply([segment], Color(0, 0, 0))[0] is segment
 
 
 @pytest.mark.req("T18")
-def test_hyperlinks_are_taken_off():
+def test_hyperlinks_are_removed():
     [segment] = filtered("here", Style(link="https://evil.example", bold=True))
     assert segment.style is not None
     assert segment.style.link is None and segment.style.bold
@@ -109,12 +109,12 @@ async def test_payloads_are_harmless_and_visible_on_every_surface(payload):
 
 
 @pytest.mark.req("T19")
-def test_texts_that_look_alike_look_different_in_a_question():
+def test_similar_texts_look_different_in_an_approval_prompt():
     plain, hidden = (p["text"] for p in PAYLOADS if p.get("pair") == PAIR)
     assert escape(plain) != escape(hidden)
 
 
-async def test_the_net_holds_where_a_widget_forgot_to_make_text_printable():
+async def test_filter_escapes_text_that_a_widget_did_not_escape():
     class Careless(Screen):
         def compose(self):
             yield Static("one \x1b]52;c;aGk=\x1b\\ two \x9b2J", markup=False)
@@ -127,7 +127,7 @@ async def test_the_net_holds_where_a_widget_forgot_to_make_text_printable():
         assert "one" in text and "two" in text and not OBEYED.search(text.replace("\n", ""))
 
 
-def test_colours_of_programs_are_kept_and_the_rest_is_shown():
+def test_program_colours_are_preserved_and_other_sequences_are_shown():
     lines = AnsiParser().parse(
         "a\x1b[1;31mred\x1b[0m\x1b[K b\x1b[38;5;200mx\ny\x1b]52;c;aGk=\x07\x1bPq"
     )
@@ -141,7 +141,7 @@ def test_colours_of_programs_are_kept_and_the_rest_is_shown():
     st.text(st.characters(exclude_categories=()))
     | st.text(st.sampled_from("\x1b[]0123456789;m?KHx\n"))
 )
-def test_no_output_of_a_program_escapes(text):
+def test_program_output_contains_no_active_sequence(text):
     for spans in AnsiParser().parse(text):
         assert not any(OBEYED.search(part) for part, _ in spans)
 
@@ -171,7 +171,7 @@ Shown(net=True).run()
 
 @pytest.mark.parametrize("payloads", payload_sets())
 @pytest.mark.req("E10")
-def test_payloads_on_a_real_terminal_leave_no_forbidden_byte_and_a_clean_screen(payloads, request):
+def test_payloads_send_no_forbidden_byte_to_a_real_terminal(payloads, request):
     name = request.node.callspec.id
     root = str(Path(__file__).parents[2])
     environ = {**os.environ, "PYTHONPATH": root, "TERM": "xterm-256color"}

@@ -25,7 +25,7 @@ DRAWN = {
 
 @pytest.mark.parametrize("kind", DRAWN)
 @pytest.mark.parametrize("piece", PIECES)
-def test_output_is_drawn_in_time_linear_in_its_length(kind, piece):
+def test_output_is_drawn_in_linear_time(kind, piece):
     def sized(length):
         return (piece * (length // len(piece) + 1))[:length]
 
@@ -40,7 +40,7 @@ def test_numbers_of_thousands_of_digits_are_shown_as_text(digits):
     assert not list(diff_lines(f"@@ -{number} +{number} @@\n+a", 80))
 
 
-def test_a_colour_sequence_of_thousands_of_parameters_is_shown_as_text():
+def test_colour_sequence_with_thousands_of_parameters_is_shown_as_text():
     [[(shown, _)]] = AnsiParser().parse("\x1b[" + "1;" * 10_000 + "mbold")
     assert shown.startswith("\u241b[1;1;")
 
@@ -65,7 +65,7 @@ def card_of(text, details, *, expanded):
 
 @pytest.mark.parametrize("expanded", [False, True])
 @pytest.mark.parametrize("kind", LARGE)
-def test_only_a_part_of_a_very_large_output_is_laid_out(kind, expanded):
+def test_only_part_of_a_very_large_output_is_laid_out(kind, expanded):
     text = LARGE[kind]
     diff = "@@ -0,0 +1,999999 @@\n+" + text[:1_000_000].replace("\n", "\n+")
     for details in ({}, {"diff": diff}):
@@ -87,7 +87,7 @@ PLANS = {"long": [{"step": "字" * 500_000}], "many": [{"step": "a", "status": "
 
 
 @pytest.mark.parametrize("kind", [*ARGUMENTS, *PLANS])
-def test_only_a_part_of_very_large_arguments_and_plans_is_laid_out(kind):
+def test_only_part_of_very_large_arguments_and_plans_is_laid_out(kind):
     card = ToolCard("tool")
     card.set_arguments(ARGUMENTS.get(kind, {}))
     card.finish("ok", "the output", 1.0, {"plan": PLANS.get(kind)})
@@ -98,7 +98,7 @@ def test_only_a_part_of_very_large_arguments_and_plans_is_laid_out(kind):
     assert kind == "lines" or "│ the output" in rows
 
 
-def test_a_card_that_shows_a_part_tells_how_to_get_the_rest():
+def test_truncated_card_explains_how_to_get_the_rest():
     card = card_of("x" * 60_000, {}, expanded=True)
     rows = [row.text for row in card.build(80)]
     assert rows[-1] == "│ … at least 2 more rows not shown; c copies the full output"

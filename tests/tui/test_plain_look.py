@@ -14,19 +14,19 @@ def drawn(text: str) -> str:
 
 
 @pytest.mark.req("R-TUI-23")
-def test_lines_and_signs_are_ascii_and_words_stay():
+def test_borders_and_symbols_are_ascii_and_words_are_unchanged():
     assert drawn("╭─ Allow? ─╮") == "+- Allow? -+"
     assert drawn("│ ✓ read · 3 lines …") == "| v read - 3 lines ~"
     assert drawn("naïve 日本") == "naïve 日本"
 
 
-def test_every_sign_is_as_wide_as_what_it_stands_for():
+def test_every_symbol_is_as_wide_as_the_one_it_replaces():
     assert all(cell_len(sign) == cell_len(plain) == 1 for sign, plain in _REPLACEMENTS.items())
     assert all(plain.isascii() for plain in _REPLACEMENTS.values())
 
 
 @pytest.mark.req("R-TUI-23")
-def test_without_colours_what_stood_out_is_reversed():
+def test_highlighted_text_is_reversed_without_colours():
     night = Color(20, 20, 20)
     row = [
         Segment("cursor", Style.parse("#000000 on #ffffff")),
@@ -41,14 +41,14 @@ def test_without_colours_what_stood_out_is_reversed():
 
 @pytest.mark.parametrize("write", [set_title_sequence, notification_sequence])
 @pytest.mark.req("R-TUI-22")
-def test_what_is_written_beside_the_screen_holds_no_foreign_sequence(write):
+def test_text_outside_the_screen_contains_no_foreign_sequence(write):
     sent = write("evil\x1b]52;c;aGk=\x07\n\x9b2J\u202e", {"TERM": "xterm"})
     own = sent.replace("\x1b[22;2t", "").removeprefix("\x07")
     assert own.startswith("\x1b]") and own.endswith("\x07")
     assert own[2:-1].isprintable()
 
 
-def test_a_terminal_that_knows_no_titles_is_sent_none():
+def test_terminal_without_title_support_gets_no_title():
     plain = {"TERM": "linux"}
     assert set_title_sequence("x", plain) == restore_title_sequence(plain) == ""
     assert notification_sequence("x", plain) == "\x07"

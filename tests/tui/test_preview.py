@@ -37,7 +37,7 @@ def drawn(command, width):
 
 
 @given(ODD, st.integers(0, 30), SIGNS, st.integers(0, 2), st.integers(8, 12))
-def test_two_commands_are_never_drawn_alike(one, at, sign, put, width):
+def test_different_commands_look_different(one, at, sign, put, width):
     other = changed(one, at, sign, put)
     assume(one != other)
     assert drawn(one, width) != drawn(other, width)
@@ -47,27 +47,27 @@ def test_two_commands_are_never_drawn_alike(one, at, sign, put, width):
 @pytest.mark.parametrize(
     "joining", ["\U0001f3fd", "👍\U0001f3fd", "\U0001f1e6", "\u0915\u093e", "\ud7b0", "a\u0301"]
 )
-def test_the_end_of_a_command_is_never_drawn_beyond_the_edge(joining):
+def test_end_of_a_command_is_never_drawn_beyond_the_edge(joining):
     rows = drawn(f"echo {joining * 40}; touch PWNED", 40)
     assert all(widest(row) <= 42 for row in rows)
     assert "".join(row[2:] for row in rows).endswith("touch PWNED")
 
 
-def test_a_command_that_was_broken_is_not_drawn_like_two_lines():
+def test_wrapped_command_does_not_look_like_two_lines():
     assert drawn("a" * 8 + "rm x", 8) == ["│ " + "a" * 8, "  rm x"]
     assert drawn("a" * 8 + "\nrm x", 8) == ["│ " + "a" * 8, "│ rm x"]
     assert drawn("a" * 7 + "字", 8) != drawn("a" * 7 + " 字", 8)
 
 
 @given(ODD, st.integers(0, 30), SIGNS, st.integers(0, 2))
-def test_two_lines_of_a_change_are_never_drawn_alike(one, at, sign, put):
+def test_different_lines_of_a_change_look_different(one, at, sign, put):
     one = one.replace("\n", "")
     other = changed(one, at, sign, put).replace("\n", "")
     assume(one != other)
     assert approval_line(one).rstrip(" ") != approval_line(other).rstrip(" ")
 
 
-def test_a_change_is_escaped_and_its_tabs_are_seen():
+def test_change_is_escaped_and_its_tabs_are_visible():
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\tif \u0430:  \n+\tif a:\n"
     removed, added = (line.text for line in diff_lines(diff, 60, approval_pieces))
     assert removed.endswith("⇥   if \\u{430}:\\u{20}\\u{20}")
@@ -80,7 +80,7 @@ def call(**arguments):
     )
 
 
-def test_two_sets_of_arguments_are_never_drawn_alike():
+def test_different_arguments_look_different():
     sets = [{"a": "1\nb: 2"}, {"a": "1", "b": "2"}, {"a": 1, "b": "2"}, {"a": "\u0430"}, {"a": "a"}]
     rows = [tuple(row.text for row in preview_rows(call(**each), 80)) for each in sets]
     assert len(set(rows)) == len(sets)
@@ -88,7 +88,7 @@ def test_two_sets_of_arguments_are_never_drawn_alike():
     assert "\n" not in approval_title(call()).plain
 
 
-def test_a_path_and_a_rule_are_one_line_each():
+def test_path_and_rule_have_one_line_each():
     preview = Preview(kind="diff", body="", paths=("a, b", "c\ns, w allow: x", "d "))
     question = Confirmation(
         id="c", kind="tool", title="t", preview=preview, rule="shell(x)\na protected place"
@@ -105,7 +105,7 @@ TEXT = st.text(st.sampled_from("ab 字я\u0301\u093f\u0915\U0001f469\u200d\t"), 
 
 
 @given(st.lists(TEXT, max_size=5), st.integers(8, 12))
-def test_a_paragraph_in_pieces_is_cut_as_it_is_whole(pieces, width):
+def test_paragraph_in_chunks_is_truncated_like_the_complete_paragraph(pieces, width):
     text = "".join(pieces) * 20
     whole = [text[begin:end] for begin, end in find_breaks(text, width, words=False)]
     assert list(wrap_pieces(pieces * 20, width)) == whole

@@ -129,7 +129,7 @@ def test_tool_card(app_of, snap_compare, size):
 
 @SIZES
 @pytest.mark.req("R-TUI-24")
-def test_consent_with_diff(app_of, snap_compare, size):
+def test_approval_with_diff(app_of, snap_compare, size):
     asked = Confirmation(
         id="c1",
         kind="tool",
@@ -201,7 +201,7 @@ def test_resume(app_of, snap_compare, size, monkeypatch):
 
 @SIZES
 @pytest.mark.req("R-TUI-24")
-def test_narrow_or_wide_with_everything_at_once(app_of, snap_compare, size):
+def test_everything_at_once(app_of, snap_compare, size):
     script = [started("go"), routed(), *streamed("Working."), asyncio.Event()]
 
     async def play(pilot):
@@ -217,7 +217,7 @@ def test_narrow_or_wide_with_everything_at_once(app_of, snap_compare, size):
 
 @SIZES
 @pytest.mark.req("R-TUI-24")
-def test_consent_with_command(app_of, snap_compare, size):
+def test_approval_with_command(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "go")

@@ -49,12 +49,12 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
     ],
 )
 @pytest.mark.req("R-RTE-05")
-def test_an_outage_of_a_model_reads_otherwise_than_one_of_its_provider(error, times, said):
+def test_model_outage_and_provider_outage_have_different_texts(error, times, said):
     assert failed(Availability(Clock()), error, times) == [said]
 
 
 @pytest.mark.req("R-RTE-05")
-def test_three_models_take_their_provider_out_in_words():
+def test_outage_of_three_models_is_reported_as_a_provider_outage():
     availability, said = Availability(Clock()), list[str]()
     for model in ("a", "b", "c"):
         for _ in range(MAX_FAILURES):
@@ -66,14 +66,14 @@ def test_three_models_take_their_provider_out_in_words():
 
 
 @pytest.mark.req("R-RTE-05")
-def test_a_recovery_names_what_is_back():
+def test_recovery_names_the_available_model_or_provider():
     availability = Availability(Clock())
     failed(availability, ErrorClass.AUTH, MAX_FAILURES)
     said = [format_recovery(event) for event in availability.record_success("acme:m")]
     assert said == ["`acme:m` is available again", "All models of `acme` are available again"]
 
 
-def test_an_error_inside_a_stream_is_not_said_to_have_the_status_of_success():
+def test_error_inside_a_stream_has_no_success_status():
     inside = LlmCallFailed(
         model="acme:m",
         provider="acme",
@@ -103,7 +103,7 @@ def test_an_error_inside_a_stream_is_not_said_to_have_the_status_of_success():
         ("", StopReason.REFUSAL, None, "The model refused to answer."),
     ],
 )
-def test_a_reply_that_is_none_is_told_under_it(content, stop, detail, said):
+def test_empty_reply_is_reported_below_it(content, stop, detail, said):
     session = Session()
     reply = session.answered(TextBlock(content))
     metadata = replace(reply.message.metadata, stop_detail=detail)

@@ -27,7 +27,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.req("R-TUI-23")
-def test_there_are_five_themes_one_light_and_one_of_the_terminal():
+def test_there_are_five_themes_including_a_light_and_a_terminal_theme():
     assert len(THEMES) == 5
     assert any(not theme.dark for theme in THEMES.values())
     assert any(theme.ansi for theme in THEMES.values())
@@ -35,7 +35,7 @@ def test_there_are_five_themes_one_light_and_one_of_the_terminal():
 
 @pytest.mark.parametrize("theme", [t for t in THEMES.values() if not t.ansi], ids=lambda t: t.name)
 @pytest.mark.req("R-TUI-23")
-def test_text_can_be_read(theme):
+def test_text_has_enough_contrast(theme):
     colors, least = theme.colors, 7 if theme.name == "contrast" else 4.5
     for name in (
         "foreground",
@@ -55,7 +55,7 @@ def test_text_can_be_read(theme):
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=lambda t: t.name)
-async def test_an_app_can_wear_every_theme(theme):
+async def test_app_accepts_every_theme(theme):
     class Wearer(App[None]):
         def compose(self):
             yield Transcript()
@@ -69,7 +69,7 @@ async def test_an_app_can_wear_every_theme(theme):
         assert app.current_theme.name == theme.name
 
 
-def test_every_ink_in_the_sources_is_known():
+def test_every_style_in_the_sources_is_defined():
     sources = "".join(
         p.read_text("utf-8")
         for p in (shipped_directory("themes").parent / "yourtool/tui").rglob("*.py")
@@ -78,7 +78,7 @@ def test_every_ink_in_the_sources_is_known():
     assert styles and styles <= set(DEFAULT_STYLES) | {"diff.added.mark", "diff.removed.mark"}
 
 
-def test_styles_combine_and_unknown_ones_change_nothing():
+def test_styles_combine_and_unknown_styles_have_no_effect():
     palette = Palette(THEMES["dark"])
     style = palette.style("h1 strong nonsense")
     assert style.bold and style.underline and style.color == palette.style("h1").color
@@ -86,13 +86,13 @@ def test_styles_combine_and_unknown_ones_change_nothing():
 
 
 @pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000])
-def test_a_theme_that_no_parser_can_hold_is_named(tmp_path, value):
+def test_unparsable_theme_is_reported_by_name(tmp_path, value):
     (tmp_path / "bad.toml").write_text(f"name = {value}")
     with pytest.raises(ConfigError, match=r"bad\.toml` is not a usable theme: it "):
         load_theme(tmp_path / "bad.toml")
 
 
-def test_a_broken_theme_is_named_and_left_out(tmp_path, caplog):
+def test_broken_theme_is_reported_by_name_and_skipped(tmp_path, caplog):
     (tmp_path / "bad.toml").write_text('name = "bad"\ncolour = 1\n')
     with pytest.raises(ConfigError, match=r"bad\.toml.*compare it"):
         load_theme(tmp_path / "bad.toml")
@@ -100,5 +100,5 @@ def test_a_broken_theme_is_named_and_left_out(tmp_path, caplog):
     assert "bad.toml" in caplog.text
 
 
-def test_a_theme_of_the_toolkit_falls_back_to_the_default():
+def test_textual_theme_falls_back_to_the_default():
     assert get_palette("nord").theme.name == "dark"

@@ -105,7 +105,7 @@ def told(*events: Event, width: int = 60) -> list[str]:
     return rows
 
 
-def test_every_event_of_the_vocabulary_has_its_place(session):
+def test_every_event_type_is_handled(session):
     parts = (Timeline._apply_fact, Timeline._apply_delta, describe_change)
     taken = [name for part in parts for name in part.__code__.co_names]
     kinds = [kind for kind in typing.get_args(Event) if not issubclass(kind, BlockEdge)]
@@ -113,7 +113,7 @@ def test_every_event_of_the_vocabulary_has_its_place(session):
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40)])
-async def test_a_turn_is_shown_at_every_size(session, size):
+async def test_turn_is_shown_at_every_size(session, size):
     stage = Stage()
     async with stage.run_test(size=size) as pilot:
         shown = await play(stage, pilot, *session.turn(prompt="fix it", reply="Some **words**."))
@@ -129,7 +129,7 @@ async def test_a_turn_is_shown_at_every_size(session, size):
             assert words in " ".join(shown.split())
 
 
-async def test_a_resumed_session_looks_like_it_did_live(session):
+async def test_resumed_session_looks_as_it_did_live(session):
     events = [
         *session.turn(prompt="one", reply="# A\n\n- b\n- c", diff=DIFF),
         session.started("two"),
@@ -165,7 +165,7 @@ async def test_a_resumed_session_looks_like_it_did_live(session):
 
 
 @pytest.mark.req("R-TUI-08")
-async def test_resuming_lays_out_no_more_than_a_screenful(session):
+async def test_resuming_lays_out_at_most_one_screen(session):
     facts = [e for number in range(400) for e in session.turn(prompt=f"prompt {number}")]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
@@ -181,7 +181,7 @@ async def test_resuming_lays_out_no_more_than_a_screenful(session):
 
 
 @pytest.mark.req("R-TUI-08")
-async def test_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(session):
+async def test_scrolling_back_moves_by_rows_and_drops_distant_items(session):
     facts = [
         e
         for number in range(500)
@@ -208,7 +208,7 @@ async def test_scrolling_back_moves_one_row_at_a_time_and_forgets_what_is_far(se
 
 
 @pytest.mark.req("R-TUI-09")
-async def test_the_end_is_followed_only_while_it_is_in_view(session):
+async def test_transcript_follows_the_end_only_while_it_is_in_view(session):
     stage = Stage()
     async with stage.run_test(size=(40, 12)) as pilot:
         transcript = stage.transcript
@@ -245,7 +245,7 @@ async def test_everything_is_wrapped_again_on_resize(session):
 
 
 @pytest.mark.req("R-TUI-10")
-def test_thinking_is_folded_and_redacted_thinking_is_named(session):
+def test_reasoning_is_folded_and_redacted_reasoning_is_labelled(session):
     assert told(*session.thinking("one two three")) == ["Reasoning, 3 words"]
     hidden = told(session.answered(RedactedThinkingBlock("xx")))
     assert hidden == ["Reasoning hidden by the provider"]
@@ -257,7 +257,7 @@ def test_thinking_is_folded_and_redacted_thinking_is_named(session):
     "hidden", [RedactedThinkingBlock("xx"), ThinkingBlock("")], ids=["sealed", "silent"]
 )
 @pytest.mark.req("R-TUI-10")
-def test_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_it(session, hidden):
+def test_reasoning_without_events_is_placed_as_after_a_resume(session, hidden):
     call = ToolUseStart(
         message_id="m", content_block_index=4, tool_use_id=SHELL.id, tool_name=SHELL.name
     )
@@ -278,7 +278,7 @@ def test_reasoning_that_no_event_tells_of_stands_where_a_resume_shows_it(session
 
 
 @pytest.mark.req("R-TUI-10")
-async def test_thinking_unfolds(session):
+async def test_reasoning_can_be_unfolded(session):
     stage = Stage()
     async with stage.run_test(size=(60, 12)) as pilot:
         await play(stage, pilot, *session.thinking("because of this"))
@@ -290,7 +290,7 @@ async def test_thinking_unfolds(session):
 
 
 @pytest.mark.req("R-TUI-11")
-def test_a_search_is_known_by_what_it_looks_for():
+def test_search_card_shows_its_pattern():
     card = ToolCard("grep")
     card.set_arguments({"path": "src", "pattern": "def main"})
     card.lay_out(60)
@@ -298,7 +298,7 @@ def test_a_search_is_known_by_what_it_looks_for():
 
 
 @pytest.mark.req("R-TUI-11")
-def test_a_card_goes_through_all_its_states(session):
+def test_card_passes_through_all_states(session):
     story = Timeline(clock=iter([0.0, *[7.5] * 20]).__next__)
 
     def head() -> str:
@@ -335,7 +335,7 @@ def test_a_card_goes_through_all_its_states(session):
     ],
 )
 @pytest.mark.req("R-TUI-11")
-def test_a_call_without_success_says_why(session, error_class, mark, word):
+def test_failed_call_shows_the_reason(session, error_class, mark, word):
     story = Timeline()
     story.apply(session.answered(SHELL))
     story.apply(session.tool_failed(SHELL, error_class, "the reason"))
@@ -346,7 +346,7 @@ def test_a_call_without_success_says_why(session, error_class, mark, word):
 
 
 @pytest.mark.req("R-TUI-11")
-def test_a_card_unfolds_to_all_its_input_and_output(session):
+def test_unfolded_card_shows_all_input_and_output(session):
     card = ToolCard("shell")
     card.set_arguments({"command": "make\ninstall", "timeout": 5})
     card.start(SideEffects.EXECUTE)
@@ -363,7 +363,7 @@ def test_a_card_unfolds_to_all_its_input_and_output(session):
 
 
 @pytest.mark.req("R-TUI-11")
-def test_an_edit_shows_its_diff_and_a_plan_its_steps(session):
+def test_edit_card_shows_the_diff_and_plan_card_shows_the_steps(session):
     edit, plan = (
         ToolUseBlock("tu_2", "edit_file", {"path": "f"}),
         ToolUseBlock("tu_3", "update_plan", {}),
@@ -387,14 +387,14 @@ def test_an_edit_shows_its_diff_and_a_plan_its_steps(session):
 
 
 @pytest.mark.req("R-TUI-13")
-def test_a_running_shell_shows_its_last_lines(session):
+def test_running_shell_command_shows_its_last_lines(session):
     printed = [ToolOutputDelta(tool_use_id="tu_1", text=f"line {n}\n") for n in range(3000)]
     rows = told(session.called(SHELL), *printed)
     assert rows == ["shell · running", *(f"│ line {n}" for n in range(2995, 3000))]
 
 
 @pytest.mark.req("R-TUI-15")
-def test_what_was_stopped_is_marked(session):
+def test_stopped_items_are_marked(session):
     story = Timeline()
     for event in [
         session.started(),
@@ -414,7 +414,7 @@ def test_what_was_stopped_is_marked(session):
 
 
 @pytest.mark.req("R-TUI-17")
-def test_a_failure_names_class_provider_cause_and_ways_out(session):
+def test_failure_shows_class_provider_cause_and_remedies(session):
     rows = told(*session.failure("The server is on fire"), width=70)[1:]
     assert rows == [
         "The provider failed · server_error · acme, HTTP 500",
@@ -425,7 +425,7 @@ def test_a_failure_names_class_provider_cause_and_ways_out(session):
 
 
 @pytest.mark.req("R-TUI-17")
-def test_partial_text_stays_and_an_overcome_failure_shrinks(session):
+def test_partial_text_stays_and_a_recovered_failure_is_shortened(session):
     partial = session.message(Role.ASSISTANT, TextBlock("so far"))
     rows = told(
         session.started(),
@@ -443,7 +443,7 @@ def test_partial_text_stays_and_an_overcome_failure_shrinks(session):
 
 
 @pytest.mark.req("R-TUI-17")
-async def test_one_key_asks_for_another_try(session):
+async def test_one_key_requests_a_retry(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         stage.transcript.focus()
@@ -454,7 +454,7 @@ async def test_one_key_asks_for_another_try(session):
         assert stage.asked == 1
 
 
-def test_no_model_to_take_the_turn_is_a_failure_with_reasons(session):
+def test_turn_without_an_available_model_fails_with_reasons(session):
     rows = told(session.started(), session.refused())
     assert rows[1:3] == ["No available model for this message", "acme:big: no key for it"]
 
@@ -463,12 +463,12 @@ def test_no_model_to_take_the_turn_is_a_failure_with_reasons(session):
     ("policy", "said"),
     [("per_message_override", "`@model` in this message"), ("manual_sticky", "chosen with /model")],
 )
-def test_the_footer_says_why_where_the_choice_was_explicit(session, policy, said):
+def test_footer_explains_an_explicit_model_selection(session, policy, said):
     rows = told(session.routed(policy), session.answered(TextBlock("a")), session.ended(), width=90)
     assert rows[-1] == f"demo:tour · {said} · 1,234 in, 567 out · $0.0123 · 3.2 s"
 
 
-def test_the_footer_says_why_the_model_changed(session):
+def test_footer_explains_a_model_change(session):
     first = [session.started(), session.routed(), session.answered(TextBlock("a")), session.ended()]
     second = [
         session.started(),
@@ -488,7 +488,7 @@ WAITING = RetryScheduled(
 )
 
 
-def test_waiting_for_another_attempt_counts_down_and_offers_no_retry_of_its_own(session):
+def test_wait_before_a_retry_counts_down_and_offers_no_manual_retry(session):
     moment = [10.0]
     story = Timeline(retry_key="Ctrl+T", clock=lambda: moment[0])
     for event in (session.started(), session.call_failed(), WAITING):
@@ -507,26 +507,26 @@ def test_waiting_for_another_attempt_counts_down_and_offers_no_retry_of_its_own(
     assert story.ticking_items == []
 
 
-def test_a_failure_that_was_waited_out_is_one_line(session):
+def test_failure_before_a_successful_retry_is_one_line(session):
     rows = told(session.started(), session.call_failed(), WAITING, session.call_failed("again"))
     assert rows[1] == "The provider failed · server_error · acme, HTTP 500: broken"
     assert "Ctrl+T retries." in rows[-1]
     assert not any("Retrying" in row for row in rows)
 
 
-def test_what_no_model_can_take_is_told_once(session):
+def test_input_that_no_model_accepts_is_reported_once(session):
     notices = [Notice(level="error", text=text) for text in ("No model can", "Configured: x")]
     events = session.started(), session.refused()
     assert told(*events, *notices) == told(*events)
 
 
-def test_the_finished_message_is_authoritative(session):
+def test_finished_message_replaces_the_streamed_text(session):
     rows = told(*session.words("wrong"), session.answered(TextBlock("right")))
     assert rows == ["right"]
 
 
 @pytest.mark.req("R-TUI-06")
-async def test_the_raw_source_can_be_seen_and_copied(session):
+async def test_raw_source_can_be_shown_and_copied(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         await play(stage, pilot, *session.turn(reply="# Head\n\n**bold**"))
@@ -541,7 +541,7 @@ async def test_the_raw_source_can_be_seen_and_copied(session):
 
 
 @pytest.mark.req("R-TUI-06")
-async def test_a_selection_copies_the_source(session):
+async def test_selection_copies_the_source(session):
     source = (
         "Some **bold** words\n\n```py\nif x:\n\ty()\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
         + "long " * 20
@@ -567,7 +567,7 @@ async def test_a_selection_copies_the_source(session):
         assert words is not None and "\n" not in words[0] and words[0].endswith("long")
 
 
-async def test_a_mouse_selection_is_painted_and_a_click_unfolds_a_card(session):
+async def test_mouse_selection_is_painted_and_click_unfolds_a_card(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         await play(stage, pilot, *session.turn(reply="hello there", output="x\n" * 40))
@@ -584,7 +584,7 @@ async def test_a_mouse_selection_is_painted_and_a_click_unfolds_a_card(session):
         assert stage.focused is not stage.transcript
 
 
-async def test_only_rows_that_changed_are_painted_while_a_reply_grows(session):
+async def test_only_changed_rows_are_painted_while_a_reply_grows(session):
     stage = Stage()
     async with stage.run_test(size=(60, 30)) as pilot:
         transcript = stage.transcript
@@ -601,7 +601,7 @@ async def test_only_rows_that_changed_are_painted_while_a_reply_grows(session):
         assert painted == [4]
 
 
-async def test_nothing_ticks_when_nothing_happens_and_a_running_tool_ticks(session):
+async def test_timer_runs_only_while_a_tool_runs(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         transcript = stage.transcript
@@ -613,7 +613,7 @@ async def test_nothing_ticks_when_nothing_happens_and_a_running_tool_ticks(sessi
         assert transcript._ticker is None
 
 
-async def test_clear_leaves_an_empty_screen_that_still_works(session):
+async def test_cleared_transcript_still_works(session):
     stage = Stage()
     async with stage.run_test(size=(60, 20)) as pilot:
         await play(stage, pilot, *session.turn(reply="word\n\n" * 50))
@@ -623,7 +623,7 @@ async def test_clear_leaves_an_empty_screen_that_still_works(session):
         assert "again" in await play(stage, pilot, *session.turn(prompt="again"))
 
 
-async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(session):
+async def test_long_reply_does_not_block_the_loop_and_is_shown_completely(session):
     stage = Stage()
     text = "word **bold** and `code`\n\n" * 4000
     async with stage.run_test(size=(80, 24)) as pilot:
@@ -645,7 +645,7 @@ async def test_a_long_reply_never_keeps_the_loop_for_long_and_ends_complete(sess
         assert len(reply.rows) == 7999
 
 
-def test_heights_know_where_everything_is():
+def test_height_index_finds_every_position():
     heights = Heights()
     for height in (2, 0, 3, 1):
         heights.append(height)
@@ -655,7 +655,7 @@ def test_heights_know_where_everything_is():
     assert heights.total == 4 and heights.index_at(3) == 3
 
 
-def test_notices_have_a_level_and_footers_wrap_between_figures():
+def test_notices_have_a_level_and_footers_wrap_between_numbers():
     story = Timeline()
     story.apply(Notice(level="warning", text="careful"))
     assert story.items[0].mark == ("!", "warning")
@@ -665,7 +665,7 @@ def test_notices_have_a_level_and_footers_wrap_between_figures():
 
 
 @pytest.mark.req("R-TUI-18")
-async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent(session, monkeypatch):
+async def test_stalled_reply_is_shown_as_silent(session, monkeypatch):
     stage = Stage()
     async with stage.run_test():
         view = stage.transcript
@@ -679,7 +679,7 @@ async def test_a_reply_that_has_begun_and_does_not_go_on_is_silent(session, monk
         assert view.silent_seconds == 0
 
 
-async def test_a_long_stored_reply_is_laid_out_in_parts_and_ends_complete(session):
+async def test_long_stored_reply_is_laid_out_completely_in_parts(session):
     stage = Stage()
     words = "word **bold** and `code`\n\n"
     async with stage.run_test(size=(80, 24)) as pilot:
