@@ -15,7 +15,7 @@ from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.scripted import Scripted, calls, says
 
 _PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n a dot").decode()
-ASKED = (TextBlock("go"), ImageBlock(ImageSource("base64", _PNG), "image/png"))
+PROMPT = (TextBlock("go"), ImageBlock(ImageSource("base64", _PNG), "image/png"))
 """A prompt with an image, which is stored before the prompt."""
 SCRIPT = [
     says("I look.") + calls("read_file", path="a.txt") + calls("shell", command="echo hi"),
@@ -45,7 +45,7 @@ async def run(root, deadly, when):
     bench.log = DyingLog(bench.log, deadly, when)
     session = await bench.session(Scripted(SCRIPT))
     (root / "session").write_text(session.id)
-    await play(session.send(ASKED))
+    await play(session.send(PROMPT))
 
 
 def main():

@@ -22,7 +22,7 @@ WAV = b"RIFF\x24\0\0\0WAVEfmt "
 PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"
 
 
-def drawn(kind, size=(30, 20), **options):
+def encode_image(kind, size=(30, 20), **options):
     buffer = io.BytesIO()
     Image.new("RGB", size, "navy").save(buffer, kind, **options)
     return buffer.getvalue()
@@ -30,10 +30,10 @@ def drawn(kind, size=(30, 20), **options):
 
 def noise(side):
     """A PNG that hardly gets smaller."""
-    return drawn_from(Image.frombytes("RGB", (side, side), os.urandom(side * side * 3)), "PNG")
+    return encode_from(Image.frombytes("RGB", (side, side), os.urandom(side * side * 3)), "PNG")
 
 
-def drawn_from(picture, kind, **options):
+def encode_from(picture, kind, **options):
     buffer = io.BytesIO()
     picture.save(buffer, kind, **options)
     return buffer.getvalue()
@@ -73,7 +73,7 @@ def test_pdf_has_its_file_name(tmp_path):
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_image_within_the_limits_is_unchanged(kind):
-    picture = drawn(kind)
+    picture = encode_image(kind)
     attached = attachment_from_bytes(picture, f"a.{kind.lower()}")
     assert isinstance(attached.block, ImageBlock)
     assert (content(attached), attached.notice) == (picture, "")
@@ -81,7 +81,7 @@ def test_image_within_the_limits_is_unchanged(kind):
 
 @pytest.mark.req("D14")
 def test_detected_type_overrides_the_file_name_with_a_warning():
-    attached = attachment_from_bytes(drawn("JPEG"), "a.png")
+    attached = attachment_from_bytes(encode_image("JPEG"), "a.png")
     assert attached.block.media_type == "image/jpeg"
     assert attached.notice == "`a.png` is really image/jpeg, and is sent as that."
     assert (
@@ -92,7 +92,7 @@ def test_detected_type_overrides_the_file_name_with_a_warning():
 
 @pytest.mark.parametrize("kind", ["BMP", "TIFF", "AVIF"])
 def test_image_of_an_unsupported_type_is_converted(kind):
-    attached = attachment_from_bytes(drawn(kind), f"a.{kind.lower()}")
+    attached = attachment_from_bytes(encode_image(kind), f"a.{kind.lower()}")
     assert attached.block.media_type in ("image/png", "image/jpeg")
     assert f"converted from {kind} to" in attached.notice
     assert Image.open(io.BytesIO(content(attached))).size == (30, 20)
@@ -110,14 +110,16 @@ def test_image_with_too_many_bytes_is_scaled_down_deterministically():
 def test_image_with_too_many_pixels_is_scaled_down_and_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn to the right
-    attached = attachment_from_bytes(drawn("JPEG", (8_100, 30), exif=exif.tobytes()), "a.jpg")
+    attached = attachment_from_bytes(
+        encode_image("JPEG", (8_100, 30), exif=exif.tobytes()), "a.jpg"
+    )
     width, height = dimensions(content(attached))
     assert height == 2_000
     assert width < height
 
 
 def test_image_has_its_dimensions():
-    assert attachment_from_bytes(drawn("PNG"), "a.png").block.pixels == (30, 20)
+    assert attachment_from_bytes(encode_image("PNG"), "a.png").block.pixels == (30, 20)
 
 
 @pytest.mark.parametrize("turn", range(1, 9))
@@ -133,9 +135,9 @@ def test_photo_within_the_limits_is_rotated_upright(turn):
     buffer = io.BytesIO()
     stored.save(buffer, "JPEG", quality=95, exif=exif.tobytes())
     attached = attachment_from_bytes(buffer.getvalue(), "a.jpg")
-    shown = Image.open(io.BytesIO(content(attached))).convert("RGB")
-    assert shown.size == (48, 32)
-    red, green, _ = shown.getpixel((4, 4))
+    decoded = Image.open(io.BytesIO(content(attached))).convert("RGB")
+    assert decoded.size == (48, 32)
+    red, green, _ = decoded.getpixel((4, 4))
     assert red > 200 > 60 > green
     assert attached.notice == ("" if turn == 1 else "`a.jpg` was rotated upright.")
 
@@ -200,7 +202,7 @@ def test_photo_is_unchanged_without_pillow_and_the_user_is_warned():
     )
     exif = Image.Exif()
     exif[0x0112] = 6
-    photograph = drawn("JPEG", exif=exif.tobytes())
+    photograph = encode_image("JPEG", exif=exif.tobytes())
     done = subprocess.run(
         [sys.executable, "-c", script], input=photograph, capture_output=True, check=True
     )

@@ -19,7 +19,7 @@ SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
 CANARY = "CANARY-4711"
 
 
-async def ended(bench, user, *lines, **options):
+async def play_calls(bench, user, *lines, **options):
     """Let the model make its calls; return how they ended."""
     session = await bench.session(
         Checked(Scripted([*lines, says("done")])), confirm=user, **options
@@ -56,35 +56,35 @@ async def test_credential_file_needs_approval_in_every_mode(bench, env, mode, li
     (bench.workspace / "src").mkdir()
     (bench.workspace / "link.txt").symlink_to(".env")
     user = User(DENY)
-    [denied] = await ended(bench, user, line, mode=mode)
+    [denied] = await play_calls(bench, user, line, mode=mode)
     assert denied.error_class == "user_denied"
     [question] = user.asked
     assert "may contain credentials" in question.reason
     assert question.rule == f"{question.title}(.env)"
-    [read] = await ended(bench, User(ALLOW), line, mode=mode)
+    [read] = await play_calls(bench, User(ALLOW), line, mode=mode)
     assert CANARY in text_of(read)
 
 
 async def test_rule_or_session_grant_replaces_the_approval_of_a_credential_file(bench, env):
     line = calls("read_file", path=".env")
     rules = RuleSet(allow=(Rule.parse("read_file(.env)"),))
-    [read] = await ended(bench, User(DENY), line, rules=rules)
+    [read] = await play_calls(bench, User(DENY), line, rules=rules)
     assert CANARY in text_of(read)
     user = User(SESSION, DENY)
-    assert [each.success for each in await ended(bench, user, line, line)] == [True, True]
+    assert [each.success for each in await play_calls(bench, user, line, line)] == [True, True]
     assert len(user.asked) == 1
 
 
 async def test_example_of_a_credential_file_needs_no_approval(bench):
     (bench.workspace / ".env.example").write_text("TOKEN=\n")
-    [read] = await ended(bench, User(DENY), calls("read_file", path=".env.example"))
+    [read] = await play_calls(bench, User(DENY), calls("read_file", path=".env.example"))
     assert read.success
 
 
 async def test_grep_skips_credential_files_and_reports_it(bench, env):
     (bench.workspace / "a.txt").write_text("TOKEN=none\n")
     (bench.workspace / "tls.key").write_text(CANARY)
-    [found] = await ended(bench, User(DENY), calls("grep", pattern="TOKEN|CANARY"))
+    [found] = await play_calls(bench, User(DENY), calls("grep", pattern="TOKEN|CANARY"))
     assert "a.txt:1: TOKEN=none" in text_of(found)
     assert CANARY not in text_of(found)
     assert "2 files that may contain credentials were skipped (`.env`, `tls.key`)" in text_of(found)
@@ -95,18 +95,18 @@ async def test_grep_skips_credential_files_and_reports_it(bench, env):
 async def test_changing_credentials_needs_approval(bench, env, mode):
     user = User(DENY)
     line = calls("write_file", path=".env", content="x")
-    [denied] = await ended(bench, user, line, mode=mode)
+    [denied] = await play_calls(bench, user, line, mode=mode)
     assert denied.error_class == "user_denied"
     assert CANARY in env.read_text()
 
 
 async def test_edit_reveals_nothing_about_unread_credentials(bench, env):
     edits = [{"old": "TOKEN=wrong", "new": "x"}]
-    [refused] = await ended(bench, User(ALLOW), calls("edit_file", path=".env", edits=edits))
+    [refused] = await play_calls(bench, User(ALLOW), calls("edit_file", path=".env", edits=edits))
     assert "read it before editing" in refused.error_message
     assert CANARY not in refused.error_message
     edits = [{"old": CANARY, "new": "x"}]
-    read, edited = await ended(
+    read, edited = await play_calls(
         bench,
         User(ALLOW),
         calls("read_file", path=".env"),

@@ -50,9 +50,9 @@ def test_git_gets_no_key_while_copying(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     make_scratch_copy(project, tmp_path / "copies")
-    told = (tmp_path / "told").read_text()
-    assert "PATH=" in told
-    assert "canary" not in told
+    environment = (tmp_path / "told").read_text()
+    assert "PATH=" in environment
+    assert "canary" not in environment
 
 
 def test_copies_older_than_a_week_are_deleted_at_the_next_start(tmp_path):

@@ -107,17 +107,17 @@ async def test_approval_request_and_answer_are_stored_with_their_subject(bench):
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION), DENY)
     session = await bench.session(Scripted([line, says("done")]), confirm=user)
     events = await play(session.send("go"))
-    asked = [e for e in events if isinstance(e, ToolConfirmationRequested)]
-    told = [e for e in events if isinstance(e, ToolConfirmationResolved)]
+    requested = [e for e in events if isinstance(e, ToolConfirmationRequested)]
+    resolved = [e for e in events if isinstance(e, ToolConfirmationResolved)]
     uses = [use.id for use in session.state.messages[1].tool_uses]
     ids = [question.id for question in user.asked]
-    assert [e.tool_use_id for e in asked] == [e.tool_use_id for e in told] == uses
-    assert [e.confirmation_request_id for e in asked] == ids
-    assert [e.confirmation_request_id for e in told] == ids
-    assert [e.side_effects for e in asked] == [SideEffects.WRITE, SideEffects.EXECUTE]
-    assert [e.projected_modifications for e in asked] == [("a.txt",), ()]
-    assert [e.command_summary for e in asked] == [None, "touch b"]
-    assert [(e.decision, e.scope) for e in told] == [("allow", "session"), ("deny", None)]
+    assert [e.tool_use_id for e in requested] == [e.tool_use_id for e in resolved] == uses
+    assert [e.confirmation_request_id for e in requested] == ids
+    assert [e.confirmation_request_id for e in resolved] == ids
+    assert [e.side_effects for e in requested] == [SideEffects.WRITE, SideEffects.EXECUTE]
+    assert [e.projected_modifications for e in requested] == [("a.txt",), ()]
+    assert [e.command_summary for e in requested] == [None, "touch b"]
+    assert [(e.decision, e.scope) for e in resolved] == [("allow", "session"), ("deny", None)]
     await session.close()
 
 
@@ -223,7 +223,7 @@ async def test_session_grant_covers_exactly_what_was_shown(bench):
 
 
 @pytest.mark.parametrize(
-    ("mode", "call", "asked", "done"),
+    ("mode", "call", "requested", "done"),
     [
         (Mode.ASK, calls("write_file", path="a", content="x"), 1, True),
         (Mode.ACCEPT_EDITS, calls("write_file", path="a", content="x"), 0, True),
@@ -232,10 +232,10 @@ async def test_session_grant_covers_exactly_what_was_shown(bench):
         (Mode.AUTO, calls("shell", command="touch a"), 0, True),
     ],
 )
-async def test_approval_mode_decides_which_calls_need_approval(bench, mode, call, asked, done):
+async def test_approval_mode_decides_which_calls_need_approval(bench, mode, call, requested, done):
     user = User(ALLOW)
     await outcome(bench, call, mode=mode, confirm=user)
-    assert len(user.asked) == asked
+    assert len(user.asked) == requested
     assert (bench.workspace / "a").exists() is done
 
 

@@ -25,14 +25,14 @@ LARGEST = 20_000
 """More characters than six of its outputs have."""
 
 
-def said(request):
+def request_text(request):
     return [message for message in request.messages if message.role is not Role.SYSTEM]
 
 
 def size(request):
     return sum(
         len(part.text)
-        for message in said(request)
+        for message in request_text(request)
         for block in message.content
         for part in (block.content if isinstance(block, ToolResultBlock) else (block,))
         if isinstance(part, TextBlock)
@@ -46,7 +46,7 @@ def reader(room):
         if size(request) > room():
             return fails(ContextOverflowError("too long"))
         since = 0
-        for message in reversed(said(request)):
+        for message in reversed(request_text(request)):
             if message.is_prompt:
                 break
             since += message.role is Role.ASSISTANT
@@ -67,16 +67,16 @@ async def test_full_context_window_of_any_size_ends_no_session_and_never_loops(b
     adapter = reader(lambda: limit)
     session = await bench.session(adapter)
     await play(session.send("read it"))
-    kept, before = list(session.state.messages), len(adapter.requests)
+    remaining, before = list(session.state.messages), len(adapter.requests)
     limit = room
     events = await play(session.send("and again"))
-    ended = events[-1]
-    assert isinstance(ended, TurnCompleted)
+    last_event = events[-1]
+    assert isinstance(last_event, TurnCompleted)
     least = len("read it" + "and again" + "I have read it.") + 4 * len(OUTPUT_PLACEHOLDER)
-    assert (ended.stop_reason is StopReason.END_TURN) == (room > least)
+    assert (last_event.stop_reason is StopReason.END_TURN) == (room > least)
     assert len(failures(events)) <= 4
     assert all(each.error_class == ErrorClass.CONTEXT_OVERFLOW for each in failures(events))
-    assert session.state.messages[: len(kept)] == kept
+    assert session.state.messages[: len(remaining)] == remaining
     assert validate_session(session.state.messages) == []
     for request in adapter.requests[before:]:
         assert "and again" in [message.text for message in request.messages]
@@ -94,9 +94,9 @@ async def test_elided_results_stay_elided_for_this_model_and_after_a_resume(benc
     await play(session.send("read it"))
     limit = size(adapter.requests[-1]) * 5 // 4
     events = await play(session.send("and again"))
-    told = [event.text for event in events if isinstance(event, Notice)]
+    notices = [event.text for event in events if isinstance(event, Notice)]
     assert len(failures(events)) == 1
-    assert any("omit old tool outputs" in text and MODEL.id in text for text in told)
+    assert any("omit old tool outputs" in text and MODEL.id in text for text in notices)
     limit = LARGEST
     await play(session.send("fine?"))
     sent = adapter.requests[-1]
@@ -104,7 +104,7 @@ async def test_elided_results_stay_elided_for_this_model_and_after_a_resume(benc
     resumed = await bench.session(adapter, resume=session.id)
     await play(resumed.retry())
     assert OUTPUT_PLACEHOLDER in str(adapter.requests[-1].messages)
-    assert said(adapter.requests[-1])[: len(said(sent))] == said(sent)
+    assert request_text(adapter.requests[-1])[: len(request_text(sent))] == request_text(sent)
     limit = 10 * LARGEST
     await play(resumed.send(f"@{OTHER.aliases[0]} and you?"))
     assert OUTPUT_PLACEHOLDER not in str(adapter.requests[-1].messages)
@@ -160,8 +160,8 @@ def test_elision_continues_until_all_outputs_are_elided_and_changes_nothing_else
     writer = Writer()
     messages = []
     for role, length in parts:
-        held = image() if length is None else TextBlock("x" * length)
-        block = ToolResultBlock("tu_1", (held,)) if role is Role.TOOL else held
+        output = image() if length is None else TextBlock("x" * length)
+        block = ToolResultBlock("tu_1", (output,)) if role is Role.TOOL else output
         messages.append(writer.message(role, [block]))
     heavy = sum(
         length is None or (role, length) == (Role.TOOL, MAX_INTACT_CHARACTERS + 1)
@@ -171,15 +171,15 @@ def test_elision_continues_until_all_outputs_are_elided_and_changes_nothing_else
     while (further := next_elision(messages, cut)) is not None:
         assert cut is None or further > cut
         cut, rounds = further, rounds + 1
-        shown = elide_tool_outputs(messages, cut)
-        out = sum(each != other for each, other in zip(messages, shown, strict=True))
+        visible = elide_tool_outputs(messages, cut)
+        out = sum(each != other for each, other in zip(messages, visible, strict=True))
         assert out > heavy - left
         left = heavy - out
-        assert [each.id for each in shown] == [each.id for each in messages]
+        assert [each.id for each in visible] == [each.id for each in messages]
         assert all(
             each == other or each.role is Role.TOOL
-            for each, other in zip(messages, shown, strict=True)
+            for each, other in zip(messages, visible, strict=True)
         )
-        assert elide_tool_outputs(shown, cut) == shown
+        assert elide_tool_outputs(visible, cut) == visible
     assert left == 0
     assert rounds <= 3

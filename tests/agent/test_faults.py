@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import Bench, Checked, names, play
-from tests.agent.killed import ASKED
+from tests.agent.killed import PROMPT
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events import message_of
@@ -62,7 +62,7 @@ def orphans(session):
     return found
 
 
-def kept(bench, facts):
+def stored_attachments(bench, facts):
     """Read every attachment that a stored message names, and return how many there are."""
     messages = [message for fact in facts if (message := message_of(fact)) is not None]
     blocks = [block for message in messages for block in iter_blocks(message.content)]
@@ -114,7 +114,7 @@ async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message
 ):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("A dot.")])))
-    sending = asyncio.create_task(play(session.send(ASKED)))
+    sending = asyncio.create_task(play(session.send(PROMPT)))
     await steps(point)
     if how == "stop":
         session.cancel()
@@ -122,10 +122,10 @@ async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message
         sending.cancel()
     await asyncio.wait([sending])
     stored = await bench.log.read(session.id)
-    before = kept(bench, stored)
+    before = stored_attachments(bench, stored)
     session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
-    await play(session.send(ASKED))
-    assert kept(bench, await bench.log.read(session.id)) == before + 1
+    await play(session.send(PROMPT))
+    assert stored_attachments(bench, await bench.log.read(session.id)) == before + 1
     assert problems(session) == []
     assert turns_without_one_end(session) == []
     await session.close()
@@ -139,12 +139,12 @@ async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_on
     session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
     session._record._log = FailingLog(bench.log, point)
     with pytest.raises(StoreError):
-        await play(session.send(ASKED))
-        await play(session.send(ASKED))
-    kept(bench, await bench.log.read(session.id))
+        await play(session.send(PROMPT))
+        await play(session.send(PROMPT))
+    stored_attachments(bench, await bench.log.read(session.id))
     session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
-    await play(session.send(ASKED))
-    assert kept(bench, await bench.log.read(session.id)) >= 1
+    await play(session.send(PROMPT))
+    assert stored_attachments(bench, await bench.log.read(session.id)) >= 1
     assert problems(session) == []
     assert turns_without_one_end(session) == []
     await session.close()
@@ -158,7 +158,7 @@ async def test_unstorable_image_stores_nothing_and_text_is_still_sent(tmp_path):
     before = await bench.log.read(session.id)
     (bench.root / "blobs").write_text("in the way")
     with pytest.raises(BlobError, match="cannot be stored"):
-        await play(session.send(ASKED))
+        await play(session.send(PROMPT))
     assert await bench.log.read(session.id) == before
     assert not session.busy
     await play(session.send("go"))
@@ -186,13 +186,13 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
     session._record._log = FailingLog(bench.log, point - 1)
-    shown = []
+    visible = []
     with pytest.raises(StoreError):
         async for event in session.send("go"):
-            shown.append(event)
+            visible.append(event)
         await play(session.send("more"))
     stored = {fact.id for fact in await bench.log.read(session.id)}
-    assert all(fact.id in stored for fact in shown if getattr(fact, "id", None))
+    assert all(fact.id in stored for fact in visible if getattr(fact, "id", None))
     session._env.registry.only = Checked(Scripted(SCRIPT[3:]))
     await play(session.send("go on"))
     assert problems(session) == []
@@ -220,12 +220,12 @@ def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when)
             Checked(Scripted(SCRIPT[3:])), resume=session_file.read_text()
         )
         assert await bench.log.pending_call_ids(session.id) == ()
-        kept(bench, session.state.facts)
-        ran = sum(name == "tool.called" for name in names(session.state.facts))
+        stored_attachments(bench, session.state.facts)
+        call_count = sum(name == "tool.called" for name in names(session.state.facts))
         await play(session.send("go on"))
         assert problems(session) == []
         assert turns_without_one_end(session) == []
-        assert sum(name == "tool.called" for name in names(session.state.facts)) == ran
+        assert sum(name == "tool.called" for name in names(session.state.facts)) == call_count
         await session.close()
         await bench.close()
 

@@ -48,12 +48,12 @@ async def test_outage_and_its_end_are_stored_and_the_only_model_is_still_tried(b
     script = [fails(AuthError("no")), says("hello"), says("back")]
     session = await bench.session(Scripted(script))
     events = await play(session.send("hi"))
-    [gone] = [event for event in events if isinstance(event, ProviderUnavailable)]
-    assert (gone.provider, gone.scope, gone.trigger_reason) == (
+    [unavailable] = [event for event in events if isinstance(event, ProviderUnavailable)]
+    assert (unavailable.provider, unavailable.scope, unavailable.trigger_reason) == (
         "anthropic", "provider_wide", "auth_error"
     )  # fmt: skip
     failed = next(e for e in events if names([e]) == ["llm.call_failed"])
-    assert gone.parent_event_id == failed.id
+    assert unavailable.parent_event_id == failed.id
     events = await play(session.send("again"))
     [route] = [event for event in events if isinstance(event, RouteDecided)]
     assert route.chosen_model == MODEL.id

@@ -20,14 +20,14 @@ def inline(content):
     return ImageSource("base64", base64.b64encode(content).decode())
 
 
-PICTURE = (TextBlock("what is this?"), ImageBlock(inline(PIXEL), "image/png"))
+IMAGE = (TextBlock("what is this?"), ImageBlock(inline(PIXEL), "image/png"))
 
 
 @pytest.mark.req("D14")
 async def test_image_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(bench):
     adapter = Scripted([says("A pixel.")])
     session = await bench.session(adapter)
-    await play(session.send(PICTURE))
+    await play(session.send(IMAGE))
     [message, _] = session.state.messages
     reference = message.content[1].source
     assert reference.kind == "file_ref"
@@ -55,9 +55,9 @@ async def test_image_from_a_tool_is_stored_by_its_hash(bench):
 async def test_session_continues_without_its_attachments(bench, caplog):
     adapter = Scripted([says("A pixel."), says("I cannot see it any more.")])
     session = await bench.session(adapter)
-    await play(session.send(PICTURE))
-    for kept in (bench.root / "blobs").iterdir():
-        kept.unlink()
+    await play(session.send(IMAGE))
+    for blob in (bench.root / "blobs").iterdir():
+        blob.unlink()
     await play(session.send("and now?"))
     assert session.state.messages[-1].text == "I cannot see it any more."
     body = Anthropic().to_wire(adapter.requests[1]).body
@@ -71,7 +71,7 @@ async def test_unstorable_attachment_stores_nothing(bench):
     (bench.root / "blobs").write_text("in the way")
     session = await bench.session(Scripted([says("never")]))
     with pytest.raises(BlobError, match="cannot be stored"):
-        await play(session.send(PICTURE))
+        await play(session.send(IMAGE))
     assert not session.state.messages
     await session.close()
 

@@ -8,7 +8,7 @@ from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths
 
-SHOWN = {
+DETAILS = {
     "qwen3:8b": {
         "capabilities": ["completion", "tools"],
         "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 131_072},
@@ -17,7 +17,7 @@ SHOWN = {
 }
 PAGES = {
     "/api/tags": {"models": [{"name": "qwen3:8b"}, {"name": "small"}]},
-    "/api/show": lambda body: SHOWN[body["model"]],
+    "/api/show": lambda body: DETAILS[body["model"]],
 }
 
 
@@ -62,12 +62,12 @@ async def test_unreachable_server_is_queried_once_and_again_for_an_explicit_choi
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         session = await runtime.new_session(User())
-        asked = []
+        requested_paths = []
         for step in (session.select_model("ollama:qwen3:8b"), session.send("hello")):
             await play(step)
             await session.load_model_description()
-            asked.append([line for line, *_ in server.requests if "/api/tags" in line])
-        assert [len(lines) for lines in asked] == [1, 1]
+            requested_paths.append([line for line, *_ in server.requests if "/api/tags" in line])
+        assert [len(lines) for lines in requested_paths] == [1, 1]
         assert not session.model.known
         tags["models"].append({"name": "qwen3:8b"})
         await play(session.select_model("ollama:qwen3:8b"))

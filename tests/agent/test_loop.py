@@ -69,10 +69,10 @@ async def test_plain_exchange_stores_two_messages_and_one_terminal_fact(bench):
         "llm.call_completed",
         "turn.completed",
     ]
-    asked, answered = session.state.messages
-    assert (asked.role, answered.role) == (Role.USER, Role.ASSISTANT)
-    assert answered.metadata.routing.reason == "global default"
-    assert answered.metadata.usage.pricing_version == "2026-01-01"
+    prompt, reply = session.state.messages
+    assert (prompt.role, reply.role) == (Role.USER, Role.ASSISTANT)
+    assert reply.metadata.routing.reason == "global default"
+    assert reply.metadata.usage.pricing_version == "2026-01-01"
     assert valid(session)
     await session.close()
 
@@ -221,11 +221,11 @@ async def test_conversation_without_sendable_content_is_rejected_before_sending(
     adapter = Checked(Scripted([says("never")]))
     session = await bench.session(adapter)
     hidden = MessageMetadata(audience=Audience.USER)
-    asked = Message(id=new_id(), session_id=session.id, role=Role.USER, metadata=hidden,
+    prompt = Message(id=new_id(), session_id=session.id, role=Role.USER, metadata=hidden,
                     content=(TextBlock("for the user alone"),), created_at=now())  # fmt: skip
     started = TurnStarted(
         user_message_hash="", estimated_input_tokens=0, has_images=False,
-        has_tool_calls_in_history=False, message=asked,
+        has_tool_calls_in_history=False, message=prompt,
     )  # fmt: skip
     session.state.apply(started)
     events = await play(session.retry())
@@ -686,12 +686,12 @@ async def test_parallel_results_have_the_order_of_the_calls(bench):
     session = await bench.session(script, tools=[slow, fast])
     events = await play(session.send("go"))
     finished = [e.tool_use_id for e in events if isinstance(e, ToolCompleted)]
-    asked = [
+    requested = [
         block.id for block in session.state.messages[1].content if isinstance(block, ToolUseBlock)
     ]
-    assert finished == asked[::-1]
+    assert finished == requested[::-1]
     results = [message.result for message in session.state.messages if message.result]
-    assert [result.tool_use_id for result in results] == asked
+    assert [result.tool_use_id for result in results] == requested
     assert valid(session)
     await session.close()
 

@@ -42,16 +42,18 @@ def line(home, tmp_path, monkeypatch, capsys, own_logging):
 def test_known_key_in_a_tool_result_is_masked(line, home, tool, arguments):
     line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", "auto")
-    told = [e for e in events if e["type"] not in ("llm.call_completed", "message_complete")]
-    results = [e for e in told if e["type"] in ("tool.completed", "tool.failed")]
-    shown = json.dumps([e for e in told if not e["type"].startswith("tool_use")])
+    events_shown = [
+        e for e in events if e["type"] not in ("llm.call_completed", "message_complete")
+    ]
+    results = [e for e in events_shown if e["type"] in ("tool.completed", "tool.failed")]
+    output = json.dumps([e for e in events_shown if not e["type"].startswith("tool_use")])
     assert len(results) == 1
-    assert KEY not in shown
+    assert KEY not in output
     if tool != "no_such_tool":
         spilled = b"".join(path.read_bytes() for path in home.glob("state/spill/**/*.txt"))
         assert KEY.encode() not in spilled
     if tool in ("shell", "read_file", "grep"):
-        assert MASK in shown
+        assert MASK in output
 
 
 @pytest.mark.parametrize("column", [1_901, 1_990, 1_999, 2**20 - 50])
@@ -76,10 +78,10 @@ def test_truncated_key_in_a_truncated_line_is_masked(line, tool, arguments, colu
     line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", "auto")
     [result] = [e for e in events if e["type"] == "tool.completed"]
-    shown = json.dumps(result)
-    assert "Zq7" not in shown and "sk-ant" not in shown
+    output = json.dumps(result)
+    assert "Zq7" not in output and "sk-ant" not in output
     if tool == "grep":
-        assert "1 lines match" in shown
+        assert "1 lines match" in output
 
 
 @pytest.mark.parametrize("written", [str, lambda key: b64encode(key.encode()).decode()])
@@ -113,8 +115,8 @@ def test_truncated_text_contains_no_part_of_a_key(line, mode, tool, arguments):
     line.script([{"call": tool, "input": arguments}], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", mode)
     ended = [each for each in events if each["type"].startswith(("tool.", "result"))]
-    shown = json.dumps([each for each in ended if each["type"] != "tool.called"])
-    assert "sk-ant" not in shown and "Zq7" not in shown
+    output = json.dumps([each for each in ended if each["type"] != "tool.called"])
+    assert "sk-ant" not in output and "Zq7" not in output
 
 
 def test_nearest_line_of_a_key_in_wrapped_base64_is_masked(line):

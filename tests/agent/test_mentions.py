@@ -11,35 +11,35 @@ from yourtool.providers.catalogue.models import Catalogue
 CATALOGUE = Catalogue([MODEL, OTHER], "2026-01-01")
 
 
-def said(text, workspace):
+def parse(text, workspace):
     addressed = parse_address(text, CATALOGUE, workspace)
     return addressed.override.id if addressed.override else None, addressed.content[0].text
 
 
 def test_leading_alias_selects_the_model_and_is_removed(tmp_path):
-    assert said("@other what is this?", tmp_path) == ("openai:other", "what is this?")
-    assert said("@openai:other\nlines", tmp_path) == ("openai:other", "lines")
+    assert parse("@other what is this?", tmp_path) == ("openai:other", "what is this?")
+    assert parse("@openai:other\nlines", tmp_path) == ("openai:other", "lines")
 
 
 def test_existing_path_is_a_mention_and_stays_in_the_text(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").touch()
     text = "@src/app.py what is this?"
-    assert said(text, tmp_path) == (None, text)
+    assert parse(text, tmp_path) == (None, text)
 
 
 def test_backslash_escapes_the_at_sign(tmp_path):
-    assert said("\\@other hello", tmp_path) == (None, "@other hello")
+    assert parse("\\@other hello", tmp_path) == (None, "@other hello")
 
 
 @pytest.mark.parametrize("text", ["mail me@other now", " @other leading space", "a @other"])
 def test_at_sign_elsewhere_is_plain_text(tmp_path, text):
-    assert said(text, tmp_path) == (None, text)
+    assert parse(text, tmp_path) == (None, text)
 
 
 def test_unknown_word_is_rejected_with_a_solution(tmp_path):
     with pytest.raises(UsageError, match=r"`@ohter` is neither a model nor a file.*\\@ohter"):
-        said("@ohter hello", tmp_path)
+        parse("@ohter hello", tmp_path)
 
 
 @pytest.mark.parametrize("word", ["x" * 300, "a/" * 3_000, "a\0b"])
@@ -51,13 +51,13 @@ def test_word_that_is_no_valid_file_name_is_rejected_like_any_other(tmp_path, wo
 @pytest.mark.parametrize("text", ["@other", "@other   "])
 def test_alias_without_text_is_rejected(tmp_path, text):
     with pytest.raises(UsageError, match="needs a message after it"):
-        said(text, tmp_path)
+        parse(text, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
 def test_empty_message_is_rejected(tmp_path, text):
     with pytest.raises(UsageError, match="nothing to send"):
-        said(text, tmp_path)
+        parse(text, tmp_path)
 
 
 def test_message_can_be_an_image_only(tmp_path):

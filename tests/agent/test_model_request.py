@@ -36,8 +36,8 @@ def levels(session):
 
 @pytest.mark.req("D18")
 async def test_reply_is_stored_with_its_request_options(bench):
-    wishes = RequestSettings(effort="max", cache_retention="long")
-    session = await bench.session(Scripted([says("hello")]), settings=wishes)
+    options = RequestSettings(effort="max", cache_retention="long")
+    session = await bench.session(Scripted([says("hello")]), settings=options)
     await play(session.send("hi"))
     [reply] = replies(session)
     assert reply.metadata.request == RequestOptions(
@@ -53,9 +53,9 @@ async def test_reply_is_stored_with_its_request_options(bench):
 
 @pytest.mark.req("D18")
 async def test_interrupted_reply_is_stored_with_its_request_options(bench):
-    wishes = RequestSettings(effort="low", tool_choice=ForcedTool("read_file"))
+    options = RequestSettings(effort="low", tool_choice=ForcedTool("read_file"))
     half = says("half") + fails(ServerError("gone"))
-    session = await bench.session(Scripted([half]), settings=wishes)
+    session = await bench.session(Scripted([half]), settings=options)
     await play(session.send("hi"))
     [reply] = replies(session)
     assert reply.metadata.request.thinking_level == "low"
@@ -64,10 +64,10 @@ async def test_interrupted_reply_is_stored_with_its_request_options(bench):
 
 
 async def test_options_reach_every_request_in_supported_form(bench):
-    wishes = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
+    options = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
     (bench.workspace / "a.txt").write_text("a cat")
     script = Scripted([calls("read_file", path="a.txt"), says("{}")])
-    session = await bench.session(script, settings=wishes)
+    session = await bench.session(script, settings=options)
     await play(session.send("hi"))
     assert levels(session) == ["high", "high"]
     assert [each.output_schema for each in script.requests] == [SCHEMA, SCHEMA]
@@ -80,15 +80,15 @@ async def test_options_reach_every_request_in_supported_form(bench):
 async def test_unsupported_effort_is_reported_once_per_session(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
     session = await bench.session(script, settings=RequestSettings(effort="max"))
-    [told] = warnings(await play(session.send("hi")))
-    assert told.startswith("`anthropic:test` supports no effort `max`")
+    [notice] = warnings(await play(session.send("hi")))
+    assert notice.startswith("`anthropic:test` supports no effort `max`")
     assert warnings(await play(session.send("hi"))) == []
     await play(session.select_effort("minimal"))
     effort = "Reasoning effort: low instead of minimal; `/effort` takes low, medium, high."
     assert session.effort_summary() == effort
     assert session.effort_summary() in session.explain()
-    [told] = warnings(await play(session.send("hi")))
-    assert "`minimal`" in told
+    [notice] = warnings(await play(session.send("hi")))
+    assert "`minimal`" in notice
     await play(session.select_effort(None))
     assert warnings(await play(session.send("hi"))) == []
     assert levels(session) == ["high", "high", "low", None]
@@ -115,7 +115,7 @@ async def test_cache_plan_is_part_of_the_request_and_is_not_stored(bench):
     await session.close()
 
 
-def pictures(request):
+def images_in(request):
     return [
         isinstance(block, ImageBlock)
         for message in request.messages
@@ -131,22 +131,22 @@ async def test_session_with_too_many_images_for_a_model_continues(bench):
     for _ in range(3):
         await play(session.send((TextBlock("look"), image())))
     await play(session.select_model("narrow"))
-    told = [*await play(session.send("and now?")), *await play(session.send("sure?"))]
-    assert warnings(told) == [
+    events = [*await play(session.send("and now?")), *await play(session.send("sure?"))]
+    assert warnings(events) == [
         "2 attachments are omitted from the request: `openai:narrow` takes at most 2 images in one"
         " request, and the oldest are omitted first. The session still contains all of them; a"
         " model with higher limits receives more."
     ]
     await play(session.select_model("test"))
     assert warnings(await play(session.send("back"))) == []
-    assert [pictures(asked) for asked in script.requests[2:]] == [
+    assert [images_in(each) for each in script.requests[2:]] == [
         [True] * 3,
         [False, False, True],
         [False, False, True],
         [True] * 3,
     ]
-    kept = [each for each in session.state.messages if each.role is Role.USER][:3]
-    assert all(isinstance(each.content[1], ImageBlock) for each in kept)
+    prompts = [each for each in session.state.messages if each.role is Role.USER][:3]
+    assert all(isinstance(each.content[1], ImageBlock) for each in prompts)
     await session.close()
 
 

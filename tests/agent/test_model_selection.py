@@ -18,7 +18,7 @@ from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.scripted import Scripted, says
 
 
-async def _opened(workspace, **options):
+async def _start_runtime(workspace, **options):
     return await Runtime.open(resolve_paths(), RunOptions(workspace=workspace, **options))
 
 
@@ -36,12 +36,12 @@ def _efforts(server) -> list[str | None]:
 
 async def test_effort_from_the_command_line_is_restored_with_the_session(tmp_path, server):
     config_file(resolve_paths()).write_text('effort = "low"\n')
-    runtime = await _opened(tmp_path, model="sonnet", effort="high")
+    runtime = await _start_runtime(tmp_path, model="sonnet", effort="high")
     session = await runtime.new_session(User())
     await play(session.send("hello"))
     await session.close()
     await runtime.close()
-    runtime = await _opened(tmp_path)
+    runtime = await _start_runtime(tmp_path)
     session = await runtime.resume(session.id, User())
     assert session.effort == "high"
     await play(session.send("and now?"))
@@ -52,7 +52,7 @@ async def test_effort_from_the_command_line_is_restored_with_the_session(tmp_pat
     await play(session.send("as you like"))
     await session.close()
     await runtime.close()
-    runtime = await _opened(tmp_path, effort="medium")
+    runtime = await _start_runtime(tmp_path, effort="medium")
     session = await runtime.resume(session.id, User())
     await play(session.send("in between"))
     await session.close()
@@ -61,13 +61,13 @@ async def test_effort_from_the_command_line_is_restored_with_the_session(tmp_pat
 
 
 async def test_session_without_a_chosen_effort_uses_the_settings(tmp_path, server):
-    runtime = await _opened(tmp_path, model="sonnet")
+    runtime = await _start_runtime(tmp_path, model="sonnet")
     session = await runtime.new_session(User())
     await play(session.send("hello"))
     await session.close()
     await runtime.close()
     config_file(resolve_paths()).write_text('effort = "low"\n')
-    runtime = await _opened(tmp_path)
+    runtime = await _start_runtime(tmp_path)
     session = await runtime.resume(session.id, User())
     assert session.effort == "low"
     await session.close()
@@ -97,7 +97,7 @@ def test_effort_event_is_in_the_catalog():
 PIXEL = (TextBlock("what is it?"), image())
 
 
-async def _session_with_a_picture(bench, *replies):
+async def _session_with_an_image(bench, *replies):
     adapter = Scripted([says("A pixel."), *map(says, replies)])
     session = await bench.session(Checked(adapter))
     await play(session.send("hello"))
@@ -105,13 +105,13 @@ async def _session_with_a_picture(bench, *replies):
     return session, adapter
 
 
-def _shown_to(request) -> list[str]:
+def _images_in(request) -> list[str]:
     body = json.loads(OpenAIChat().to_wire(request).body)
     return [message["content"] for message in body["messages"] if message["role"] == "user"]
 
 
 async def test_rejected_model_is_stored_with_the_reason_and_shown(bench):
-    session, _ = await _session_with_a_picture(bench, "Yes.")
+    session, _ = await _session_with_an_image(bench, "Yes.")
     with pytest.raises(SwapRefusedError) as refused:
         await play(session.select_model("blind"))
     [fact] = [each for each in session.state.facts if isinstance(each, SessionModelRefused)]
@@ -129,7 +129,7 @@ async def test_rejected_model_is_stored_with_the_reason_and_shown(bench):
 
 
 async def test_model_rejected_during_a_turn_is_stored_after_it(bench):
-    session, _ = await _session_with_a_picture(bench, "Yes.")
+    session, _ = await _session_with_an_image(bench, "Yes.")
     async for event in session.send("and now?"):
         if event.__struct_config__.tag == "llm.call_started":
             with pytest.raises(SwapRefusedError):
@@ -140,26 +140,26 @@ async def test_model_rejected_during_a_turn_is_stored_after_it(bench):
 
 
 async def test_model_without_vision_gets_placeholders_if_the_user_chose_so(bench):
-    session, adapter = await _session_with_a_picture(bench, "In words.", "Still.", "Seen again.")
+    session, adapter = await _session_with_an_image(bench, "In words.", "Still.", "Seen again.")
     await play(session.select_model("blind", use_placeholders=True))
     assert (session.state.model, session.state.model_refusal) == ("openai:blind", None)
     await play(session.send("go on"))
     stand_in = "(an image that could not be shown to you)"
-    assert stand_in in str(_shown_to(adapter.requests[-1]))
+    assert stand_in in str(_images_in(adapter.requests[-1]))
     await session.close()
     session = await bench.session(adapter, resume=session.id)
     await play(session.select_model("blind"))
     await play(session.send("and now?"))
     assert adapter.requests[-1].model.id == "openai:blind"
-    assert stand_in in str(_shown_to(adapter.requests[-1]))
+    assert stand_in in str(_images_in(adapter.requests[-1]))
     await play(session.select_model("test"))
     await play(session.send("you can see it"))
-    assert "image_url" in str(_shown_to(adapter.requests[-1]))
+    assert "image_url" in str(_images_in(adapter.requests[-1]))
     await session.close()
 
 
 async def test_image_after_the_choice_of_placeholders_is_rejected_like_any_other(bench):
-    session, adapter = await _session_with_a_picture(bench, "In words.")
+    session, adapter = await _session_with_an_image(bench, "In words.")
     await play(session.select_model("blind", use_placeholders=True))
     await play(session.send((TextBlock("and this?"), image())))
     assert session.state.last_turn_failed
@@ -169,10 +169,10 @@ async def test_image_after_the_choice_of_placeholders_is_rejected_like_any_other
 
 
 async def test_image_placeholders_need_no_space_for_images(bench):
-    session, _ = await _session_with_a_picture(bench)
+    session, _ = await _session_with_an_image(bench)
     await play(session.send((TextBlock("more"), *[image()] * 8)))
     await play(session.select_model("other"))
-    with_pictures = sum(tokens for _, tokens in await session.context_parts())
+    with_images = sum(tokens for _, tokens in await session.context_parts())
     await play(session.select_model("blind", use_placeholders=True))
-    assert with_pictures > sum(tokens for _, tokens in await session.context_parts()) + 300
+    assert with_images > sum(tokens for _, tokens in await session.context_parts()) + 300
     await session.close()

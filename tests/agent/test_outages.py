@@ -9,8 +9,8 @@ from yourtool.events import ProviderRecovered
 from yourtool.providers.scripted import Fail, Scripted, ScriptLine, says
 
 REFUSED_KEY = (ScriptLine((Fail(AuthError("bad key", status=401)),)),)
-LOST = (ScriptLine((Fail(NetworkError("gone")),)),) * 2
-OUTAGES = pytest.mark.parametrize("failures", [REFUSED_KEY, LOST], ids=["401", "lost"])
+NETWORK_ERRORS = (ScriptLine((Fail(NetworkError("gone")),)),) * 2
+OUTAGES = pytest.mark.parametrize("failures", [REFUSED_KEY, NETWORK_ERRORS], ids=["401", "lost"])
 
 
 def _answers(adapter: Scripted) -> list[str]:
@@ -71,8 +71,8 @@ async def test_model_named_by_the_user_is_used_although_it_failed(bench, failure
     session = await bench.session(adapter)
     await _fail(session, failures)
     await play(session.select_model("test"))
-    shown = "\n".join(session.explain())
-    assert "marked unavailable" in shown
+    explanation = "\n".join(session.explain())
+    assert "marked unavailable" in explanation
     await play(session.send("chosen for the session"))
     reason = session.state.last_route.chain[-1].reason
     assert reason.startswith("chosen by the user for the session; `anthropic` ")

@@ -10,7 +10,7 @@ from yourtool.deltas import Notice, TokenUsage
 from yourtool.messages import Role, TextBlock
 from yourtool.providers.scripted import Scripted, counts, says
 
-PICTURE = image()
+IMAGE = image()
 
 
 def _counted(tokens: int):
@@ -18,7 +18,7 @@ def _counted(tokens: int):
     return counts(TokenUsage(input_tokens=half, cached_input_tokens=tokens - half, output_tokens=5))
 
 
-def _said(request):
+def _text_of(request):
     return [message.text for message in request.messages if message.role is not Role.SYSTEM]
 
 
@@ -82,8 +82,8 @@ async def test_model_without_tools_can_be_chosen_with_one_notice(bench):
         *await play(session.send("@test and you?")),
     ]
     notices = [event.text for event in events if isinstance(event, Notice)]
-    [told] = [text for text in notices if "does not support tools" in text]
-    assert "`ollama:plain`" in told
+    [warning] = [text for text in notices if "does not support tools" in text]
+    assert "`ollama:plain`" in warning
     assert [bool(request.tools) for request in adapter.requests] == [False, False, True]
     assert not any(message.tool_uses for message in session.state.messages)
     assert list(bench.workspace.iterdir()) == []
@@ -106,15 +106,15 @@ async def test_unsupported_image_does_not_block_later_turns(bench):
     adapter = Scripted([says("Words I can take.")])
     session = await bench.session(adapter)
     await play(session.select_model("blind"))
-    assert session.find_rejection(PICTURE) == "`openai:blind` takes no images"
+    assert session.find_rejection(IMAGE) == "`openai:blind` takes no images"
     assert session.find_rejection(TextBlock("hello")) is None
-    events = await play(session.send((TextBlock("look"), PICTURE)))
-    said = [event.text for event in events if isinstance(event, Notice)]
-    assert "  openai:blind: `openai:blind` takes no images" in said
-    assert said[-1] == "The next prompt will not include this message."
+    events = await play(session.send((TextBlock("look"), IMAGE)))
+    all_notices = [event.text for event in events if isinstance(event, Notice)]
+    assert "  openai:blind: `openai:blind` takes no images" in all_notices
+    assert all_notices[-1] == "The next prompt will not include this message."
     await play(session.send("then without it"))
-    [asked] = adapter.requests
-    assert _said(asked) == ["then without it"]
+    [sent] = adapter.requests
+    assert _text_of(sent) == ["then without it"]
     texts = [message.text for message in session.state.messages]
     assert texts == ["look", "then without it", "Words I can take."]
     await session.close()
@@ -127,11 +127,11 @@ async def test_unsupported_image_is_sent_to_another_model_by_retry(bench):
     adapter = Scripted([says("A cat.")])
     session = await bench.session(adapter)
     await play(session.select_model("blind"))
-    await play(session.send((TextBlock("look"), PICTURE)))
+    await play(session.send((TextBlock("look"), IMAGE)))
     await play(session.select_model("test"))
     await play(session.retry())
-    [asked] = adapter.requests
-    assert _said(asked) == ["look"]
+    [sent] = adapter.requests
+    assert _text_of(sent) == ["look"]
     assert session.state.conversation == session.state.messages
     await session.close()
 
@@ -142,5 +142,5 @@ async def test_prompt_without_a_provider_is_part_of_later_requests(bench):
     await play(session.send("@nokey:model hello"))
     assert adapter.requests == []
     await play(session.send("now?"))
-    assert _said(adapter.requests[0]) == ["hello", "now?"]
+    assert _text_of(adapter.requests[0]) == ["hello", "now?"]
     await session.close()

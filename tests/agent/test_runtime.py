@@ -30,14 +30,14 @@ def workspace(tmp_path):
     return path
 
 
-async def opened(workspace, **options):
+async def start_runtime(workspace, **options):
     return await Runtime.open(resolve_paths(), RunOptions(workspace=workspace, **options))
 
 
 async def test_demo_without_a_key_uses_a_copy(workspace, monkeypatch):
     """R-EASE-01."""
     (workspace / "a.txt").write_text("x")
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     session = await runtime.new_session(User())
     assert session.model.id == "demo:tour"
     assert session.workspace != workspace
@@ -48,11 +48,11 @@ async def test_demo_without_a_key_uses_a_copy(workspace, monkeypatch):
 
 async def test_explicit_model_is_never_replaced(workspace):
     """R-RTE-03 at the command line."""
-    runtime = await opened(workspace, model="sonnet")
+    runtime = await start_runtime(workspace, model="sonnet")
     with pytest.raises(NoModelError, match="ANTHROPIC_API_KEY"):
         await runtime.new_session(User())
     await runtime.close()
-    runtime = await opened(workspace, model="no-such-model")
+    runtime = await start_runtime(workspace, model="no-such-model")
     with pytest.raises(UnknownModelError):
         await runtime.new_session(User())
     await runtime.close()
@@ -63,7 +63,7 @@ async def test_alias_can_be_the_default_model(workspace, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     settings = config_file(resolve_paths())
     settings.write_text('model = "haiku"\n')
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     route = await runtime.route("hello")
     assert route.chosen_model == runtime.catalogue.resolve("haiku").id
     assert route.chain[route.winner_index].policy == "global_default"
@@ -71,7 +71,7 @@ async def test_alias_can_be_the_default_model(workspace, monkeypatch):
     settings.write_text(
         f'model = "haiku"\n[workspaces.{json.dumps(str(workspace))}]\nmodel = "opus"\n'
     )
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     route = await runtime.route("hello")
     assert route.chosen_model == runtime.catalogue.resolve("opus").id
     assert route.chain[route.winner_index].policy == "workspace_default"
@@ -90,7 +90,7 @@ async def test_nothing_runs_without_approval_with_default_settings(workspace, mo
     with ProviderServer(script) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        runtime = await opened(workspace)
+        runtime = await start_runtime(workspace)
         user = User(DENY)
         session = await runtime.new_session(user)
         events = await play(session.send("do it"))
@@ -104,7 +104,7 @@ async def test_nothing_runs_without_approval_with_default_settings(workspace, mo
 
 async def test_second_writer_of_a_session_is_rejected(workspace):
     """R-PER-06."""
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     session = await runtime.new_session(User())
     await play(session.send("hello"))
     with pytest.raises(SessionBusyError):
@@ -117,7 +117,7 @@ async def test_second_writer_of_a_session_is_rejected(workspace):
 
 
 async def test_missing_session_or_directory_is_an_error(workspace):
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     with pytest.raises(SessionNotFoundError):
         await runtime.resume("sess_00000000000000000000000000", User())
     session = await runtime.new_session(User())
@@ -130,7 +130,7 @@ async def test_missing_session_or_directory_is_an_error(workspace):
 
 
 async def test_dry_run_of_routing_stores_nothing(workspace):
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     route = await runtime.route("hello")
     assert route.chosen_model == "demo:tour"
     assert [step.verdict for step in route.chain][-1] == "chose"
@@ -150,7 +150,7 @@ async def test_key_is_stored_nowhere_after_a_turn_with_tools_and_an_error(
     with ProviderServer(script) as server:
         monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        runtime = await opened(workspace)
+        runtime = await start_runtime(workspace)
         session = await runtime.new_session(User())
         events = await play(session.send("show the environment"))
         assert server.keys == [CANARY, CANARY]
@@ -178,7 +178,7 @@ async def test_prompts_and_contents_are_stored_only_in_private_events(workspace,
     with ProviderServer(script) as server:
         monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        runtime = await opened(workspace)
+        runtime = await start_runtime(workspace)
         session = await runtime.new_session(User())
         await play(session.send("a quokka prompt"))
         await session.close()
@@ -206,7 +206,7 @@ async def test_mentionable_files_exclude_those_ignored_by_git(workspace):
         (workspace / name).write_text("")
     (workspace / "sub").mkdir()
     (workspace / "sub" / "a.py").write_text("")
-    runtime = await opened(workspace)
+    runtime = await start_runtime(workspace)
     session = await runtime.new_session(User())
     assert session.list_files() == [".gitignore", "kept.py", "sub/a.py"]
     await session.close()

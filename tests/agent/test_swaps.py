@@ -12,7 +12,7 @@ PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
     "rkJggg=="
 )
-PICTURE = (TextBlock("what is this?"), ImageBlock(ImageSource("base64", PIXEL), "image/png"))
+IMAGE = (TextBlock("what is this?"), ImageBlock(ImageSource("base64", PIXEL), "image/png"))
 
 
 async def test_swap_after_a_tool_turn_sends_the_entire_history_in_the_new_dialect(bench, caplog):
@@ -48,7 +48,7 @@ async def test_model_without_vision_is_rejected_by_the_command(bench):
     """The contract's example 8.4 (R-RTE-04)."""
     adapter = Scripted([says("A pixel."), says("Still me.")])
     session = await bench.session(Checked(adapter))
-    await play(session.send(PICTURE))
+    await play(session.send(IMAGE))
     with pytest.raises(UsageError) as refusal:
         await play(session.select_model("blind"))
     assert str(refusal.value) == (
@@ -73,9 +73,9 @@ async def test_model_too_small_for_the_session_is_rejected_with_both_sizes(bench
 async def test_override_without_vision_rejects_the_turn_with_the_reason(bench):
     """R-RTE-03."""
     session = await bench.session(Checked(Scripted([says("never")])))
-    events = await play(session.send((TextBlock("@blind look"), PICTURE[1])))
-    said = [event.text for event in events if getattr(event, "level", "") == "error"]
-    assert any("openai:blind" in text and "images" in text for text in said)
+    events = await play(session.send((TextBlock("@blind look"), IMAGE[1])))
+    errors = [event.text for event in events if getattr(event, "level", "") == "error"]
+    assert any("openai:blind" in text and "images" in text for text in errors)
     assert session.state.messages[-1].role is Role.USER
     await session.close()
 

@@ -24,18 +24,18 @@ from yourtool.store.exports import export_lines, from_jsonl
 from yourtool.store.forks import facts_until, fork, import_session
 
 
-async def ran(session, command, *, shared=True):
+async def run_command(session, command, *, shared=True):
     """Run a command and return the fact of it."""
     events = await play(session.run_shell(command, shared=shared))
     assert names(events) == ["shell.ran"]
     return events[-1]
 
 
-def said_in(request):
+def texts_in(request):
     return [each.text for each in request.messages if each.role is not Role.SYSTEM]
 
 
-def is_gone(pid):
+def is_dead(pid):
     return not Path(f"/proc/{pid}").exists()
 
 
@@ -44,7 +44,7 @@ async def test_command_runs_in_the_workspace_without_approval_or_model(bench):
     (bench.workspace / "a.txt").write_text("a cat\n")
     adapter, user = Scripted([says("never")]), User()
     session = await bench.session(adapter, confirm=user)
-    fact = await ran(session, "cat a.txt; exit 3")
+    fact = await run_command(session, "cat a.txt; exit 3")
     assert (fact.exit_code, fact.truncated, fact.turn_id) == (3, False, None)
     assert fact.message.text == (
         "$ cat a.txt; exit 3\na cat\n[exit code 3; the user ran this command]\n"
@@ -59,7 +59,7 @@ async def test_command_runs_in_the_workspace_without_approval_or_model(bench):
 async def test_command_gets_no_key_and_no_input(bench, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
     session = await bench.session(Scripted([says("never")]))
-    fact = await ran(session, "cat; env")
+    fact = await run_command(session, "cat; env")
     assert "sk-ant-secret" not in fact.message.text
     assert fact.exit_code == 0
     await session.close()
@@ -69,14 +69,14 @@ async def test_output_is_shown_while_the_command_runs(bench):
     session = await bench.session(Scripted([says("never")]))
     events = session.run_shell("echo hi; read -r _ < fifo; echo ho", shared=True)
     os.mkfifo(bench.workspace / "fifo")
-    begun = await anext(events)
-    assert begun == ShellStarted(
-        message_id=begun.message_id, command="echo hi; read -r _ < fifo; echo ho", shared=True
+    first_event = await anext(events)
+    assert first_event == ShellStarted(
+        message_id=first_event.message_id, command="echo hi; read -r _ < fifo; echo ho", shared=True
     )
-    assert await anext(events) == ToolOutputDelta(tool_use_id=begun.message_id, text="hi\n")
+    assert await anext(events) == ToolOutputDelta(tool_use_id=first_event.message_id, text="hi\n")
     await asyncio.to_thread((bench.workspace / "fifo").write_text, "\n")
     *_, fact = [event async for event in events]
-    assert fact.message.id == begun.message_id
+    assert fact.message.id == first_event.message_id
     assert "hi\nho\n" in fact.message.text
     await session.close()
 
@@ -85,14 +85,14 @@ async def test_output_is_shown_while_the_command_runs(bench):
 async def test_next_request_contains_shared_commands_only(bench):
     adapter = Scripted([says("I see.")])
     session = await bench.session(Checked(adapter))
-    shared = await ran(session, "echo for both")
-    unseen = await ran(session, "echo for me", shared=False)
+    shared = await run_command(session, "echo for both")
+    unseen = await run_command(session, "echo for me", shared=False)
     assert shared.message.metadata.origin == unseen.message.metadata.origin == Origin.USER_SHELL
     assert shared.message.metadata.audience is Audience.BOTH
     assert unseen.message.metadata.audience is Audience.USER
     await play(session.send("well?"))
-    [asked] = adapter.requests
-    assert said_in(asked) == [shared.message.text, "well?"]
+    [sent] = adapter.requests
+    assert texts_in(sent) == [shared.message.text, "well?"]
     assert session._env.routes.estimate_parts(session.state)[2][0] == "user messages"
     assert unseen.message in session.state.messages
     assert unseen.message not in session.state.conversation
@@ -102,16 +102,16 @@ async def test_next_request_contains_shared_commands_only(bench):
 @pytest.mark.req("D8")
 async def test_every_dialect_sends_shared_commands_only(bench):
     session = await bench.session(Checked(Scripted([says("Hello."), says("I see.")])))
-    await ran(session, "true")
+    await run_command(session, "true")
     await play(session.send("hello"))
-    await ran(session, "echo unseen words", shared=False)
-    await ran(session, "printf 'a\\n\\n\\tb'")
-    await ran(session, "echo more")
+    await run_command(session, "echo unseen words", shared=False)
+    await run_command(session, "printf 'a\\n\\n\\tb'")
+    await run_command(session, "echo more")
     await play(session.send("well?"))
-    await ran(session, "echo the last")
+    await run_command(session, "echo the last")
     for station in STATIONS.values():
-        shown = build_request_view(session.state.messages, station.model)
-        posted = station.dialect().to_wire(request(station.model, shown, tools=(READ,))).body
+        view = build_request_view(session.state.messages, station.model)
+        posted = station.dialect().to_wire(request(station.model, view, tools=(READ,))).body
         assert problems(station, msgspec.json.decode(posted)) == []
         assert b"unseen words" not in posted
         assert b"$ echo more" in posted
@@ -133,7 +133,7 @@ async def test_stopped_command_preserves_its_output_and_a_valid_history(bench):
     assert fact.exit_code is None
     assert "begun\n[stopped by the user; the user ran this command]" in fact.message.text
     leader = fact.message.content[1].text.split()[0]
-    assert is_gone(leader)
+    assert is_dead(leader)
     assert not session.busy
     events = await play(session.send("go on"))
     assert events[-1].stop_reason == "end_turn"
@@ -146,7 +146,7 @@ async def test_command_abandoned_by_its_consumer_is_killed_and_not_stored(bench)
     await anext(events)
     leader = (await anext(events)).text.strip()
     await events.aclose()
-    assert is_gone(leader)
+    assert is_dead(leader)
     assert not session.state.messages
     assert not session.busy
     await play(session.send("go on"))
@@ -179,7 +179,7 @@ async def test_model_chosen_during_a_command_is_applied_after_it(bench):
 
 async def test_long_output_is_complete_in_a_file(bench):
     session = await bench.session(Scripted([says("never")]))
-    fact = await ran(session, "seq 20000")
+    fact = await run_command(session, "seq 20000")
     assert fact.truncated
     assert "`read_file`" in fact.message.text
     [spilled] = (bench.root / "spill").iterdir()
@@ -190,7 +190,7 @@ async def test_long_output_is_complete_in_a_file(bench):
 
 async def test_command_that_cannot_start_is_an_error_with_the_reason(bench):
     session = await bench.session(Scripted([says("never")]))
-    fact = await ran(session, f": {'a' * 3_000_000}")
+    fact = await run_command(session, f": {'a' * 3_000_000}")
     assert fact.exit_code == user_shell.NOT_STARTED
     assert "could not be started" in fact.message.text
     await session.close()
@@ -198,8 +198,8 @@ async def test_command_that_cannot_start_is_an_error_with_the_reason(bench):
 
 async def test_resumed_session_has_its_commands(bench):
     session = await bench.session(Scripted([says("never")]))
-    shared = await ran(session, "echo \udcff both")
-    unseen = await ran(session, "echo me", shared=False)
+    shared = await run_command(session, "echo \udcff both")
+    unseen = await run_command(session, "echo me", shared=False)
     await session.close()
     again = await bench.session(Checked(Scripted([says("hi")])), resume=session.id)
     assert [fact for fact in again.state.facts if isinstance(fact, ShellRan)] == [shared, unseen]
@@ -231,7 +231,7 @@ def test_session_of_a_process_killed_during_a_command_is_valid(tmp_path):
         bench = Bench(tmp_path)
         session = await bench.session(Checked(Scripted([says("two")])), resume=died.stdout.strip())
         assert [message.text for message in session.state.messages] == ["hello", "one"]
-        await ran(session, "echo again")
+        await run_command(session, "echo again")
         events = await play(session.send("go on"))
         assert events[-1].stop_reason == "end_turn"
         await session.close()
@@ -244,10 +244,10 @@ async def test_retry_of_a_failed_turn_includes_later_commands(bench):
     adapter = Scripted([fails(ServerError("no")), says("well")])
     session = await bench.session(Checked(adapter))
     with pytest.raises(UsageError, match="no turn to retry"):
-        await ran(session, "true")
+        await run_command(session, "true")
         await play(session.retry())
     await play(session.send("hello"))
-    await ran(session, "echo repaired")
+    await run_command(session, "echo repaired")
     events = await play(session.retry())
     assert events[-1].stop_reason == "end_turn"
     assert "repaired" in adapter.requests[-1].messages[-1].text
@@ -259,11 +259,11 @@ async def test_unsupported_prompt_is_omitted_even_after_later_commands(bench):
     session = await bench.session(Checked(adapter))
     await play(session.select_model("small"))
     await play(session.send("long words " * 3_000))
-    fact = await ran(session, "echo short")
+    fact = await run_command(session, "echo short")
     await play(session.retry())
     await play(session.send("@test hello"))
-    [asked] = adapter.requests
-    assert said_in(asked) == [fact.message.text, "hello"]
+    [sent] = adapter.requests
+    assert texts_in(sent) == [fact.message.text, "hello"]
     await session.close()
 
 
@@ -271,7 +271,7 @@ async def test_unsupported_prompt_is_omitted_even_after_later_commands(bench):
 async def test_forks_have_the_commands_and_can_split_before_them(bench, tmp_path):
     session = await bench.session(Checked(Scripted([says("one")])))
     await play(session.send("hello"))
-    fact = await ran(session, "echo hi")
+    fact = await run_command(session, "echo hi")
     await session.close()
     forked = await bench.session(
         Checked(Scripted([says("two")])), resume=await fork(bench.log, session.id)
@@ -294,8 +294,8 @@ async def test_forks_have_the_commands_and_can_split_before_them(bench, tmp_path
 
 async def test_export_fences_the_output_and_contains_no_key(bench, tmp_path):
     session = await bench.session(Scripted([says("one")]))
-    await ran(session, "echo '# sk-known'; echo '```'")
-    await ran(session, "echo me", shared=False)
+    await run_command(session, "echo '# sk-known'; echo '```'")
+    await run_command(session, "echo me", shared=False)
     facts = await bench.log.read(session.id)
     document = b"".join(
         export_lines(facts, "markdown", lambda text: mask_secrets(text, ("sk-known",)), tmp_path)
@@ -311,7 +311,7 @@ async def test_export_fences_the_output_and_contains_no_key(bench, tmp_path):
 
 async def test_command_is_found_by_its_text(bench):
     session = await bench.session(Scripted([says("one")]))
-    fact = await ran(session, "echo zebra")
+    fact = await run_command(session, "echo zebra")
     [hit] = await bench.sessions.search("zebra")
     assert (hit.message_id, hit.role) == (fact.message.id, Role.USER)
     [listed] = await bench.sessions.list()

@@ -13,8 +13,8 @@ from tests.provider_server import ProviderServer, replay
 from tests.providers.exchanges import (
     COUNTERS,
     NAMES,
-    SAID,
     SEVERAL_RESPONSES,
+    WITH_TEXT,
     cases,
     error_class,
     exchange,
@@ -102,7 +102,7 @@ def expected_output(name):
     told = {"ended": ended, "code": code, "status": (right["error"] or {}).get("status")}
     if error is None:
         told |= {"refused": len(calls), "ids": [call["id"] for call in calls if call["id"]]}
-    if name in SAID or calls:
+    if name in WITH_TEXT or calls:
         counted = right["usage"]["uncached"] or {"input_tokens": None}
         is_counted = counted["input_tokens"] is not None
         usage = {each: counted[each] or 0 for each in COUNTERS} if is_counted else None

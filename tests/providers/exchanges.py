@@ -146,8 +146,8 @@ READ = ToolDefinition(
 
 
 def _read(kind: str, name: str) -> dict[str, Any]:
-    recordings = WIRE / "compatible" if name in COMPATIBLE else WIRE
-    folder = CASSETTES if name in OWN else recordings
+    exchanges = WIRE / "compatible" if name in COMPATIBLE else WIRE
+    folder = CASSETTES if name in OWN else exchanges
     return json.loads((folder / kind / f"{name}.json").read_text("utf-8"))
 
 
@@ -167,12 +167,12 @@ def error_class(name: str) -> str | None:
     return error and (error.get("class") or CLASSES[name])
 
 
-def _is_said(name: str) -> bool:
+def _has_text(name: str) -> bool:
     right = expected(name)
     return bool(right["block_order"] or (right["stop_reason"] and not right["error"]))
 
 
-SAID = [name for name in NAMES if _is_said(name)]
+WITH_TEXT = [name for name in NAMES if _has_text(name)]
 """The events in which a reply starts."""
 
 
@@ -254,7 +254,7 @@ class Playback:
     async def _reply(self) -> AsyncGenerator[WireResponse, None]:
         self.open += 1
         try:
-            yield _Played(self._status, self._headers, self._body)
+            yield _PlayedResponse(self._status, self._headers, self._body)
         finally:
             self.open -= 1
 
@@ -275,7 +275,7 @@ class Playback:
         self.closed = True
 
 
-class _Played:
+class _PlayedResponse:
     def __init__(self, status: int, headers: Mapping[str, str], body: Any) -> None:
         self.status = status
         self.headers = headers
@@ -298,7 +298,7 @@ def adapter(name: str, transport: Playback, **options: Any) -> WireAdapter:
 
 
 async def play(
-    name: str, chunks: Iterable[bytes] | None = None, asked: Request | None = None
+    name: str, chunks: Iterable[bytes] | None = None, outgoing: Request | None = None
 ) -> tuple[list[StreamEvent], AdapterError | None]:
     """Return the events of a recorded exchange and the error that ended it."""
     response = exchange(name)["response"]
@@ -306,8 +306,8 @@ async def play(
     transport = Playback(
         pieces(body, 4096) if chunks is None else chunks, response["status"], response["headers"]
     )
-    asked = asked or request(model(exchange(name)["provider"]))
-    return await events_of(adapter(name, transport), asked)
+    outgoing = outgoing or request(model(exchange(name)["provider"]))
+    return await events_of(adapter(name, transport), outgoing)
 
 
 def complete(events: Iterable[StreamEvent]) -> MessageComplete:

@@ -39,7 +39,7 @@ def catalogue_of(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None) -
     )
 
 
-def said(
+def make_message(
     role: Role, *content: ContentBlock | str, model: str | None = None, session_id: str = "sess_1"
 ) -> Message:
     return Message(
@@ -70,7 +70,7 @@ def request(
         session_id=session_id,
         message_id=new_id(),
         model=model,
-        messages=messages or (said(Role.USER, "hello"),),
+        messages=messages or (make_message(Role.USER, "hello"),),
         tools=tools,
         max_output_tokens=1000,
         tool_ids=ToolIdMap(),
@@ -79,7 +79,7 @@ def request(
 
 
 async def events_of(
-    adapter: Adapter, asked: Request
+    adapter: Adapter, outgoing: Request
 ) -> tuple[list[StreamEvent], AdapterError | None]:
     """Return what an adapter yields and the error it ends with.
 
@@ -88,7 +88,7 @@ async def events_of(
     events: list[StreamEvent] = []
     await asyncio.sleep(0)
     try:
-        async with aclosing(adapter.stream(asked)) as stream:
+        async with aclosing(adapter.stream(outgoing)) as stream:
             async for event in stream:
                 events.append(event)
     except AdapterError as error:

@@ -99,12 +99,12 @@ def stored(message: Message) -> Message:
     )
 
 
-def as_message(whole: MessageComplete, model: Model, writer: Writer) -> Message:
+def as_message(event: MessageComplete, model: Model, writer: Writer) -> Message:
     """Return a finished reply as the loop stores it."""
     metadata = msgspec.structs.replace(
         reply_metadata(model.id),
-        provider_raw=whole.provider_raw,
-        stop_reason=whole.stop_reason,
-        tool_input_errors=whole.tool_input_errors or None,
+        provider_raw=event.provider_raw,
+        stop_reason=event.stop_reason,
+        tool_input_errors=event.tool_input_errors or None,
     )
-    return stored(writer.message(Role.ASSISTANT, whole.final_content, metadata))
+    return stored(writer.message(Role.ASSISTANT, event.final_content, metadata))

@@ -76,15 +76,15 @@ class Station(Struct, frozen=True):
         for name in self.replies:
             right = expected(name)
             found += right["redacted_thinking"]
-            found += [thought["signature"] for thought in right["thinking"]]
+            found += [reasoning["signature"] for reasoning in right["thinking"]]
             found += [part["signature"] for part in right.get("part_signatures", ())]
         return [secret for secret in found if secret]
 
 
-def _able(provider: str, name: str, *, hears: bool = True) -> Model:
+def _able(provider: str, name: str, *, with_audio: bool = True) -> Model:
     """Return a model that supports everything that its wire format can represent."""
     plain = model(provider, name)
-    can = replace(plain.capabilities, supports_documents=True, supports_audio=hears)
+    can = replace(plain.capabilities, supports_documents=True, supports_audio=with_audio)
     return replace(plain, capabilities=can)
 
 
@@ -101,7 +101,7 @@ STATIONS = {
         ),
     ),
     "openai chat": Station(
-        _able("openai", "gpt-4o", hears=False),
+        _able("openai", "gpt-4o", with_audio=False),
         ("openai", "chat"),
         lambda: OpenAIChat(find_quirks("https://api.openai.com/v1")),
         "messages",
@@ -193,9 +193,9 @@ class Session:
 
         It is tried with a level of thinking, a forced call and a schema too.
         """
-        asked = self._request(station, messages)
-        called = replace(asked, effort="high", tool_choice=ForcedTool("read_file"))
-        for each in (called, replace(asked, effort="high", output_schema=_SCHEMA), asked):
+        outgoing = self._request(station, messages)
+        forced = replace(outgoing, effort="high", tool_choice=ForcedTool("read_file"))
+        for each in (forced, replace(outgoing, effort="high", output_schema=_SCHEMA), outgoing):
             raw = json.loads(station.dialect().to_wire(each).body)
             self.problems += problems(station, raw)
         return without_marks(raw)
@@ -211,18 +211,18 @@ class Session:
         events, error = await events_of(speaker, self._request(station, self.history))
         assert error is None, error
         self.problems += problems(station, json.loads(transport.posted[0][1]))
-        said = as_message(complete(events), station.model, self._writer)
-        self.history.append(said)
-        return said
+        reply = as_message(complete(events), station.model, self._writer)
+        self.history.append(reply)
+        return reply
 
     def _request(self, station: Station, messages: Sequence[Message]) -> Any:
         system = (
             self._writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
             self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
         )
-        shown = (*system, *build_request_view(messages, station.model))
+        view = (*system, *build_request_view(messages, station.model))
         places = FileRoots(self._blobs, self._blobs)
-        return request(station.model, shown, (READ,), tool_ids=self.ids, file_roots=places)
+        return request(station.model, view, (READ,), tool_ids=self.ids, file_roots=places)
 
     def _files(self) -> list[Any]:
         """An image, audio and documents: by hash, by bytes, by URL, and one missing."""

@@ -54,13 +54,13 @@ _BLOCKS: dict[str, tuple[tuple[dict[str, Any], ...], ...]] = {
 """Blocks of the provider's own that come one after the other, by wire format."""
 
 
-def leftovers(draw: random.Random, model: str, said: Sequence[ContentBlock]) -> dict[str, Any]:
+def leftovers(draw: random.Random, model: str, content: Sequence[ContentBlock]) -> dict[str, Any]:
     """Return possible provider extras of the reply `said` by `model`."""
     provider = model.partition(":")[0]
     api = _APIS.get(model) or _APIS[provider]
-    notes = {str(place): _notes(draw, api, block) for place, block in enumerate(said)}
+    notes = {str(place): _notes(draw, api, block) for place, block in enumerate(content)}
     blocks: list[dict[str, Any]] = []
-    for place in range(len(said) + 1):
+    for place in range(len(content) + 1):
         if api in _BLOCKS and draw.random() < 0.2:
             blocks += [{"at": place, "block": block} for block in draw.choice(_BLOCKS[api])]
     scope = {"provider": provider, "api": api, "model": model}

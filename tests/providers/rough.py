@@ -32,7 +32,7 @@ SEALED = ("c2ln", "b3Bh", "c2VhbGVk", "bGFzdA==", "srvtoolu_1", "lsh_1", "ws_1")
 
 _WORDS = ("", " ", "\n", "hello", "日本語", "\u2028", "x" * 70, "a\x00b", "{}", '"', "🙂", "٣")
 _NAMES = ("read_file", "f", "9lives", "über", "a.b:c", "x" * 80)
-_PICTURES = (
+_IMAGES = (
     image(),
     image("no base64"),
     image("https://example.org/a.png", "url"),
@@ -57,11 +57,15 @@ def legal(seed: int, models: Sequence[str]) -> tuple[Message, ...]:
     draw, writer = random.Random(seed), Writer()
     messages: list[Message] = []
     for _ in range(draw.randint(1, 4)):
-        messages.append(writer.message(Role.USER, _asked(draw)))
+        messages.append(writer.message(Role.USER, _prompt_content(draw)))
         for _ in range(draw.randint(0, 3)):
-            said = _said(draw, writer)
-            messages.append(writer.message(Role.ASSISTANT, said, _metadata(draw, models, said)))
-            for block in said:
+            reply_content = _reply_content(draw, writer)
+            messages.append(
+                writer.message(
+                    Role.ASSISTANT, reply_content, _metadata(draw, models, reply_content)
+                )
+            )
+            for block in reply_content:
                 if isinstance(block, ToolUseBlock):
                     metadata = MessageMetadata(parent_tool_use_id=block.id)
                     messages.append(writer.message(Role.TOOL, [_result(draw, block)], metadata))
@@ -98,7 +102,7 @@ def _repeated(draw: random.Random, messages: list[Message]) -> list[Message]:
     return [copy for message in messages for copy in [message] * (1 + again.count(message))]
 
 
-def _lost(draw: random.Random, messages: list[Message]) -> list[Message]:
+def _without_some(draw: random.Random, messages: list[Message]) -> list[Message]:
     at = draw.randrange(len(messages))
     return messages[:at] + messages[at + 1 :] or messages
 
@@ -118,7 +122,7 @@ def _answered_again(draw: random.Random, messages: list[Message]) -> list[Messag
     return [*messages, again]
 
 
-ACCIDENTS = (_cut, _shuffled, _exchanged, _repeated, _lost, _unanswered, _answered_again)
+ACCIDENTS = (_cut, _shuffled, _exchanged, _repeated, _without_some, _unanswered, _answered_again)
 
 
 KINDS_OF_DAMAGE = ("prefix", "duplicates", "reordered", "lost", "whole")
@@ -127,12 +131,12 @@ KINDS_OF_DAMAGE = ("prefix", "duplicates", "reordered", "lost", "whole")
 def kinds_of_damage(history: Sequence[Message], left: Sequence[Message]) -> set[str]:
     """Print how the rest differs from the conversation."""
     before, after = ([message.id for message in each] for each in (history, left))
-    kept = dict.fromkeys(after)
+    remaining = dict.fromkeys(after)
     found = (
         after == before[: len(after)] and len(after) < len(before),
-        len(kept) < len(after),
-        list(kept) != [one for one in before if one in kept],
-        len(kept) < len(before),
+        len(remaining) < len(after),
+        list(remaining) != [one for one in before if one in remaining],
+        len(remaining) < len(before),
         after == before,
     )
     return {kind for kind, is_found in zip(KINDS_OF_DAMAGE, found, strict=True) if is_found}
@@ -170,14 +174,14 @@ def _text(draw: random.Random) -> TextBlock:
     return TextBlock(f"{words}#{draw.getrandbits(40):010x}" if words.strip() else words)
 
 
-def _asked(draw: random.Random) -> list[ContentBlock]:
+def _prompt_content(draw: random.Random) -> list[ContentBlock]:
     return [
-        draw.choice(_PICTURES + _FILES) if draw.random() < 0.3 else _text(draw)
+        draw.choice(_IMAGES + _FILES) if draw.random() < 0.3 else _text(draw)
         for _ in range(draw.randint(1, 3))
     ]
 
 
-def _said(draw: random.Random, writer: Writer) -> list[ContentBlock]:
+def _reply_content(draw: random.Random, writer: Writer) -> list[ContentBlock]:
     kinds = draw.choices(("text", "thought", "sealed", "call"), (4, 2, 1, 3), k=draw.randint(1, 5))
     blocks: list[ContentBlock] = []
     for kind in kinds:
@@ -202,17 +206,17 @@ def _arguments(draw: random.Random) -> dict[str, Any]:
 
 def _result(draw: random.Random, call: ToolUseBlock) -> ToolResultBlock:
     parts = tuple(
-        draw.choice(_PICTURES) if draw.random() < 0.3 else _text(draw)
+        draw.choice(_IMAGES) if draw.random() < 0.3 else _text(draw)
         for _ in range(draw.randint(0, 3))
     )
     return ToolResultBlock(call.id, parts, is_error=draw.random() < 0.3)
 
 
 def _metadata(
-    draw: random.Random, models: Sequence[str], said: Sequence[ContentBlock]
+    draw: random.Random, models: Sequence[str], reply_content: Sequence[ContentBlock]
 ) -> MessageMetadata:
     own = reply_metadata(draw.choice(models))
-    calls = [block.id for block in said if isinstance(block, ToolUseBlock)]
+    calls = [block.id for block in reply_content if isinstance(block, ToolUseBlock)]
     errors = {use: ToolInputError(raw="{", error="no JSON") for use in calls[:1]}
     return MessageMetadata(
         model=own.model,
@@ -221,11 +225,15 @@ def _metadata(
         usage=own.usage,
         status=draw.choice(_STATUSES),
         stop_reason=own.stop_reason,
-        provider_raw=_raw(draw, own.model or "", said),
+        provider_raw=_raw(draw, own.model or "", reply_content),
         tool_input_errors=errors if errors and draw.random() < 0.1 else None,
     )
 
 
-def _raw(draw: random.Random, model: str, said: Sequence[ContentBlock]) -> dict[str, Any] | None:
+def _raw(
+    draw: random.Random, model: str, reply_content: Sequence[ContentBlock]
+) -> dict[str, Any] | None:
     odd = {"scope": {"provider": "x", "model": "y"}, "blocks": 3}
-    return draw.choice((None, odd, leftovers(draw, model, said), leftovers(draw, model, said)))
+    return draw.choice(
+        (None, odd, leftovers(draw, model, reply_content), leftovers(draw, model, reply_content))
+    )

@@ -63,27 +63,27 @@ def _calls(events: Sequence[StreamEvent]) -> list[str]:
 def _blocks(events: Sequence[StreamEvent]) -> list[str]:
     """Check that text and reasoning have one start, deltas, and one end with all of them."""
     problems: list[str] = []
-    shown: dict[int, list[str]] = {}
-    ended: set[int] = set()
+    pieces: dict[int, list[str]] = {}
+    finished: set[int] = set()
     for event in events:
         match event:
             case TextStart(content_block_index=at) | ThinkingStart(content_block_index=at):
-                if at in shown:
+                if at in pieces:
                     problems.append("6: a block starts twice")
-                shown[at] = []
+                pieces[at] = []
             case TextDelta(content_block_index=at) | ThinkingDelta(content_block_index=at):
-                if at not in shown or at in ended:
+                if at not in pieces or at in finished:
                     problems.append("6: a block goes on that is not open")
-                shown.setdefault(at, []).append(event.text)
+                pieces.setdefault(at, []).append(event.text)
             case TextEnd(content_block_index=at) | ThinkingEnd(content_block_index=at):
-                if at not in shown or at in ended:
+                if at not in pieces or at in finished:
                     problems.append("6: a block ends that is not open")
-                elif not event.text.startswith("".join(shown[at])):
+                elif not event.text.startswith("".join(pieces[at])):
                     problems.append(CONTRADICTION)
-                ended.add(at)
+                finished.add(at)
             case _:
                 pass
-    return problems if ended == shown.keys() else [*problems, "6: a block has no end"]
+    return problems if finished == pieces.keys() else [*problems, "6: a block has no end"]
 
 
 def _last(events: Sequence[StreamEvent]) -> list[str]:
@@ -101,20 +101,20 @@ def _indices(events: Sequence[StreamEvent]) -> list[str]:
 
 def _content(events: Sequence[StreamEvent]) -> list[str]:
     """Compare what the deltas add up to with the content that ends the message."""
-    whole = next(event for event in events if isinstance(event, MessageComplete))
+    message = next(event for event in events if isinstance(event, MessageComplete))
     built: dict[int, str] = {}
     for event in events:
         if not isinstance(event, TextDelta | ThinkingDelta | ToolUse):
             continue
         if isinstance(event, ToolUseStart | ToolUseEnd):
-            block = whole.final_content[event.content_block_index]
+            block = message.final_content[event.content_block_index]
             if not isinstance(block, ToolUseBlock) or block.id != event.tool_use_id:
                 return ["a call is not at its index"]
             continue
         text = event.partial_json if isinstance(event, ToolUseInputDelta) else event.text
         built[event.content_block_index] = built.get(event.content_block_index, "") + text
     for index, text in built.items():
-        block = whole.final_content[index]
+        block = message.final_content[index]
         if isinstance(block, TextBlock | ThinkingBlock) and not block.text.startswith(text):
             return [CONTRADICTION]
     return []

@@ -72,10 +72,12 @@ def test_end_of_a_request_has_a_breakpoint_in_the_next_longer_one():
 
 def test_reasoning_and_blank_text_get_no_breakpoint():
     writer = Writer()
-    said = writer.message(Role.ASSISTANT, [TextBlock("a"), ThinkingBlock("b", "s"), TextBlock(" ")])
-    heard = writer.message(Role.USER, [TextBlock("?")])
-    assert plan_cache((heard, said), (), SONNET, "short").breakpoints[-1] == CacheBreakpoint(
-        said.id, 0
+    answer = writer.message(
+        Role.ASSISTANT, [TextBlock("a"), ThinkingBlock("b", "s"), TextBlock(" ")]
+    )
+    prompt = writer.message(Role.USER, [TextBlock("?")])
+    assert plan_cache((prompt, answer), (), SONNET, "short").breakpoints[-1] == CacheBreakpoint(
+        answer.id, 0
     )
 
 
@@ -101,8 +103,8 @@ def test_prefix_length_is_counted_like_the_vendor_on_any_host():
 
 @pytest.mark.parametrize("target", [SONNET, replace(SONNET, capabilities=AdapterCapabilities())])
 def test_model_without_cache_gets_no_breakpoints(target):
-    kept = "none" if target is SONNET else "short"
-    assert plan_cache(full(SONNET), (READ,), target, kept) == CachePlan()
+    expected_retention = "none" if target is SONNET else "short"
+    assert plan_cache(full(SONNET), (READ,), target, expected_retention) == CachePlan()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -122,9 +124,9 @@ def _check_growth(station, history):
     begins = [at for at, message in enumerate(history) if message.role is Role.ASSISTANT]
     before = None
     for end in (*begins, len(history)):
-        shown = build_request_view(history[:end], station.model)
-        asked = request(station.model, (*parts, *shown), (READ,), tool_ids=ids)
-        wire = station.dialect().to_wire(asked).body
+        view = build_request_view(history[:end], station.model)
+        outgoing = request(station.model, (*parts, *view), (READ,), tool_ids=ids)
+        wire = station.dialect().to_wire(outgoing).body
         assert problems(*station.api, wire) == []
         body = json.loads(wire)
         assert marked(body) <= 4
@@ -139,8 +141,8 @@ def _check_growth(station, history):
 
 @pytest.mark.req("D2")
 def test_openrouter_gets_breakpoints_on_entire_messages():
-    asked = request(CLAUDE, build_request_view(full(CLAUDE), CLAUDE), (READ,))
-    body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(asked).body)
+    outgoing = request(CLAUDE, build_request_view(full(CLAUDE), CLAUDE), (READ,))
+    body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(outgoing).body)
     assert marked(body["tools"]) == 0
     ends = [turn for turn in body["messages"] if marked(turn)]
     assert [turn["role"] for turn in ends] == ["system", "tool", "user"]
@@ -151,8 +153,8 @@ def test_openrouter_gets_breakpoints_on_entire_messages():
 @pytest.mark.req("D2")
 def test_cache_of_an_hour_is_requested_on_the_host_of_the_vendor_only(keeps_long, mark):
     plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
-    asked = request(SONNET, full(SONNET), (READ,), cache=plan)
-    body = json.loads(Anthropic(supports_long_cache=keeps_long).to_wire(asked).body)
+    outgoing = request(SONNET, full(SONNET), (READ,), cache=plan)
+    body = json.loads(Anthropic(supports_long_cache=keeps_long).to_wire(outgoing).body)
     assert body["tools"][-1]["cache_control"].get("ttl") == mark
 
 
@@ -175,9 +177,9 @@ def test_cache_of_a_day_is_requested_only_from_models_documented_to_support_it(
     gpt = catalogue.get(f"openai:{name}")
     can = replace(gpt.capabilities, supports_prompt_caching=True)
     gpt = replace(gpt, capabilities=can)
-    asked = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
-    body = json.loads(OpenAIResponses(supports_long_cache=keeps_long).to_wire(asked).body)
-    assert body["prompt_cache_key"] == asked.session_id
+    outgoing = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
+    body = json.loads(OpenAIResponses(supports_long_cache=keeps_long).to_wire(outgoing).body)
+    assert body["prompt_cache_key"] == outgoing.session_id
     assert body.get("prompt_cache_retention") == retention
 
 
@@ -220,7 +222,7 @@ def digest() -> str:
 @pytest.mark.req("D15")
 def test_request_bytes_are_equal_in_every_process(seed):
     code = "from tests.providers.test_cache_plan import digest; print(digest())"
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
         env={**os.environ, "PYTHONHASHSEED": seed},
         cwd=Path(__file__).parents[2],
@@ -228,4 +230,4 @@ def test_request_bytes_are_equal_in_every_process(seed):
         text=True,
         check=True,
     )
-    assert ran.stdout.strip() == digest()
+    assert process.stdout.strip() == digest()

@@ -29,9 +29,9 @@ def _without(model: Model, **flags: bool) -> Model:
     return replace(model, capabilities=replace(model.capabilities, **flags))
 
 
-def _sent(station, target, history=None, tools=(READ,), **asked):
+def _encode(station, target, history=None, tools=(READ,), **options):
     history = full(target) if history is None else history
-    wire = station.dialect().to_wire(request(target, history, tools, **asked))
+    wire = station.dialect().to_wire(request(target, history, tools, **options))
     assert problems(*station.api, wire.body) == []
     return wire.path, json.loads(wire.body)
 
@@ -42,8 +42,8 @@ def _is_streamed(path, body) -> bool:
 
 @EACH
 def test_model_without_streaming_gets_a_request_for_a_document(station):
-    assert _is_streamed(*_sent(station, station.model))
-    path, body = _sent(station, _without(station.model, supports_streaming=False))
+    assert _is_streamed(*_encode(station, station.model))
+    path, body = _encode(station, _without(station.model, supports_streaming=False))
     assert not _is_streamed(path, body)
     assert "stream_options" not in body
 
@@ -51,12 +51,12 @@ def test_model_without_streaming_gets_a_request_for_a_document(station):
 @EACH
 def test_model_without_streamed_calls_gets_a_request_for_a_document_with_tools(station):
     target = _without(station.model, supports_streaming_tool_calls=False)
-    assert not _is_streamed(*_sent(station, target))
+    assert not _is_streamed(*_encode(station, target))
     plain = [Writer().message(Role.USER, [TextBlock("hello")])]
-    assert _is_streamed(*_sent(station, target, plain, tools=()))
+    assert _is_streamed(*_encode(station, target, plain, tools=()))
 
 
-WHOLE = {
+DOCUMENT = {
     "anthropic": b'{"id": "msg_1", "type": "message", "role": "assistant", "model": "m",'
     b' "content": [{"type": "text", "text": "Whole."}], "stop_reason": "end_turn",'
     b' "usage": {"input_tokens": 3, "output_tokens": 2}}',
@@ -72,7 +72,7 @@ WHOLE = {
     "ollama": b'{"model": "m", "message": {"role": "assistant", "content": "Whole."},'
     b' "done": true, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 2}',
 }
-WHOLE["openrouter"] = WHOLE["openai chat"]
+DOCUMENT["openrouter"] = DOCUMENT["openai chat"]
 
 
 class _Late:
@@ -98,14 +98,14 @@ class _Late:
         return self._document
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", DOCUMENT)
 async def test_document_is_read_without_the_timeout_of_the_first_event(name):
     station = STATIONS[name]
     target = _without(station.model, supports_streaming=False)
     patience = StreamTimeouts(first_event=0.01, document=5)
-    adapter = WireAdapter(station.dialect(), _Late(WHOLE[name]), "x", timeouts=patience)
-    said = [event async for event in adapter.stream(request(target, full(target)))]
-    reply = complete(said)
+    adapter = WireAdapter(station.dialect(), _Late(DOCUMENT[name]), "x", timeouts=patience)
+    events = [event async for event in adapter.stream(request(target, full(target)))]
+    reply = complete(events)
     assert reply.final_content == (TextBlock("Whole."),)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 2)
 
@@ -121,11 +121,11 @@ ONE_CALL = {
 @pytest.mark.parametrize("name", ONE_CALL)
 def test_single_calls_are_requested_if_the_provider_has_an_option(name):
     station, (field, value) = STATIONS[name], ONE_CALL[name]
-    assert field not in _sent(station, station.model)[1]
+    assert field not in _encode(station, station.model)[1]
     target = _without(station.model, supports_parallel_tool_calls=False)
-    assert _sent(station, target)[1][field] == value
+    assert _encode(station, target)[1][field] == value
     plain = [Writer().message(Role.USER, [TextBlock("hello")])]
-    assert field not in _sent(station, target, plain, tools=())[1]
+    assert field not in _encode(station, target, plain, tools=())[1]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_single_calls_are_requested_if_the_provider_has_an_option(name):
 def test_single_calls_combine_with_every_tool_choice(choice, sent):
     station = STATIONS["anthropic"]
     target = _without(station.model, supports_parallel_tool_calls=False)
-    assert _sent(station, target, tool_choice=choice)[1]["tool_choice"] == sent
+    assert _encode(station, target, tool_choice=choice)[1]["tool_choice"] == sent
 
 
 def _two_calls(writer: Writer):
@@ -178,7 +178,7 @@ def test_earlier_parallel_calls_are_sent_one_by_one(station):
     assert [each.text for each in view if each.role is Role.ASSISTANT] == ["I look.", "And there."]
     assert len({each.id for each in view}) == len(view)
     assert hygiene.build_request_view(view, target) == view
-    _sent(station, target, view)
+    _encode(station, target, view)
 
 
 @pytest.mark.parametrize("name", ["openai chat", "openrouter", "ollama"])
@@ -191,14 +191,14 @@ def test_system_prompt_starts_the_first_prompt_if_system_messages_are_unsupporte
         writer.message(Role.ASSISTANT, [TextBlock("Hi.")]),
         writer.message(Role.USER, [image()]),
     ]
-    first = _sent(station, station.model, history)[1]["messages"][0]
+    first = _encode(station, station.model, history)[1]["messages"][0]
     assert first["role"] in ("system", "developer")
     target = _without(station.model, supports_system_messages_in_list=False)
-    messages = _sent(station, target, history)[1]["messages"]
+    messages = _encode(station, target, history)[1]["messages"]
     assert [each["role"] for each in messages] == ["user", "assistant", "user"]
     assert messages[0]["content"] == "Be brief.\n\nIt is Friday.\n\nhello"
-    shown = [*history[:2], history[4]]
-    assert "Be brief." in str(_sent(station, target, shown)[1]["messages"][0])
+    history_without_call = [*history[:2], history[4]]
+    assert "Be brief." in str(_encode(station, target, history_without_call)[1]["messages"][0])
 
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai responses"])
@@ -210,7 +210,7 @@ def test_dialect_with_a_system_prompt_field_always_uses_it(name):
     ]
     for flag in (True, False):
         target = _without(station.model, supports_system_messages_in_list=flag)
-        body = _sent(station, target, history)[1]
+        body = _encode(station, target, history)[1]
         field = {"anthropic": "system", "google": "systemInstruction"}.get(name, "instructions")
         assert "Be brief." in str(body.pop(field))
         assert "Be brief." not in str(body)
@@ -242,8 +242,8 @@ def test_turn_is_not_sent_to_a_model_without_the_required_capability(flag):
 
 def test_reasoning_and_cache_breakpoints_are_requested_only_if_supported():
     station = STATIONS["anthropic"]
-    body = _sent(station, station.model, effort="high")[1]
-    plain = _sent(station, _without(station.model, supports_thinking=False), effort="high")[1]
+    body = _encode(station, station.model, effort="high")[1]
+    plain = _encode(station, _without(station.model, supports_thinking=False), effort="high")[1]
     assert ("thinking" in body, "thinking" in plain) == (True, False)
     target = replace(station.model, least_cached_tokens=0)
     for flag in (True, False):

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.fakes import MODEL, catalogue_of, said
+from tests.providers.fakes import MODEL, catalogue_of, make_message
 from yourtool.errors import InvalidRequestError
 from yourtool.messages import (
     ImageBlock,
@@ -20,14 +20,16 @@ from yourtool.providers.requests.hygiene import build_request_view
 
 OTHER = catalogue_of("demo:other").get("demo:other")
 HISTORY = (
-    said(Role.USER, "hello"),
-    said(Role.ASSISTANT, ThinkingBlock("a", "s"), RedactedThinkingBlock("x"), "hi", model="x:y"),
-    said(Role.USER, "go on"),
+    make_message(Role.USER, "hello"),
+    make_message(
+        Role.ASSISTANT, ThinkingBlock("a", "s"), RedactedThinkingBlock("x"), "hi", model="x:y"
+    ),
+    make_message(Role.USER, "go on"),
 )
 
 
 def marked(block):
-    return (HISTORY[0], said(Role.ASSISTANT, block, "hi", model="x:y"), HISTORY[2])
+    return (HISTORY[0], make_message(Role.ASSISTANT, block, "hi", model="x:y"), HISTORY[2])
 
 
 def test_later_requests_to_the_same_model_do_not_log_a_block_again(caplog):
@@ -48,8 +50,8 @@ def test_new_dropped_block_is_logged_in_addition_to_earlier_ones(caplog):
     losses = DropLog()
     build_request_view(HISTORY, MODEL, losses=losses)
     caplog.clear()
-    more = said(Role.ASSISTANT, ThinkingBlock("a", "s"), "yes", model="x:y")
-    build_request_view((*HISTORY, more, said(Role.USER, "?")), MODEL, losses=losses)
+    more = make_message(Role.ASSISTANT, ThinkingBlock("a", "s"), "yes", model="x:y")
+    build_request_view((*HISTORY, more, make_message(Role.USER, "?")), MODEL, losses=losses)
     assert [each.message_id for each in caplog.records] == [more.id]
 
 
@@ -70,14 +72,14 @@ def test_unsupported_critical_block_fails_the_request(block, caplog):
 
 
 def test_critical_message_fails_the_request_for_each_of_its_blocks():
-    asked, reply, more = marked(ThinkingBlock("a", "s"))
+    prompt, reply, more = marked(ThinkingBlock("a", "s"))
     metadata = MessageMetadata(model="x:y", critical=True)
     with pytest.raises(InvalidRequestError, match="marked critical"):
-        build_request_view((asked, replace(reply, metadata=metadata), more), MODEL)
+        build_request_view((prompt, replace(reply, metadata=metadata), more), MODEL)
 
 
 def test_supported_critical_block_is_sent():
-    history = (said(Role.USER, TextBlock("hello", critical=True)),)
+    history = (make_message(Role.USER, TextBlock("hello", critical=True)),)
     assert build_request_view(history, MODEL) == history
 
 

@@ -55,7 +55,7 @@ UNEXPLAINED = {"openrouter-chat-825fdb47"}
 """Its count has 53 tokens more than its text, call and tool, without explanation."""
 MISCOUNTED = {"openai:gpt-4o-2024-08-06", "openrouter:anthropic/claude-4.6-sonnet-20260217"}
 """Replies that the vendors' published vocabularies also count as a fifth less."""
-AROUND = ("tools", "tool", "call")
+OVERHEAD = ("tools", "tool", "call")
 
 
 def user(*blocks):
@@ -70,19 +70,19 @@ def near(guess, tokens):
 @pytest.mark.req("R-ADP-19")
 def test_recorded_prompts_are_estimated_within_a_tenth_per_vendor():
     """Unpredictable counts are omitted; `prompts` has the reason for each prompt."""
-    told = [prompt for prompt in prompts() if not prompt.left_out]
+    countable = [prompt for prompt in prompts() if not prompt.left_out]
     off = {
         prompt.name: (_guess(prompt), prompt.tokens)
-        for prompt in told
+        for prompt in countable
         if not near(_guess(prompt), prompt.tokens)
     }
     assert off.keys() <= UNEXPLAINED
-    assert len(told) >= 70
-    makers = [prompt.model.partition(":")[0] for prompt in told]
-    assert min(makers.count(name) for name in ("anthropic", "openai", "google")) >= 10
-    assert min(makers.count(name) for name in ("openai-compat", "openrouter", "ollama")) >= 5
-    assert sum(bool(prompt.tools) for prompt in told) >= 35
-    assert max(prompt.tokens for prompt in told) > 4_000
+    assert len(countable) >= 70
+    vendors = [prompt.model.partition(":")[0] for prompt in countable]
+    assert min(vendors.count(name) for name in ("anthropic", "openai", "google")) >= 10
+    assert min(vendors.count(name) for name in ("openai-compat", "openrouter", "ollama")) >= 5
+    assert sum(bool(prompt.tools) for prompt in countable) >= 35
+    assert max(prompt.tokens for prompt in countable) > 4_000
 
 
 @pytest.mark.recorded
@@ -105,15 +105,15 @@ def test_overhead_fitted_to_half_of_the_prompts_suits_the_other_half(fold):
     """Half of a vendor's recorded prompts, by the hash of their names, fits the overhead of tools
     and calls; the other half is estimated with it. The weights are of published vocabularies.
     """
-    told = [prompt for prompt in prompts() if not prompt.left_out]
-    makers = Counter(find_weights(prompt.model) for prompt in told)
+    countable = [prompt for prompt in prompts() if not prompt.left_out]
+    vendors = Counter(find_weights(prompt.model) for prompt in countable)
     held_out, off = 0, set[str]()
-    for maker in (maker for maker, number in makers.items() if number >= 8):
-        own = [prompt for prompt in told if find_weights(prompt.model) == maker]
-        fitted = _fitted(maker, [prompt for prompt in own if _half(prompt) != fold])
+    for vendor in (vendor for vendor, number in vendors.items() if number >= 8):
+        own = [prompt for prompt in countable if find_weights(prompt.model) == vendor]
+        fit = _fit_overhead(vendor, [prompt for prompt in own if _half(prompt) != fold])
         for prompt in (prompt for prompt in own if _half(prompt) == fold):
             held_out += 1
-            if not near(estimate_with(fitted, prompt.messages, prompt.tools), prompt.tokens):
+            if not near(estimate_with(fit, prompt.messages, prompt.tools), prompt.tokens):
                 off.add(prompt.name)
     assert held_out >= 20
     assert len(off - UNEXPLAINED) <= held_out / 10
@@ -139,9 +139,9 @@ def test_provider_with_the_name_of_a_vendor_is_not_that_vendor():
 
 
 def test_stored_image_counts_by_its_size():
-    kept = structs.replace(image("sha256:" + "0" * 64, "file_ref"), pixels=(800, 600))
-    around = estimate_tokens(user(), (), "anthropic")
-    assert estimate_tokens(user(kept), (), "anthropic") - around == 640
+    stored_image = structs.replace(image("sha256:" + "0" * 64, "file_ref"), pixels=(800, 600))
+    overhead = estimate_tokens(user(), (), "anthropic")
+    assert estimate_tokens(user(stored_image), (), "anthropic") - overhead == 640
 
 
 def test_sampled_estimate_of_a_long_text_equals_the_full_count():
@@ -189,15 +189,15 @@ def test_schema_counts_in_the_form_that_the_vendor_gives_the_model():
     tool = structs.replace(READ, input_schema=nested)
     plain = structs.replace(READ, input_schema={"type": "object", "properties": {}})
     sizes = {
-        maker: estimate_tokens([], [tool], maker) - estimate_tokens([], [plain], maker)
-        for maker in ("openai", "anthropic", "google")
+        vendor: estimate_tokens([], [tool], vendor) - estimate_tokens([], [plain], vendor)
+        for vendor in ("openai", "anthropic", "google")
     }
     assert 25 < sizes["openai"] < sizes["anthropic"]
     assert sizes["google"] > 25
 
 
 @pytest.mark.parametrize(
-    ("maker", "size", "tokens"),
+    ("vendor", "size", "tokens"),
     [
         ("anthropic", (800, 600), 640),
         ("anthropic", (4_000, 3_000), 1_600),
@@ -210,30 +210,30 @@ def test_schema_counts_in_the_form_that_the_vendor_gives_the_model():
     ],
 )
 @pytest.mark.req("R-ADP-19")
-def test_images_count_by_their_size_per_vendor(maker, size, tokens):
+def test_images_count_by_their_size_per_vendor(vendor, size, tokens):
     png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", *size) + b"\x08\x02\0\0\0"
-    picture = image(base64.b64encode(png).decode())
-    around = estimate_tokens(user(), (), maker)
-    assert estimate_tokens(user(picture), (), maker) - around == tokens
+    attachment = image(base64.b64encode(png).decode())
+    overhead = estimate_tokens(user(), (), vendor)
+    assert estimate_tokens(user(attachment), (), vendor) - overhead == tokens
 
 
 @pytest.mark.parametrize(
-    "picture",
+    "attachment",
     [
         image("/9j/AAAA", media_type="image/jpeg"),
         image("cat.png", "file_ref"),
         image("not base64!", "base64"),
     ],
 )
-def test_image_of_unknown_size_counts_as_a_large_one(picture):
-    assert estimate_tokens(user(picture), ()) - estimate_tokens(user(), ()) == 1_600
+def test_image_of_unknown_size_counts_as_a_large_one(attachment):
+    assert estimate_tokens(user(attachment), ()) - estimate_tokens(user(), ()) == 1_600
 
 
 def test_jpeg_size_is_found_after_other_segments():
     jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\x02\x58\x03\x20" + b"\0" * 20
-    picture = image(base64.b64encode(jpeg).decode())
-    around = estimate_tokens(user(), ())
-    assert estimate_tokens(user(picture), ()) - around == 800 * 600 // 750
+    attachment = image(base64.b64encode(jpeg).decode())
+    overhead = estimate_tokens(user(), ())
+    assert estimate_tokens(user(attachment), ()) - overhead == 800 * 600 // 750
 
 
 def test_adapter_estimates_without_the_network():
@@ -277,8 +277,8 @@ def test_reported_count_scales_later_estimates_within_limits(guess, before, coun
 
 def test_vendor_names_are_unique():
     models = [*COUNTED_BY.values(), *OTHERS]
-    makers = {find_weights(model) for model in models}
-    assert len({maker.name for maker in makers}) == len(makers) == len(models)
+    vendors = {find_weights(model) for model in models}
+    assert len({vendor.name for vendor in vendors}) == len(vendors) == len(models)
 
 
 @pytest.mark.req("R-ADP-19")
@@ -303,12 +303,12 @@ def _half(prompt):
     return hashlib.sha256(prompt.name.encode()).digest()[0] % 2
 
 
-def _fitted(maker, told):
+def _fit_overhead(vendor, countable):
     """Return the vendor's weights with the overhead of tools and calls fitted to its prompts."""
-    bare = _around(maker, (0, 0, 0))
-    one = [_around(maker, costs) for costs in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    bare = _overhead(vendor, (0, 0, 0))
+    one = [_overhead(vendor, costs) for costs in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
     rows = []
-    for prompt in told:
+    for prompt in countable:
         words = estimate_with(bare, prompt.messages, prompt.tools)
         times = [estimate_with(each, prompt.messages, prompt.tools) - words for each in one]
         rows.append((words, times, prompt.tokens))
@@ -317,14 +317,14 @@ def _fitted(maker, told):
         guesses = ((words + sum(map(mul, times, costs)), tokens) for words, times, tokens in rows)
         return sum(min(abs(guess - tokens) / tokens, 0.5) for guess, tokens in guesses)
 
-    costs = [0] * len(AROUND)
+    costs = [0] * len(OVERHEAD)
     for step in (256, 64, 16, 4, 1, 4, 1):
         for at in 3 * tuple(range(len(costs))):
             nearby = (max(0, costs[at] + step * times) for times in range(-4, 5))
             costs[at] = min(nearby, key=lambda cost: off([*costs[:at], cost, *costs[at + 1 :]]))
-    return _around(maker, costs)
+    return _overhead(vendor, costs)
 
 
-def _around(maker, costs):
-    named = dict(zip(AROUND, costs, strict=True))
-    return maker._replace(name=f"{maker.name} {named}", **named)
+def _overhead(vendor, costs):
+    named = dict(zip(OVERHEAD, costs, strict=True))
+    return vendor._replace(name=f"{vendor.name} {named}", **named)

@@ -145,34 +145,38 @@ async def problems_of(place: Place, faults: list[BaseException]) -> list[str]:
     """Return what goes wrong with each kind of junk in one place."""
     recording, found = place.recording, []
     dialect = OURS[recording.provider, recording.api]()
-    asked = request(model(recording.provider))
+    outgoing = request(model(recording.provider))
     for junk, body in place.bodies():
         adapter = WireAdapter(
             dialect, Playback([body], recording.status), recording.provider, timeouts=QUICK
         )
-        events, _ = await events_of(adapter, asked)
+        events, _ = await events_of(adapter, outgoing)
         await asyncio.sleep(0)  # so that the loop watchdog measures each reply
         problems = [each for each in broken_rules(events) if each != CONTRADICTION]
         problems += map(repr, faults)
         faults.clear()
         if events:
-            problems += sent_back(dialect, complete(events), asked)
+            problems += replay_problems(dialect, complete(events), outgoing)
         where = f"{recording.id} event {place.event} {place.path}: {junk}"
         found += [f"{where}: {problem}" for problem in problems]
     return found
 
 
-def sent_back(dialect, whole, asked):
+def replay_problems(dialect, event, outgoing):
     """Return what is wrong with the stored reply, and with the next request."""
-    if whole.stop_reason is StopReason.ERROR:
+    if event.stop_reason is StopReason.ERROR:
         return []
     writer = Writer()
-    reply = as_message(whole, asked.model, writer)
-    problems = validate_message(reply) if whole.final_content else []
+    reply = as_message(event, outgoing.model, writer)
+    problems = validate_message(reply) if event.final_content else []
     history = [writer.message(Role.USER, [TextBlock("?")]), reply]
     try:
         dialect.to_wire(
-            request(asked.model, build_request_view(history, asked.model), tool_ids=asked.tool_ids)
+            request(
+                outgoing.model,
+                build_request_view(history, outgoing.model),
+                tool_ids=outgoing.tool_ids,
+            )
         )
     except Exception as fault:  # noqa: BLE001 - any bug is what this looks for
         problems.append(f"the next request: {fault!r}")

@@ -53,7 +53,7 @@ REPLIES = {
 }
 
 
-async def played(body, dialect=None):
+async def play_body(body, dialect=None):
     pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
     adapter = WireAdapter(dialect or OpenAIChat(), Playback(pieces), "acme")
     return await events_of(adapter, request())
@@ -64,7 +64,7 @@ async def test_large_reply_does_not_block_the_event_loop(name):
     body = await asyncio.to_thread(REPLIES[name])
     if not body.startswith(b"{"):
         body += delta(finish="stop", content=" End.") + DONE
-    events, error = await played(body)
+    events, error = await play_body(body)
     assert error is None
     assert isinstance(events[-1], MessageComplete)
 
@@ -78,7 +78,7 @@ class Faulty(OpenAIChat):
 
 
 async def test_content_before_a_bug_in_a_large_event_is_emitted():
-    events, error = await played(delta(content="word " * 20_000), Faulty())
+    events, error = await play_body(delta(content="word " * 20_000), Faulty())
     assert isinstance(error, OtherAdapterError)
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["word " * 20_000]
 

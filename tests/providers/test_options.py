@@ -44,9 +44,9 @@ PLAIN = {
 STRICT = {"name": "reply", "schema": CLOSED, "strict": True}
 
 
-def wire(station, **asked):
-    target = asked.pop("model", station.model)
-    body = station.dialect().to_wire(request(target, full(target), (READ, OTHER), **asked)).body
+def wire(station, **outgoing):
+    target = outgoing.pop("model", station.model)
+    body = station.dialect().to_wire(request(target, full(target), (READ, OTHER), **outgoing)).body
     assert problems(*station.api, body) == []
     return json.loads(body)
 
@@ -91,8 +91,8 @@ def test_ollama_gets_only_the_tools_of_the_tool_choice(choice, names):
 @pytest.mark.req("D18")
 def test_request_without_tools_has_no_tool_choice(dialect):
     station = STATIONS[dialect]
-    asked = request(station.model, full(station.model), tool_choice="any")
-    body = station.dialect().to_wire(asked).body
+    outgoing = request(station.model, full(station.model), tool_choice="any")
+    body = station.dialect().to_wire(outgoing).body
     assert problems(*station.api, body) == []
     assert not {"tool_choice", "toolConfig"} & json.loads(body).keys()
 
@@ -187,15 +187,15 @@ def test_schema_with_optional_properties_is_not_strict():
 @pytest.mark.parametrize("dialect", STATIONS)
 def test_every_object_of_an_output_schema_forbids_additional_properties(dialect):
     inner = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-    opened = {**inner, "additionalProperties": True}
-    del opened["type"]
-    whole = {
+    open_object = {**inner, "additionalProperties": True}
+    del open_object["type"]
+    nested_schema = {
         "type": "object",
-        "properties": {"one": opened, "many": {"type": "array", "items": opened}},
+        "properties": {"one": open_object, "many": {"type": "array", "items": open_object}},
         "required": ["one", "many"],
         "additionalProperties": True,
     }
-    body = json.dumps(wire(STATIONS[dialect], output_schema=whole))
+    body = json.dumps(wire(STATIONS[dialect], output_schema=nested_schema))
     assert body.count('"additionalProperties": false') == 3
     assert '"additionalProperties": true' not in body
 
@@ -203,5 +203,5 @@ def test_every_object_of_an_output_schema_forbids_additional_properties(dialect)
 def test_model_without_effort_gets_none():
     station = STATIONS["anthropic"]
     plain = model("anthropic", "x", thinking="adaptive", capabilities=AdapterCapabilities())
-    asked = request(plain, full(plain)[6:], (READ,), effort="off", tool_choice="any")
-    assert "thinking" not in json.loads(station.dialect().to_wire(asked).body)
+    outgoing = request(plain, full(plain)[6:], (READ,), effort="off", tool_choice="any")
+    assert "thinking" not in json.loads(station.dialect().to_wire(outgoing).body)

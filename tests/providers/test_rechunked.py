@@ -105,18 +105,18 @@ def test_body_cut_at_any_byte_has_the_same_frames(name):
     for number, (begin, end) in enumerate(itertools.pairwise(edges)):
         before, after = edges[max(0, number - 1)], edges[min(number + 2, len(edges) - 1)]
         part = body[before:after]
-        whole = frames(name, part)
+        uncut = frames(name, part)
         for at in range(begin - before + 1, end - before + 1):
-            assert frames(name, part[:at], part[at:]) == whole
+            assert frames(name, part[:at], part[at:]) == uncut
 
 
 @pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", cases(SHORT))
 async def test_body_cut_at_any_byte_gives_the_same_events(name, step):
     body = body_of(name)
-    whole = outcome(*await play(name, [body]))
+    uncut = outcome(*await play(name, [body]))
     for at in range(1, len(body), step):
-        assert outcome(*await play(name, [body[:at], body[at:]])) == whole
+        assert outcome(*await play(name, [body[:at], body[at:]])) == uncut
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
@@ -138,28 +138,28 @@ async def test_truncated_document_is_an_error(name):
 @pytest.mark.parametrize("name", cases(STREAMS))
 @pytest.mark.req("R-ADP-09")
 async def test_stream_truncated_after_any_event_is_an_error_until_it_is_complete(name):
-    body, was_whole = body_of(name), False
-    whole, failure = await play(name, [body])
-    contradicts = CONTRADICTION in broken_rules(whole)
+    body, is_complete = body_of(name), False
+    uncut, failure = await play(name, [body])
+    contradicts = CONTRADICTION in broken_rules(uncut)
     for end in [0, *ends_of_events(name), len(body)]:
         events, error = await play(name, [body[:end]])
         assert set(broken_rules(events)) <= {CONTRADICTION}
-        assert not events or contradicts or is_begun(events, whole)
+        assert not events or contradicts or is_valid_prefix(events, uncut)
         if error is None:
-            was_whole = True
+            is_complete = True
             assert complete(events).stop_reason is not StopReason.ERROR
             assert complete(events).stop_detail == expected(name)["stop_reason"]
         else:
             assert not events or complete(events).stop_reason is StopReason.ERROR
-            is_cut = error.error_class == "network" and not was_whole
+            is_cut = error.error_class == "network" and not is_complete
             assert is_cut or str(error) == str(failure)
     assert (failure is not None) is (name in FAILING)
     assert str(error) == str(failure)
 
 
-def is_begun(events, whole):
+def is_valid_prefix(events, uncut):
     """Return whether events are a prefix of the others, and no incomplete call can run."""
-    part, later_blocks = complete(events), complete(whole).final_content
+    part, later_blocks = complete(events), complete(uncut).final_content
     for block, later in itertools.zip_longest(part.final_content, later_blocks):
         match block:
             case TextBlock(text) | ThinkingBlock(text):

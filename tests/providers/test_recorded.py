@@ -6,8 +6,8 @@ import pytest
 from tests.providers.exchanges import (
     COUNTERS,
     NAMES,
-    SAID,
     SEVERAL_RESPONSES,
+    WITH_TEXT,
     cases,
     complete,
     dialect_of,
@@ -41,10 +41,10 @@ CONTRADICTORY = (
 the deltas cannot be called back, so they do not add up to the content."""
 
 
-async def played(name):
-    asked = request(model(exchange(name)["provider"]))
+async def play_exchange(name):
+    outgoing = request(model(exchange(name)["provider"]))
     chunks = responses()[-1:] if name == SEVERAL_RESPONSES else None
-    return asked, *await play(name, chunks, asked=asked)
+    return outgoing, *await play(name, chunks, outgoing=outgoing)
 
 
 def blocks(events, kind):
@@ -54,7 +54,7 @@ def blocks(events, kind):
 @pytest.mark.parametrize("name", cases(NAMES))
 @pytest.mark.req("R-ADP-02", "R-CAN-07")
 async def test_recorded_exchange_follows_the_stream_rules(name):
-    _, events, _ = await played(name)
+    _, events, _ = await play_exchange(name)
     assert broken_rules(events) == ([CONTRADICTION] if name in CONTRADICTORY else [])
 
 
@@ -69,7 +69,7 @@ async def test_each_of_several_responses_in_one_body_is_complete(at):
 
 @pytest.mark.parametrize("name", cases(NAMES))
 async def test_recorded_exchange_fails_only_if_expected(name):
-    right, (_, events, error) = expected(name), await played(name)
+    right, (_, events, error) = expected(name), await play_exchange(name)
     if right["error"] is not None:
         assert error is not None
         assert error.status == right["error"]["status"]
@@ -99,16 +99,16 @@ def _kind(block):
     return block.get("type") or next(rest, None)
 
 
-@pytest.mark.parametrize("name", cases(SAID))
+@pytest.mark.parametrize("name", cases(WITH_TEXT))
 async def test_recorded_exchange_has_the_recorded_text_and_reasoning(name):
-    right, (_, events, error) = expected(name), await played(name)
-    said = "".join(block.text for block in blocks(events, TextBlock))
+    right, (_, events, error) = expected(name), await play_exchange(name)
+    reply_text = "".join(block.text for block in blocks(events, TextBlock))
     if isinstance(right["text"], dict):  # Cloudflare decodes an answer that is held to a schema
-        assert json.loads(said) == right["text"]
+        assert json.loads(reply_text) == right["text"]
     else:
-        assert said == right["text"] + (right["refusal"] or "")
-    thoughts = [(block.text, block.signature) for block in blocks(events, ThinkingBlock)]
-    assert thoughts == [(one["text"], one["signature"]) for one in right["thinking"]]
+        assert reply_text == right["text"] + (right["refusal"] or "")
+    reasoning = [(block.text, block.signature) for block in blocks(events, ThinkingBlock)]
+    assert reasoning == [(one["text"], one["signature"]) for one in right["thinking"]]
     sealed = [block.data for block in blocks(events, RedactedThinkingBlock)]
     assert sealed == right["redacted_thinking"]
     receipt = complete(events).receipt or Receipt()
@@ -117,19 +117,19 @@ async def test_recorded_exchange_has_the_recorded_text_and_reasoning(name):
         assert complete(events).stop_detail == right["stop_reason"]
     if error is None:
         raw = complete(events).provider_raw or {}
-        kept = [_kind(entry["block"]) for entry in raw.get("blocks", ())]
-        assert [kind for kind in kept if kind] == [
+        stored = [_kind(entry["block"]) for entry in raw.get("blocks", ())]
+        assert [kind for kind in stored if kind] == [
             block["type"] for block in right["server_blocks"]
         ]
 
 
-@pytest.mark.parametrize("name", cases(SAID))
+@pytest.mark.parametrize("name", cases(WITH_TEXT))
 async def test_recorded_exchange_has_the_recorded_calls_and_runs_no_incomplete_one(name):
-    right, (asked, events, _) = expected(name), await played(name)
+    right, (outgoing, events, _) = expected(name), await play_exchange(name)
     open_calls = [{**one, "input": None} for one in right["unfinished_tool_calls"]]
     wanted = [*right["tool_calls"], *open_calls]
     calls = blocks(events, ToolUseBlock)
-    names = [asked.tool_ids.issued_id(asked.model.provider, call.id) for call in calls]
+    names = [outgoing.tool_ids.issued_id(outgoing.model.provider, call.id) for call in calls]
     assert names == [one["id"] for one in wanted]
     assert [(call.name, call.input) for call in calls] == [
         (one["name"], one["input"] or {}) for one in wanted
@@ -138,30 +138,34 @@ async def test_recorded_exchange_has_the_recorded_calls_and_runs_no_incomplete_o
     assert refused == [one["input"] is None for one in wanted]
 
 
-@pytest.mark.parametrize("name", cases(SAID))
+@pytest.mark.parametrize("name", cases(WITH_TEXT))
 @pytest.mark.req("R-ADP-12", "R-ADP-13")
 async def test_recorded_exchange_has_the_recorded_usage(name):
-    right, (_, events, _) = expected(name)["usage"], await played(name)
+    right, (_, events, _) = expected(name)["usage"], await play_exchange(name)
     usage = complete(events).usage
-    told = right["uncached"]
-    is_counted = told is not None and told["input_tokens"] is not None
+    uncached = right["uncached"]
+    is_counted = uncached is not None and uncached["input_tokens"] is not None
     if is_counted and not expected(name)["complete"]:
-        assert usage.output_tokens >= told["output_tokens"]
-        assert usage.estimated is (usage.output_tokens > told["output_tokens"])
-        assert usage.input_tokens == told["input_tokens"]
+        assert usage.output_tokens >= uncached["output_tokens"]
+        assert usage.estimated is (usage.output_tokens > uncached["output_tokens"])
+        assert usage.input_tokens == uncached["input_tokens"]
         return
     assert usage.estimated is not is_counted
     if usage.estimated:
-        assert usage.output_tokens == told["output_tokens"] if told else usage.output_tokens > 0
+        assert (
+            usage.output_tokens == uncached["output_tokens"]
+            if uncached
+            else usage.output_tokens > 0
+        )
     else:
         assert {counter: getattr(usage, counter) for counter in COUNTERS} == {
-            counter: told[counter] or 0 for counter in COUNTERS
+            counter: uncached[counter] or 0 for counter in COUNTERS
         }
 
 
 DETAILED = [
     name
-    for name in SAID
+    for name in WITH_TEXT
     if expected(name).get("reasoning_details") and expected(name)["complete"]
     if not expected(name)["error"]
 ]
@@ -170,13 +174,15 @@ DETAILED = [
 @pytest.mark.parametrize("name", cases(DETAILED))
 @pytest.mark.req("R-SWP-03")
 async def test_reasoning_entries_are_replayed_unchanged(name):
-    right, (asked, events, _) = expected(name), await played(name)
+    right, (outgoing, events, _) = expected(name), await play_exchange(name)
     writer = Writer()
     prompt = writer.message(Role.USER, [TextBlock("?")])
-    reply = as_message(complete(events), asked.model, writer)
+    reply = as_message(complete(events), outgoing.model, writer)
     next_one = request(
-        asked.model, build_request_view([prompt, reply], asked.model), tool_ids=asked.tool_ids
+        outgoing.model,
+        build_request_view([prompt, reply], outgoing.model),
+        tool_ids=outgoing.tool_ids,
     )
     messages = json.loads(dialect_of(name).to_wire(next_one).body)["messages"]
-    [sent] = [each for each in messages if each["role"] == "assistant"]
-    assert sent["reasoning_details"] == right["reasoning_details"]
+    [replayed] = [each for each in messages if each["role"] == "assistant"]
+    assert replayed["reasoning_details"] == right["reasoning_details"]

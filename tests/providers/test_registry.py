@@ -23,17 +23,17 @@ CANARY = "sk-canary-0123456789abcdefghijklmnop"
 
 @pytest.fixture
 async def open_registry(tmp_path):
-    opened = []
+    registries = []
 
     def opener(environ=None, explicit=None, **config):
         environ = environ or {}
         credentials = Credentials(paths_in(tmp_path), environ, explicit)
         registry = Registry(Config(**config), credentials, environ)
-        opened.append(registry)
+        registries.append(registry)
         return registry
 
     yield opener
-    for registry in opened:
+    for registry in registries:
         await registry.close()
 
 
@@ -153,8 +153,8 @@ def test_key_is_rejected_for_a_keyless_or_unknown_provider(open_registry, provid
 
 
 async def sent_by(registry, model_id, server):
-    asked = request(model=model(model_id))
-    await events_of(registry.adapter(asked.model), asked)
+    outgoing = request(model=model(model_id))
+    await events_of(registry.adapter(outgoing.model), outgoing)
     return server.requests[-1]
 
 
@@ -215,8 +215,8 @@ async def test_error_for_stopped_ollama_explains_how_to_start_it(open_registry):
     with LocalServer(lambda *_: []) as server:
         port = server.port
     registry = open_registry({"OLLAMA_HOST": f"0.0.0.0:{port}"}, limits=Limits(max_retries=0))
-    asked = request(model=model("ollama:qwen3:8b"))
-    _, error = await events_of(registry.adapter(asked.model), asked)
+    outgoing = request(model=model("ollama:qwen3:8b"))
+    _, error = await events_of(registry.adapter(outgoing.model), outgoing)
     assert error is not None
     assert error.error_class == "network"
     assert f"`127.0.0.1:{port}` could not be reached" in str(error)
@@ -288,8 +288,8 @@ async def test_number_of_retries_is_configurable(open_registry):
             {"ANTHROPIC_API_KEY": CANARY, "ANTHROPIC_BASE_URL": server.url},
             limits=Limits(max_retries=0),
         )
-        asked = request(model=model("anthropic:a"))
-        events, error = await events_of(registry.adapter(asked.model), asked)
+        outgoing = request(model=model("anthropic:a"))
+        events, error = await events_of(registry.adapter(outgoing.model), outgoing)
     assert not any(isinstance(event, AttemptFailed) for event in events)
     assert error is not None
     assert len(server.requests) == 1
@@ -310,8 +310,8 @@ async def test_unusable_provider_fails_each_request_with_the_reason(
 ):
     odd = {"odd": ProviderConfig(base_url="http://127.0.0.1:1", quirks={"wrong": True})}
     registry = open_registry(providers=odd)
-    asked = request(model=model(model_id))
-    events, error = await events_of(registry.adapter(asked.model), asked)
+    outgoing = request(model=model(model_id))
+    events, error = await events_of(registry.adapter(outgoing.model), outgoing)
     assert events == []
     assert isinstance(error, kind)
     assert words in str(error)
@@ -322,8 +322,8 @@ async def test_script_file_is_a_model(open_registry, tmp_path):
     registry = open_registry(
         {"YOURTOOL_DEMO_PACE": "0"}, providers={"demo": ProviderConfig(quirks={"script": "s.json"})}
     )
-    asked = request(model=model("demo:file"))
-    events, _ = await events_of(registry.adapter(asked.model), asked)
+    outgoing = request(model=model("demo:file"))
+    events, _ = await events_of(registry.adapter(outgoing.model), outgoing)
     assert isinstance(events[-1], MessageComplete)
     assert events[-1].final_content == (TextBlock("from the file"),)
 
@@ -348,10 +348,10 @@ async def test_canary_key_is_in_no_reason_error_or_log(open_registry, caplog):
                 repr(registry),
                 registry.configuration_problem("x"),
             ]
-        asked = request(model=model("anthropic:a"))
-        texts.append(await events_of(registry.adapter(asked.model), asked))
-    gone = open_registry(environ, limits=Limits(max_retries=0))
-    texts.append(await events_of(gone.adapter(asked.model), asked))
+        outgoing = request(model=model("anthropic:a"))
+        texts.append(await events_of(registry.adapter(outgoing.model), outgoing))
+    unreachable = open_registry(environ, limits=Limits(max_retries=0))
+    texts.append(await events_of(unreachable.adapter(outgoing.model), outgoing))
     assert len(server.requests) == 1
     assert CANARY not in f"{texts} {LlmCallFailed.__name__}"
     assert CANARY not in "".join(

@@ -50,7 +50,7 @@ class Clock:
         self.now += seconds
 
 
-def asked_to_wait(seconds: float, kind: type[RateLimitError | ServerError] = RateLimitError):
+def rate_limited(seconds: float, kind: type[RateLimitError | ServerError] = RateLimitError):
     error = kind("slow down")
     error.retry_after = seconds
     return error
@@ -111,8 +111,8 @@ async def test_wait_doubles_up_to_its_maximum():
 async def test_waits_of_a_request_total_at_most_two_minutes():
     """`security.md` R8."""
     clock = Clock()
-    asked = [fails(asked_to_wait(seconds)) for seconds in (50, 50, 40, 1)]
-    adapter, wrapped = retrying(asked, clock, max_retries=10)
+    demand = [fails(rate_limited(seconds)) for seconds in (50, 50, 40, 1)]
+    adapter, wrapped = retrying(demand, clock, max_retries=10)
     _, error = await events_of(wrapped, request())
     assert isinstance(error, RateLimitError)
     assert (clock.naps, len(adapter.requests)) == ([50, 50], 3)
@@ -125,9 +125,9 @@ async def test_waits_of_a_request_total_at_most_two_minutes():
 )
 @settings(max_examples=200)
 @pytest.mark.req("R-ADP-08")
-def test_attempts_and_waits_are_bounded_for_any_provider_demands(asked, retries, jitter):
+def test_attempts_and_waits_are_bounded_for_any_provider_demands(demand, retries, jitter):
     clock = Clock()
-    errors = [ServerError("x") if each is None else asked_to_wait(each) for each in asked]
+    errors = [ServerError("x") if each is None else rate_limited(each) for each in demand]
     adapter, wrapped = retrying(
         [fails(each) for each in errors], clock, jitter, max_retries=retries
     )
@@ -135,7 +135,7 @@ def test_attempts_and_waits_are_bounded_for_any_provider_demands(asked, retries,
     assert error is not None
     assert len(adapter.requests) == len(clock.naps) + 1 <= retries + 1
     assert clock.now <= 120
-    assert all(nap >= min(each or 0, 60) for nap, each in zip(clock.naps, asked, strict=False))
+    assert all(nap >= min(each or 0, 60) for nap, each in zip(clock.naps, demand, strict=False))
 
 
 @given(st.integers(1, 12), st.floats(-1, 1))
@@ -147,16 +147,16 @@ def test_jitter_is_at_most_a_quarter_and_never_exceeds_the_maximum(failures, jit
 
 
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])
-@pytest.mark.parametrize(("asked", "waited"), [(0.2, 1), (7, 7), (60, 60)])
+@pytest.mark.parametrize(("demand", "waited"), [(0.2, 1), (7, 7), (60, 60)])
 @pytest.mark.req("R-ADP-08")
-async def test_wait_is_at_least_what_the_provider_demands(kind, asked, waited):
+async def test_wait_is_at_least_what_the_provider_demands(kind, demand, waited):
     clock = Clock()
-    _, wrapped = retrying([fails(asked_to_wait(asked, kind)), says("fine")], clock)
+    _, wrapped = retrying([fails(rate_limited(demand, kind)), says("fine")], clock)
     await events_of(wrapped, request())
     assert clock.naps == [waited]
 
 
-class Asked:
+class Approver:
     """A user who confirms long waits."""
 
     def __init__(self, *answers: bool) -> None:
@@ -171,7 +171,7 @@ class Asked:
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])
 async def test_demand_for_more_than_a_minute_needs_approval_and_is_not_shortened(kind):
     clock = Clock()
-    adapter, wrapped = retrying([fails(asked_to_wait(61, kind)), says("never")], clock)
+    adapter, wrapped = retrying([fails(rate_limited(61, kind)), says("never")], clock)
     _, error = await events_of(wrapped, request())
     assert error.retry_after == 61
     assert error.retryable
@@ -179,8 +179,8 @@ async def test_demand_for_more_than_a_minute_needs_approval_and_is_not_shortened
 
 
 async def test_approved_long_wait_is_complete_and_exempt_from_other_limits():
-    clock, user = Clock(), Asked(True, True, True, True)
-    script = [*(fails(asked_to_wait(3_600)) for _ in range(4)), says("fine")]
+    clock, user = Clock(), Approver(True, True, True, True)
+    script = [*(fails(rate_limited(3_600)) for _ in range(4)), says("fine")]
     _, wrapped = retrying(script, clock)
     events, error = await events_of(wrapped, replace(request(), confirm_wait=user))
     assert error is None
@@ -190,8 +190,8 @@ async def test_approved_long_wait_is_complete_and_exempt_from_other_limits():
 
 
 async def test_declined_long_wait_raises_the_error():
-    clock, user = Clock(), Asked(True, False)
-    script = [fails(asked_to_wait(90)), fails(asked_to_wait(80)), says("never")]
+    clock, user = Clock(), Approver(True, False)
+    script = [fails(rate_limited(90)), fails(rate_limited(80)), says("never")]
     _, wrapped = retrying(script, clock)
     _, error = await events_of(wrapped, replace(request(), confirm_wait=user))
     assert error.retry_after == 80
@@ -199,16 +199,16 @@ async def test_declined_long_wait_raises_the_error():
 
 
 async def test_stop_during_the_approval_of_a_wait_ends_the_request():
-    clock, asked = Clock(), request()
-    _, wrapped = retrying([fails(asked_to_wait(90)), says("never")], clock)
+    clock, demand = Clock(), request()
+    _, wrapped = retrying([fails(rate_limited(90)), says("never")], clock)
 
     async def stop(_: AdapterError) -> bool:
-        asked.interrupt.request()
+        demand.interrupt.request()
         await asyncio.Event().wait()
         return True
 
     async with asyncio.timeout(1):
-        _, error = await events_of(wrapped, replace(asked, confirm_wait=stop))
+        _, error = await events_of(wrapped, replace(demand, confirm_wait=stop))
     assert error.retry_after == 90
     assert clock.naps == []
 

@@ -59,10 +59,10 @@ async def conversation(model_id, root, server, **own):
     history = [writer.message(Role.USER, [TextBlock("Compare them."), image()])]
     for number in range(len(SCRIPT)):
         choice = "auto" if number else ForcedTool("read_file")
-        asked = request(
+        outgoing = request(
             model, build_request_view(history, model), (READ,), tool_ids=ids, tool_choice=choice
         )
-        async with aclosing(adapter.stream(asked)) as stream:
+        async with aclosing(adapter.stream(outgoing)) as stream:
             events = [event async for event in stream]
         history.append(as_message(complete(events), model, writer))
         history += list(_answers(history[-1].tool_uses, number, writer))

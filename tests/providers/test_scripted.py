@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from tests.providers.fakes import events_of, request, said
+from tests.providers.fakes import events_of, make_message, request
 from tests.scripts import calls_badly, pauses
 from yourtool.deltas import (
     MessageComplete,
@@ -38,8 +38,8 @@ from yourtool.providers.scripted import (
 )
 
 
-async def final(adapter, asked=None) -> MessageComplete:
-    events, error = await events_of(adapter, asked or request())
+async def final(adapter, outgoing=None) -> MessageComplete:
+    events, error = await events_of(adapter, outgoing or request())
     assert error is None
     assert isinstance(events[-1], MessageComplete)
     return events[-1]
@@ -66,8 +66,8 @@ async def test_reply_with_every_kind_of_step_follows_the_stream_rules():
     assert indices == sorted(indices)
     complete = events[-1]
     assert isinstance(complete, MessageComplete)
-    thought, text, call = complete.final_content
-    assert thought == ThinkingBlock("Hm, so.", "sig")
+    reasoning, text, call = complete.final_content
+    assert reasoning == ThinkingBlock("Hm, so.", "sig")
     assert text == TextBlock("I look.")
     assert isinstance(call, ToolUseBlock)
     assert call.id.startswith("tu_")
@@ -87,8 +87,8 @@ async def test_each_request_gets_the_next_reply_and_each_session_starts_over():
 
 
 async def test_function_can_be_the_script():
-    adapter = Scripted(lambda asked: says(f"You said {asked.messages[-1].text}"))
-    complete = await final(adapter, request(said(Role.USER, "boo")))
+    adapter = Scripted(lambda outgoing: says(f"You said {outgoing.messages[-1].text}"))
+    complete = await final(adapter, request(make_message(Role.USER, "boo")))
     assert complete.final_content == (TextBlock("You said boo"),)
 
 
@@ -102,11 +102,11 @@ async def test_failure_after_some_content_emits_it_and_then_raises_the_error():
     line = says("half") + calls("read_file", path="a") + fails(broken)
     events, error = await events_of(Scripted([line]), request())
     assert error is broken
-    complete, told = events[-2:]
+    complete, last = events[-2:]
     assert isinstance(complete, MessageComplete)
     assert complete.stop_reason is StopReason.ERROR
     assert complete.final_content[0] == TextBlock("half")
-    assert isinstance(told, StreamError)
+    assert isinstance(last, StreamError)
 
 
 async def test_arguments_that_are_not_an_object_are_stored_as_an_error():

@@ -46,8 +46,8 @@ async def test_six_turns_with_three_providers_are_all_accepted(turns):
             body = exchange(name)["response"]["body"].encode()
             transport = Playback([body])
             speaker = model(exchange(name)["provider"])
-            asked = request(speaker, build_request_view(history, speaker), (READ,), tool_ids=ids)
-            events, error = await events_of(adapter(name, transport), asked)
+            outgoing = request(speaker, build_request_view(history, speaker), (READ,), tool_ids=ids)
+            events, error = await events_of(adapter(name, transport), outgoing)
             assert error is None
             posted = transport.posted[0][1]
             assert problems(speaker.provider, APIS[speaker.provider], posted) == []
@@ -63,7 +63,7 @@ async def test_six_turns_with_three_providers_are_all_accepted(turns):
     assert validate_session(history) == []
     calls = [call.id for message in history for call in message.tool_uses]
     assert len(calls) == len(set(calls)) == 10
-    shown = json.loads(posted)["messages"]
-    sent = [call["id"] for message in shown for call in message.get("tool_calls", ())]
+    sent_messages = json.loads(posted)["messages"]
+    sent = [call["id"] for message in sent_messages for call in message.get("tool_calls", ())]
     assert sent[3:5] == [call["id"] for call in expected(turns[2][0])["tool_calls"]]
     assert len(sent) == len(set(sent)) == 10

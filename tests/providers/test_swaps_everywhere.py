@@ -118,14 +118,14 @@ async def test_every_recorded_reply_can_be_followed_in_every_dialect(author, nam
             speaker.model.provider,
             timeouts=StreamTimeouts(linger=0.001),
         )
-        asked = request(speaker.model)
-        events, error = await events_of(adapter, asked)
+        outgoing = request(speaker.model)
+        events, error = await events_of(adapter, outgoing)
         if error is not None or exchange(name)["response"]["status"] != 200:
             continue
-        history = _gone_on_from(complete(events), speaker.model)
+        history = _continue_from(complete(events), speaker.model)
         for station in (speaker, *(each for each in STATIONS.values() if each is not speaker)):
-            shown = build_request_view(history, station.model)
-            later = request(station.model, shown, (READ,), tool_ids=asked.tool_ids, effort="high")
+            view = build_request_view(history, station.model)
+            later = request(station.model, view, (READ,), tool_ids=outgoing.tool_ids, effort="high")
             posted = station.dialect().to_wire(later).body
             assert problems(station, msgspec.json.decode(posted)) == [], (name, station.api)
 
@@ -147,10 +147,10 @@ def speaker_of(name):
     return replace(station, model=own, api=(provider, station.api[1]))
 
 
-def _gone_on_from(whole, model):
+def _continue_from(whole, model):
     """A history with the reply between prompts, and results for its calls."""
     writer = Writer()
-    asked, said = writer.message(Role.USER, [TextBlock("?")]), as_message(whole, model, writer)
+    outgoing, said = writer.message(Role.USER, [TextBlock("?")]), as_message(whole, model, writer)
     answers = [
         writer.message(
             Role.TOOL,
@@ -159,7 +159,7 @@ def _gone_on_from(whole, model):
         )
         for call in said.tool_uses
     ]
-    return [asked, said, *answers, writer.message(Role.USER, [TextBlock("and?")])]
+    return [outgoing, said, *answers, writer.message(Role.USER, [TextBlock("and?")])]
 
 
 @EITHER_SET
@@ -199,11 +199,13 @@ async def test_request_of_a_fork_equals_that_of_its_original_in_every_dialect(
         call.id for each in session.history for call in each.tool_uses
     )
     for other in stations.values():
-        asked, original = (each.body(other, each.history) for each in (fork, session))
+        outgoing, original = (each.body(other, each.history) for each in (fork, session))
         if other.model.provider == station.model.provider:
-            assert _minted_ids_aside(asked, fork) == _minted_ids_aside(original, session)
+            assert _without_generated_ids(outgoing, fork) == _without_generated_ids(
+                original, session
+            )
         for secret in station.secrets():
-            assert (secret in encoded(asked)) is (other is station)
+            assert (secret in encoded(outgoing)) is (other is station)
     await fork.stay(station)
     assert fork.problems == session.problems == []
 
@@ -246,7 +248,7 @@ def _copied(session):
     return [copy.message for copy in copies], ids
 
 
-def _minted_ids_aside(body, session):
+def _without_generated_ids(body, session):
     text = encoded(body)
     for number, call in enumerate(call for each in session.history for call in each.tool_uses):
         text = text.replace(f"call_{call.id.removeprefix('tu_')}", f"call {number}")
@@ -267,20 +269,25 @@ def test_any_valid_or_damaged_history_gives_a_valid_request(part):
 
 
 def _try_histories(first, examples):
-    drawn = Counter()
+    damages = Counter()
     for seed in range(first, first + examples):
         draw = random.Random(f"request of {seed}")
         station = draw.choice([*STATIONS.values()])
         authors = draw.choice((MODELS, [station.model.id]))
         history = legal(seed, authors)
         left = damaged(seed, history)
-        _check(left, _plainer(draw, station), draw.choice(("drop", "text")), draw.choice(OPTIONS))
-        drawn.update({station.api, *kinds_of_damage(history, left)})
-    assert len(drawn) == len(STATIONS) + len(KINDS_OF_DAMAGE)
-    assert min(drawn.values()) > examples / 20
+        _check(
+            left,
+            _minimal_station(draw, station),
+            draw.choice(("drop", "text")),
+            draw.choice(OPTIONS),
+        )
+        damages.update({station.api, *kinds_of_damage(history, left)})
+    assert len(damages) == len(STATIONS) + len(KINDS_OF_DAMAGE)
+    assert min(damages.values()) > examples / 20
 
 
-def _plainer(draw, station):
+def _minimal_station(draw, station):
     """The station, or one whose model can do nothing but talk."""
     if draw.random() < 0.7:
         return station
@@ -297,20 +304,20 @@ def test_any_generated_history_gives_a_valid_request_in_every_dialect(history, s
 
 
 def _check(messages, station, aloud, options):
-    shown = build_request_view(messages, station.model, aloud)
-    assert build_request_view(shown, station.model, aloud) == shown
-    assert validate_session(shown) == []
-    spoken = [message for message in shown if message.role is not Role.SYSTEM]
+    view = build_request_view(messages, station.model, aloud)
+    assert build_request_view(view, station.model, aloud) == view
+    assert validate_session(view) == []
+    spoken = [message for message in view if message.role is not Role.SYSTEM]
     assert not spoken or spoken[0].role is Role.USER
     known = {"tools": (READ,), "tool_ids": ToolIdMap(wire_ids(messages))}
-    asked = request(station.model, shown, **{**known, **options})
-    posted = station.dialect().to_wire(asked).body
-    assert station.dialect().to_wire(asked).body == posted
+    outgoing = request(station.model, view, **{**known, **options})
+    posted = station.dialect().to_wire(outgoing).body
+    assert station.dialect().to_wire(outgoing).body == posted
     body = msgspec.json.decode(posted)
     if spoken:  # else nothing is sent: the loop refuses
         assert problems(station, body) == []
-    told = "".join(_words(body))
-    assert [mark for mark in marks(messages) if mark not in told] == []
+    sent_text = "".join(_words(body))
+    assert [mark for mark in marks(messages) if mark not in sent_text] == []
     if station.model.id not in {message.metadata.model for message in messages}:
         assert not any(secret.encode() in posted for secret in SEALED)
 

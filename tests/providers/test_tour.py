@@ -1,6 +1,6 @@
 import pytest
 
-from tests.providers.fakes import definition, events_of, paths_in, request, said
+from tests.providers.fakes import definition, events_of, make_message, paths_in, request
 from yourtool.deltas import MessageComplete
 from yourtool.errors import ConfigError
 from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
@@ -35,22 +35,22 @@ class Conversation:
 
     async def say(self, text: str, model: str = "tour") -> str:
         """Send a prompt; return all texts of the model until it calls no tool."""
-        self.messages.append(said(Role.USER, text))
+        self.messages.append(make_message(Role.USER, text))
         spoken: list[str] = []
         for _ in range(10):
             adapter = demo(model, home=self._home, pace="0")
-            asked = request(
+            outgoing = request(
                 *self.messages,
                 model=Model(
                     id=f"demo:{model}", wire_name=model, capabilities=AdapterCapabilities()
                 ),
                 tools=self._tools,
             )
-            events, error = await events_of(adapter, asked)
+            events, error = await events_of(adapter, outgoing)
             assert error is None
             complete = events[-1]
             assert isinstance(complete, MessageComplete)
-            reply = said(Role.ASSISTANT, *complete.final_content, model=f"demo:{model}")
+            reply = make_message(Role.ASSISTANT, *complete.final_content, model=f"demo:{model}")
             self.messages.append(reply)
             spoken.append(reply.text)
             if not reply.tool_uses:
@@ -60,7 +60,7 @@ class Conversation:
                 answer = self._answers.get(call.name, "done")
                 content = (TextBlock(answer),)
                 result = ToolResultBlock(call.id, content, is_error=answer == DENIED)
-                self.messages.append(said(Role.TOOL, result))
+                self.messages.append(make_message(Role.TOOL, result))
         raise AssertionError("the tour never stops calling tools")
 
     def made(self, name: str) -> list[dict]:

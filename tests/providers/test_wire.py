@@ -79,7 +79,7 @@ def body_of(name):
     return exchange(name)["response"]["body"].encode()
 
 
-def asking(name, **changes):
+def request_for(name, **changes):
     return request(model(exchange(name)["provider"]), **changes)
 
 
@@ -105,7 +105,7 @@ async def reset_at_every(step, name):
     for offset in range(0, len(body), step):
         failure = RESETS[offset % len(RESETS)]
         transport = Playback([body[:offset]], failure=failure)
-        events, error = await events_of(adapter(name, transport), asking(name))
+        events, error = await events_of(adapter(name, transport), request_for(name))
         assert broken_rules(events) == []
         assert transport.open == 0
         if error is None:  # all that matters had arrived
@@ -130,17 +130,21 @@ async def test_stream_that_ends_without_a_stop_reason_is_an_error(name):
 
 @pytest.mark.parametrize("name", STREAMS)
 async def test_stop_at_every_position_ends_the_reply_as_cancelled(name):
-    whole = (await play(name))[0]
-    read = len(whole) - 2 if isinstance(whole[-2], TextEnd) else len(whole) - 1
+    complete_events = (await play(name))[0]
+    read = (
+        len(complete_events) - 2
+        if isinstance(complete_events[-2], TextEnd)
+        else len(complete_events) - 1
+    )
     for position in range(read):
-        asked = asking(name)
+        outgoing = request_for(name)
         transport = Playback(pieces(body_of(name), 64), pause=forever)
         events = []
-        async for event in adapter(name, transport).stream(asked):
+        async for event in adapter(name, transport).stream(outgoing):
             events.append(event)
             if len(events) == position + 1 and not isinstance(event, MessageComplete):
-                assert asked.interrupt.request() is True
-                assert asked.interrupt.request() is False
+                assert outgoing.interrupt.request() is True
+                assert outgoing.interrupt.request() is False
         assert broken_rules(events) == []
         assert transport.open == 0
         assert complete(events).stop_reason is StopReason.CANCELLED
@@ -150,36 +154,36 @@ async def test_stop_at_every_position_ends_the_reply_as_cancelled(name):
 @pytest.mark.parametrize("size", [1, 100, 1_500])
 async def test_stop_during_network_silence_ends_the_reply_immediately(size):
     body = body_of(TWO_CALLS)[:size]
-    asked = asking(TWO_CALLS)
+    outgoing = request_for(TWO_CALLS)
     transport = Playback([body], pause=forever)
-    asyncio.get_running_loop().call_later(0.01, asked.interrupt.request)
+    asyncio.get_running_loop().call_later(0.01, outgoing.interrupt.request)
     async with asyncio.timeout(1):
-        events, error = await events_of(adapter(TWO_CALLS, transport), asked)
+        events, error = await events_of(adapter(TWO_CALLS, transport), outgoing)
     assert error is None
     assert complete(events).stop_reason is StopReason.CANCELLED
     assert broken_rules(events) == []
 
 
 async def test_stop_before_the_response_gives_an_empty_reply():
-    asked = asking(CHAT_TEXT)
-    asked.interrupt.request()
-    events, error = await events_of(adapter(CHAT_TEXT, Playback([])), asked)
+    outgoing = request_for(CHAT_TEXT)
+    outgoing.interrupt.request()
+    events, error = await events_of(adapter(CHAT_TEXT, Playback([])), outgoing)
     assert error is None
-    whole = complete(events)
-    assert whole.final_content == ()
-    assert (whole.usage.input_tokens, whole.usage.output_tokens) == (0, 0)
+    complete_events = complete(events)
+    assert complete_events.final_content == ()
+    assert (complete_events.usage.input_tokens, complete_events.usage.output_tokens) == (0, 0)
 
 
 async def test_open_calls_of_a_stopped_reply_end_once_and_never_run():
     body = body_of(TWO_CALLS)
     cut = body.index(b"input_json_delta")
-    asked = asking(TWO_CALLS)
+    outgoing = request_for(TWO_CALLS)
     transport = Playback([body[:cut]], pause=forever)
     events = []
-    async for event in adapter(TWO_CALLS, transport).stream(asked):
+    async for event in adapter(TWO_CALLS, transport).stream(outgoing):
         events.append(event)
         if isinstance(event, ToolUseStart):
-            asked.interrupt.request()
+            outgoing.interrupt.request()
     [end] = [event for event in events if isinstance(event, ToolUseEnd)]
     assert end.final_input == {}
     assert end.tool_use_id in complete(events).tool_input_errors
@@ -187,7 +191,7 @@ async def test_open_calls_of_a_stopped_reply_end_once_and_never_run():
 
 async def test_silence_before_the_first_event_is_a_network_error():
     speaker = adapter(CHAT_TEXT, Playback([], pause=forever), timeouts=IMPATIENT)
-    events, error = await events_of(speaker, asking(CHAT_TEXT))
+    events, error = await events_of(speaker, request_for(CHAT_TEXT))
     assert events == []
     assert isinstance(error, NetworkError)
     assert str(error) == "`openai` sent nothing of a reply for 0.02 seconds"
@@ -210,7 +214,7 @@ async def test_pings_do_not_count_as_content(ping):
 
     speaker = adapter(THINKING_AND_CALL, Pinging([]), timeouts=IMPATIENT)
     async with asyncio.timeout(1):
-        events, error = await events_of(speaker, asking(THINKING_AND_CALL))
+        events, error = await events_of(speaker, request_for(THINKING_AND_CALL))
     assert isinstance(error, NetworkError)
     assert "sent nothing" in str(error)
     assert complete(events).stop_reason is StopReason.ERROR
@@ -249,7 +253,7 @@ async def test_empty_events_do_not_count_as_content_in_any_dialect(name):
 
     speaker = adapter(name, Stalling([]), timeouts=IMPATIENT)
     async with asyncio.timeout(1):
-        events, error = await events_of(speaker, asking(name))
+        events, error = await events_of(speaker, request_for(name))
     assert isinstance(error, NetworkError)
     assert "sent nothing" in str(error)
     assert not events or complete(events).stop_reason is StopReason.ERROR
@@ -259,7 +263,7 @@ async def test_slow_consumer_does_not_cause_a_timeout():
     transport = Playback(pieces(body_of(CHAT_TEXT), 200))
     speaker = adapter(CHAT_TEXT, transport, timeouts=IMPATIENT)
     events = []
-    async for event in speaker.stream(asking(CHAT_TEXT)):
+    async for event in speaker.stream(request_for(CHAT_TEXT)):
         events.append(event)
         if len(events) < 4:
             await asyncio.sleep(0.03)
@@ -269,7 +273,7 @@ async def test_slow_consumer_does_not_cause_a_timeout():
 async def test_server_that_never_closes_does_not_delay_the_end_of_the_reply():
     transport = Playback([body_of(CHAT_TEXT)], pause=forever)
     async with asyncio.timeout(1):
-        events, error = await events_of(adapter(CHAT_TEXT, transport), asking(CHAT_TEXT))
+        events, error = await events_of(adapter(CHAT_TEXT, transport), request_for(CHAT_TEXT))
     assert error is None
     assert complete(events).stop_reason is StopReason.END_TURN
 
@@ -339,7 +343,7 @@ async def test_failure_to_connect_is_a_network_error(failure):
             raise failure
             yield
 
-    events, error = await events_of(adapter(CHAT_TEXT, Unreachable([])), asking(CHAT_TEXT))
+    events, error = await events_of(adapter(CHAT_TEXT, Unreachable([])), request_for(CHAT_TEXT))
     assert events == []
     assert isinstance(error, NetworkError)
     assert error.retryable
@@ -360,7 +364,7 @@ async def test_conversation_that_cannot_be_encoded_is_a_typed_error(text):
 
 async def test_rejected_request_yields_nothing_and_names_the_provider():
     transport = Playback([b'{"error": {"message": "slow down"}}'], 429, {"retry-after": "2"})
-    events, error = await events_of(adapter(CHAT_TEXT, transport), asking(CHAT_TEXT))
+    events, error = await events_of(adapter(CHAT_TEXT, transport), request_for(CHAT_TEXT))
     assert events == []
     assert isinstance(error, RateLimitError)
     assert error.retry_after == 2
@@ -402,7 +406,7 @@ async def test_usage_is_emitted_as_soon_as_it_arrives():
 
 async def test_closing_the_stream_closes_the_connection():
     transport = Playback(pieces(body_of(CHAT_TEXT), 100), pause=forever)
-    stream = adapter(CHAT_TEXT, transport).stream(asking(CHAT_TEXT))
+    stream = adapter(CHAT_TEXT, transport).stream(request_for(CHAT_TEXT))
     async for event in stream:
         if isinstance(event, TextDelta):
             break
@@ -413,7 +417,7 @@ async def test_closing_the_stream_closes_the_connection():
 async def test_latency_is_measured_with_the_given_clock():
     ticks = iter([10.0, 12.5])
     speaker = adapter(CHAT_TEXT, Playback([body_of(CHAT_TEXT)]), clock=lambda: next(ticks))
-    events, _ = await events_of(speaker, asking(CHAT_TEXT))
+    events, _ = await events_of(speaker, request_for(CHAT_TEXT))
     assert complete(events).latency_ms == 2500
 
 

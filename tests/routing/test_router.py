@@ -66,8 +66,8 @@ def nothing_goes(model_id: str, needs: Needs) -> Rejection | None:
 @pytest.mark.parametrize(("first", "second"), combinations(ORDER, 2))
 @pytest.mark.req("R-RTE-01")
 def test_earliest_slot_with_a_usable_candidate_wins_and_ends_the_chain(first, second):
-    wishes = Preferences(**{FIELDS[first]: "a:first", FIELDS[second]: "a:second"})
-    decided = decide(wishes, Needs(), anything_goes)
+    preferences = Preferences(**{FIELDS[first]: "a:first", FIELDS[second]: "a:second"})
+    decided = decide(preferences, Needs(), anything_goes)
     place = ORDER.index(first)
     assert decided.chosen == "a:first"
     assert decided.winner_index == place
@@ -88,8 +88,8 @@ def test_implicit_slots_fall_through_with_a_reason():
     def only_global(model_id, needs):
         return None if model_id == "a:global" else nothing_goes(model_id, needs)
 
-    wishes = Preferences(workspace_default="a:here", global_default="a:global")
-    decided = decide(wishes, Needs(), only_global)
+    preferences = Preferences(workspace_default="a:here", global_default="a:global")
+    decided = decide(preferences, Needs(), only_global)
     assert decided.chosen == "a:global"
     rejected = decided.chain[5]
     assert (rejected.verdict, rejected.validation_failure) == ("rejected", "not_configured")
@@ -216,12 +216,12 @@ IDS = st.none() | st.sampled_from(["a:1", "a:2", "b:1"])
     st.sets(st.sampled_from(["a:1", "a:2", "b:1"])),
 )
 @pytest.mark.req("R-RTE-06")
-def test_equal_states_give_equal_decisions(wishes, needs, broken):
+def test_equal_states_give_equal_decisions(preferences, needs, broken):
     def check(model_id, needs):
         return nothing_goes(model_id, needs) if model_id in broken else None
 
-    decided = decide(wishes, needs, check)
-    assert decided == decide(wishes, needs, check)
+    decided = decide(preferences, needs, check)
+    assert decided == decide(preferences, needs, check)
     assert len(format_chain(decided.chain)) == len(Slot)
     if decided.chosen is None:
         assert decided.winner_index == -1
@@ -234,8 +234,8 @@ def test_equal_states_give_equal_decisions(wishes, needs, broken):
 
 @pytest.mark.req("R-RTE-11")
 def test_explanation_has_a_line_per_slot_and_at_most_twelve():
-    wishes = Preferences(workspace_default="a:here", global_default="a:global")
-    lines = format_chain(decide(wishes, Needs(), nothing_goes).chain)
+    preferences = Preferences(workspace_default="a:here", global_default="a:global")
+    lines = format_chain(decide(preferences, Needs(), nothing_goes).chain)
     assert len(lines) == 7 <= 12
     assert lines[0] == ("1 `@model` in this message  not used  the message names no model")
     assert lines[5] == (

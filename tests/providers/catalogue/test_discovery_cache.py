@@ -42,10 +42,10 @@ def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
     discovery_cache.apply_discoveries(discovery_cache.load_discoveries(file), known, catalogue)
     assert catalogue.get("llama-cpp:qwen").capabilities == QWEN.capabilities
     assert known.configuration_problem("llama-cpp") is None
-    told = catalogue.discovered_at("llama-cpp:qwen")
-    assert told is not None
-    assert format_source(told, told + timedelta(days=3)) == "  from its server, 3 d ago"
-    assert format_source(None, told) == ""
+    discovered = catalogue.discovered_at("llama-cpp:qwen")
+    assert discovered is not None
+    assert format_source(discovered, discovered + timedelta(days=3)) == "  from its server, 3 d ago"
+    assert format_source(None, discovered) == ""
 
 
 @pytest.mark.req("R-EASE-03")
@@ -118,18 +118,18 @@ def test_later_list_replaces_that_of_the_same_provider_only(tmp_path):
 def test_damaged_file_is_reported_and_rewritten(tmp_path, content):
     file = tmp_path / "models.json"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"are not used: .* writes a new one") as told:
+    with pytest.raises(ValueError, match=r"are not used: .* writes a new one") as error:
         discovery_cache.load_discoveries(file)
-    assert "\x1b" not in str(told.value)
+    assert "\x1b" not in str(error.value)
     discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, (QWEN,))])
-    [kept] = discovery_cache.load_discoveries(file)
-    assert kept.models == (QWEN,)
-    assert kept.at <= datetime.now(UTC)
+    [cached] = discovery_cache.load_discoveries(file)
+    assert cached.models == (QWEN,)
+    assert cached.at <= datetime.now(UTC)
 
 
 def test_too_large_file_is_not_read(tmp_path):
     file = tmp_path / "models.json"
-    with file.open("wb") as whole:
-        whole.truncate(9 * 2**20)
+    with file.open("wb") as stream:
+        stream.truncate(9 * 2**20)
     with pytest.raises(ValueError, match="too large"):
         discovery_cache.load_discoveries(file)

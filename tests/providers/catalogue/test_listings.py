@@ -201,6 +201,6 @@ def test_hundreds_of_models_are_listed_and_an_endless_list_is_truncated():
 @pytest.mark.parametrize("junk", [None, [], 7, "x", {"a": {}}, True, [[]]])
 @pytest.mark.parametrize("key", [*LLAMA, *CLAUDE, "inputTokenLimit", "supportedGenerationMethods"])
 def test_invalid_value_affects_no_other_model(key, junk):
-    whole = {**LLAMA, **CLAUDE} if key in CLAUDE else dict(LLAMA)
-    models = parse_model_list("p", {"data": [{**whole, key: junk}, LLAMA]})
+    full_entry = {**LLAMA, **CLAUDE} if key in CLAUDE else dict(LLAMA)
+    models = parse_model_list("p", {"data": [{**full_entry, key: junk}, LLAMA]})
     assert models[-1] == replace(llama(), id="p:meta/llama-5")

@@ -15,7 +15,7 @@ from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
-SHOWN = {
+DETAILS = {
     "qwen3:8b": {"capabilities": ["completion", "tools", "thinking"], "model_info": INFO},
     "tuned": {
         "capabilities": ["completion", "vision"],
@@ -49,8 +49,10 @@ def summary(model):
 
 
 OLLAMA = {
-    "/api/tags": {"models": [{"name": name, "model": name} for name in (*SHOWN, "gone", "a\x1bb")]},
-    "/api/show": lambda body: SHOWN.get(body["model"]),
+    "/api/tags": {
+        "models": [{"name": name, "model": name} for name in (*DETAILS, "gone", "a\x1bb")]
+    },
+    "/api/show": lambda body: DETAILS.get(body["model"]),
 }
 
 

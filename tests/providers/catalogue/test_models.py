@@ -139,20 +139,20 @@ def test_reported_capabilities_are_used_unless_the_user_overrides_them(load):
         aliases = ["qwen"]
         max_context_tokens = 65536
         """)
-    told = AdapterCapabilities(
+    reported = AdapterCapabilities(
         supports_tools=False, supports_thinking=True, max_context_tokens=9, max_output_tokens=9
     )
     names = ("qwen3:8b", "other")
     catalogue.add_discovered(
         "ollama",
-        (Model(id=f"ollama:{name}", wire_name=name, capabilities=told) for name in names),
+        (Model(id=f"ollama:{name}", wire_name=name, capabilities=reported) for name in names),
     )
     qwen, other = catalogue.resolve("qwen"), catalogue.resolve("other")
     assert qwen.capabilities == msgspec.structs.replace(
-        told, max_context_tokens=65536, supports_system_messages_in_list=True
+        reported, max_context_tokens=65536, supports_system_messages_in_list=True
     )
     assert (qwen.aliases, qwen.known, qwen.price) == (("qwen",), True, other.price)
-    assert other.capabilities == told
+    assert other.capabilities == reported
     assert other.price is not None
     assert [model.id for model in catalogue.all()][-1] == "ollama:other"
 
@@ -161,9 +161,9 @@ def test_reported_capabilities_are_used_unless_the_user_overrides_them(load):
 def test_list_of_a_provider_does_not_override_the_tables(load):
     catalogue = load('[models."openrouter:acme/new"]\naliases = ["new"]\n')
     before, mine = catalogue.resolve("openai:gpt-5"), catalogue.resolve("new")
-    told = AdapterCapabilities(max_context_tokens=9)
+    reported = AdapterCapabilities(max_context_tokens=9)
     for model in (before, mine):
-        again = Model(id=model.id, wire_name=model.wire_name, capabilities=told)
+        again = Model(id=model.id, wire_name=model.wire_name, capabilities=reported)
         catalogue.add_discovered(model.provider, [again])
     assert catalogue.get("openai:gpt-5") == before
     assert catalogue.resolve("new") == mine
@@ -174,8 +174,8 @@ def test_guess_is_replaced_by_a_newer_one_or_a_description_and_replaces_none(loa
     catalogue = load()
 
     def learn(window, day, *, known):
-        told = AdapterCapabilities(max_context_tokens=window)
-        model = Model(id="mine:x", wire_name="x", capabilities=told, known=known)
+        reported = AdapterCapabilities(max_context_tokens=window)
+        model = Model(id="mine:x", wire_name="x", capabilities=reported, known=known)
         catalogue.add_discovered("mine", [model], datetime(2026, 11, day, tzinfo=UTC))
         at = catalogue.discovered_at("mine:x")
         return catalogue.get("mine:x").capabilities.max_context_tokens, at and at.day
@@ -190,14 +190,14 @@ def test_guess_is_replaced_by_a_newer_one_or_a_description_and_replaces_none(loa
 def test_listed_price_is_dated_and_used_if_no_table_has_one(load):
     rows = '[models."openrouter:mine"]\ninput_per_mtok_usd = 1\noutput_per_mtok_usd = 2\n'
     catalogue = load(prices=f'pricing_version = "2027-01-01"\n{rows}')
-    told = Price(input_per_mtok_usd=Decimal(7), output_per_mtok_usd=Decimal(8))
+    reported = Price(input_per_mtok_usd=Decimal(7), output_per_mtok_usd=Decimal(8))
     names = ("mine", "theirs")
     models = [
         Model(
             id=f"openrouter:{name}",
             wire_name=name,
             capabilities=AdapterCapabilities(),
-            price=told,
+            price=reported,
         )
         for name in names
     ]
@@ -205,7 +205,7 @@ def test_listed_price_is_dated_and_used_if_no_table_has_one(load):
     mine, theirs = (catalogue.get(f"openrouter:{name}") for name in names)
     assert mine.price is not None
     assert (mine.price.input_per_mtok_usd, mine.price_as_of) == (Decimal(1), "")
-    assert (theirs.price, theirs.price_as_of) == (told, "openrouter 2026-11-20")
+    assert (theirs.price, theirs.price_as_of) == (reported, "openrouter 2026-11-20")
 
 
 @pytest.mark.req("R-ADP-14")
@@ -315,8 +315,8 @@ def test_output_limit_is_at_most_a_context_window_from_another_source(load):
     assert sizes("anthropic:claude-sonnet-4-6") == (5000, 5000)
     assert sizes("mine:x") == (32_768, 32_768)
     for window, output in ((20_000, 20_000), (90_000, 50_000)):
-        told = AdapterCapabilities(max_context_tokens=window)
-        catalogue.add_discovered("mine", [Model(id="mine:x", wire_name="x", capabilities=told)])
+        reported = AdapterCapabilities(max_context_tokens=window)
+        catalogue.add_discovered("mine", [Model(id="mine:x", wire_name="x", capabilities=reported)])
         assert sizes("mine:x") == (window, output)
 
 
@@ -473,7 +473,7 @@ def test_model_missing_from_its_server_is_removed_unless_a_table_has_it(load):
 @pytest.mark.req("R-ADP-15")
 def test_request_limit_of_a_provider_applies_to_all_its_models(load, provider):
     catalogue = load(f"[defaults.{provider}]\nmax_image_side = 7000\n")
-    named, told = f"{provider}:new", AdapterCapabilities(supports_images=True)
+    named, reported = f"{provider}:new", AdapterCapabilities(supports_images=True)
     row = next(model for model in catalogue.all() if model.provider == provider)
 
     def limits(model):
@@ -483,11 +483,11 @@ def test_request_limit_of_a_provider_applies_to_all_its_models(load, provider):
     assert limits(catalogue.get(named)) == limits(row)
     assert not catalogue.get(named).known
     assert not catalogue.get(named).capabilities.supports_images
-    catalogue.add_discovered(provider, [Model(id=named, wire_name="new", capabilities=told)])
+    catalogue.add_discovered(provider, [Model(id=named, wire_name="new", capabilities=reported)])
     learned = catalogue.get(named)
     assert limits(learned) == limits(row)
     assert (learned.known, learned.capabilities.supports_images) == (True, True)
-    assert learned.capabilities.max_context_tokens == told.max_context_tokens
+    assert learned.capabilities.max_context_tokens == reported.max_context_tokens
 
 
 def test_openai_models_use_the_newer_name_of_the_output_limit(load):

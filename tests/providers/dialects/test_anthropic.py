@@ -44,7 +44,7 @@ from yourtool.providers.tool_ids import ToolIdMap
 
 GOLDEN = Path(__file__).parent / "golden"
 SONNET = model("anthropic", "claude-sonnet-4-6")
-WHOLE = [
+DOCUMENT = [
     name
     for name in NAMES
     if exchange(name)["provider"] == "anthropic"
@@ -59,8 +59,8 @@ UNTYPED = {
 }
 
 
-def wire(asked: Request) -> dict:
-    body = Anthropic().to_wire(asked).body
+def wire(outgoing: Request) -> dict:
+    body = Anthropic().to_wire(outgoing).body
     assert problems("anthropic", "messages", body) == []
     return json.loads(body)
 
@@ -75,8 +75,8 @@ def check_golden(name: str, body: bytes) -> None:
 
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
-    asked = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
-    posted = Anthropic().to_wire(asked)
+    outgoing = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
+    posted = Anthropic().to_wire(outgoing)
     assert posted.path == "/v1/messages"
     assert problems("anthropic", "messages", posted.body) == []
     check_golden("anthropic.json", posted.body)
@@ -102,24 +102,26 @@ def test_every_valid_history_gives_a_valid_request(history):
         logging.disable(logging.NOTSET)
 
 
-@pytest.mark.parametrize("name", cases(WHOLE))
+@pytest.mark.parametrize("name", cases(DOCUMENT))
 @pytest.mark.req("R-ADP-01")
 async def test_reply_is_replayed_unchanged(name):
-    asked, events = await _played(name)
-    body = json.loads(_body(asked, [complete(events)]))
+    outgoing, events = await _play_request(name)
+    body = json.loads(_body(outgoing, [complete(events)]))
     sent = [turn["content"] for turn in body["messages"] if turn["role"] == "assistant"]
     original = exchange(name)["response"]["body"]
     if original.lstrip().startswith("{"):
         content = json.loads(original)["content"]
-        assert sent == ([[_as_sent(block) for block in content if _says(block)]] if content else [])
+        assert sent == (
+            [[_as_request_block(block) for block in content if _says(block)]] if content else []
+        )
     else:
         assert [block["type"] for turn in sent for block in turn] == _types(original)
 
 
-@pytest.mark.parametrize("name", cases(name for name in WHOLE if name not in UNTYPED))
+@pytest.mark.parametrize("name", cases(name for name in DOCUMENT if name not in UNTYPED))
 async def test_replayed_reply_is_valid(name):
-    asked, events = await _played(name)
-    assert problems("anthropic", "messages", _body(asked, [complete(events)])) == []
+    outgoing, events = await _play_request(name)
+    assert problems("anthropic", "messages", _body(outgoing, [complete(events)])) == []
 
 
 @pytest.mark.parametrize(
@@ -131,27 +133,27 @@ async def test_replayed_reply_is_valid(name):
     ],
 )
 async def test_paused_reply_and_its_continuation_are_one_turn(first, second):
-    asked, paused = await _played(first)
-    _, rest = await _played(second)
+    outgoing, paused = await _play_request(first)
+    _, rest = await _play_request(second)
     assert complete(paused).stop_reason is StopReason.PAUSE_TURN
-    body = _body(asked, [complete(paused), complete(rest)])
+    body = _body(outgoing, [complete(paused), complete(rest)])
     assert problems("anthropic", "messages", body) == []
     assert [turn["role"] for turn in json.loads(body)["messages"]] == ["user", "assistant", "user"]
 
 
-async def _played(name):
-    asked = request(SONNET)
-    events, error = await play(name, asked=asked)
+async def _play_request(name):
+    outgoing = request(SONNET)
+    events, error = await play(name, outgoing=outgoing)
     assert error is None
-    return asked, events
+    return outgoing, events
 
 
-def _body(asked, replies):
+def _body(outgoing, replies):
     """A request with the replies, each stored and read back, and a prompt after them."""
     writer = Writer()
     history = [writer.message(Role.USER, [TextBlock("?")])]
-    for whole in replies:
-        history.append(as_message(whole, SONNET, writer))
+    for event in replies:
+        history.append(as_message(event, SONNET, writer))
         history += [
             writer.message(
                 Role.TOOL,
@@ -163,7 +165,7 @@ def _body(asked, replies):
     history.append(writer.message(Role.USER, [TextBlock("!")]))
     plain = msgspec.structs.replace(SONNET, capabilities=AdapterCapabilities())
     again = msgspec.structs.replace(
-        asked, model=plain, messages=build_request_view(history, SONNET)
+        outgoing, model=plain, messages=build_request_view(history, SONNET)
     )
     return Anthropic().to_wire(again).body
 
@@ -172,7 +174,7 @@ def _says(block):
     return block["type"] != "text" or block["text"].strip()
 
 
-def _as_sent(block):
+def _as_request_block(block):
     """A block of an answer as a request may hold it: without nulls and notes for the reader."""
     if block["type"] == "text":
         return {key: value for key, value in block.items() if value is not None}
@@ -248,7 +250,7 @@ def test_invalid_ids_are_replaced_and_valid_ids_are_reused():
     assert [block["tool_use_id"] for block in body["messages"][2]["content"]] == sent
 
 
-def _said(blocks, **metadata):
+def _storable_text(blocks, **metadata):
     writer = Writer()
     return (
         writer.message(Role.USER, [TextBlock("?")]),
@@ -269,7 +271,7 @@ def _said(blocks, **metadata):
 )
 @pytest.mark.req("R-ADP-05")
 def test_dropped_block_logs_one_warning_with_five_fields(blocks, kind, caplog):
-    body = wire(request(SONNET, _said(blocks)))
+    body = wire(request(SONNET, _storable_text(blocks)))
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
     [record] = caplog.records
     assert record.levelname == "WARNING"
@@ -303,14 +305,16 @@ def test_dropped_block_logs_one_warning_with_five_fields(blocks, kind, caplog):
 @pytest.mark.req("R-ADP-17")
 def test_effort_has_the_form_of_the_model(form, effort, fields):
     target = model("anthropic", "claude-opus-4-7", thinking=form)
-    asked = request(target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000)
-    body = wire(asked)
+    outgoing = request(
+        target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000
+    )
+    body = wire(outgoing)
     assert {name: body[name] for name in ("thinking", "output_config") if name in body} == fields
     assert ("temperature" in body) is ("thinking" not in fields)
 
 
 def test_signed_reasoning_without_text_is_replayed():
-    body = wire(request(SONNET, _said([ThinkingBlock("", "sig"), TextBlock("a")])))
+    body = wire(request(SONNET, _storable_text([ThinkingBlock("", "sig"), TextBlock("a")])))
     assert body["messages"][1]["content"][0] == {
         "type": "thinking",
         "thinking": "",
@@ -324,7 +328,7 @@ def test_opaque_blocks_of_another_model_are_never_sent():
         "scope": {"provider": "anthropic", "model": "anthropic:other"},
         "blocks": [{"at": 0, "block": {"type": "compaction", "content": "secret"}}],
     }
-    history = _said([TextBlock("a")], provider_raw=raw)
+    history = _storable_text([TextBlock("a")], provider_raw=raw)
     assert b"secret" not in Anthropic().to_wire(request(SONNET, history)).body
 
 
@@ -341,7 +345,7 @@ CALL = {"type": "tool_use", "id": "toolu_x", "name": "f", "input": {}}
 )
 def test_opaque_blocks_of_unknown_shape_are_ignored(raw):
     raw = {"scope": {"provider": "anthropic", "api": "messages", "model": SONNET.id}, **raw}
-    wire(request(SONNET, _said([TextBlock("a")], provider_raw=raw)))
+    wire(request(SONNET, _storable_text([TextBlock("a")], provider_raw=raw)))
 
 
 def test_image_in_an_error_result_becomes_a_placeholder(caplog):
@@ -359,18 +363,20 @@ def test_image_in_an_error_result_becomes_a_placeholder(caplog):
 
 
 def test_reasoning_is_requested_only_if_supported():
-    asked = request(SONNET, full(SONNET), effort="medium", temperature=0.5, max_output_tokens=9_000)
-    body = wire(asked)
+    outgoing = request(
+        SONNET, full(SONNET), effort="medium", temperature=0.5, max_output_tokens=9_000
+    )
+    body = wire(outgoing)
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 7_976}
     assert "temperature" not in body
     plain = model("anthropic", "x", capabilities=AdapterCapabilities())
     assert "thinking" not in wire(
-        msgspec.structs.replace(asked, model=plain, messages=full(plain)[6:])
+        msgspec.structs.replace(outgoing, model=plain, messages=full(plain)[6:])
     )
 
 
 def test_final_assistant_message_has_no_trailing_whitespace():
-    history = _said([TextBlock("so far \n")], stop_reason=StopReason.PAUSE_TURN)[:2]
+    history = _storable_text([TextBlock("so far \n")], stop_reason=StopReason.PAUSE_TURN)[:2]
     assert wire(request(SONNET, history))["messages"][-1]["content"][-1]["text"] == "so far"
 
 
@@ -434,14 +440,16 @@ def test_last_counter_that_is_not_null_is_used():
     assert (usage.cached_input_tokens, usage.cache_creation_input_tokens) == (100, 20)
 
 
-def _loop(thoughts, *between, last=()):
+def _loop(reasoning, *between, last=()):
     """A prompt, a call and its result, then more of the same reply, then perhaps a prompt."""
     writer, own = Writer(), reply_metadata(SONNET.id)
     history = [writer.message(Role.USER, [TextBlock("?")])]
-    for said in (thoughts, *between):
+    for blocks_of_reply in (reasoning, *between):
         use = writer.tool_use_id()
         history.append(
-            writer.message(Role.ASSISTANT, [*said, ToolUseBlock(use, "read_file", {})], own)
+            writer.message(
+                Role.ASSISTANT, [*blocks_of_reply, ToolUseBlock(use, "read_file", {})], own
+            )
         )
         result = ToolResultBlock(use, (TextBlock("ok"),))
         metadata = MessageMetadata(parent_tool_use_id=use)
@@ -449,19 +457,19 @@ def _loop(thoughts, *between, last=()):
     return (*history, *(writer.message(Role.USER, [TextBlock(words)]) for words in last))
 
 
-THOUGHT = ThinkingBlock("hm", "c2ln")
+REASONING = ThinkingBlock("hm", "c2ln")
 
 
 @pytest.mark.parametrize(
     ("history", "thinks"),
     [
-        (_loop([THOUGHT]), True),
-        (_loop([THOUGHT], []), True),
+        (_loop([REASONING]), True),
+        (_loop([REASONING], []), True),
         (_loop([RedactedThinkingBlock("b3A=")], [TextBlock("a")]), True),
         (_loop([]), False),
-        (_loop([], [THOUGHT]), False),
+        (_loop([], [REASONING]), False),
         (_loop([], last=["stop, do this"]), False),
-        (_loop([THOUGHT], last=["and this"]), True),
+        (_loop([REASONING], last=["and this"]), True),
         (_loop([])[:1], True),
     ],
 )

@@ -26,7 +26,7 @@ def message(arguments):
     return {"type": "message", "content": [block], "stop_reason": "tool_use"}
 
 
-def begun(arguments):
+def started_call(arguments):
     return events(
         {"type": "message_start", "message": {"id": "m"}},
         {
@@ -90,7 +90,7 @@ def line(arguments):
 
 WAYS = {
     "anthropic, whole": (Anthropic, lambda value: json.dumps(message(value))),
-    "anthropic, at the start": (Anthropic, begun),
+    "anthropic, at the start": (Anthropic, started_call),
     "google, streamed": (Google, lambda value: events(content(value))),
     "google, whole": (Google, lambda value: json.dumps(content(value))),
     "chat, streamed": (OpenAIChat, lambda value: events(choice("delta", value))),
@@ -106,18 +106,18 @@ WAYS = {
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
-async def called(dialect, body):
+async def read_call(dialect, body):
     """Return the call in a reply, and why it must not run."""
     speaker = WireAdapter(
         dialect(), Playback([body.encode()]), "acme", timeouts=StreamTimeouts(linger=0.001)
     )
-    heard, error = await events_of(speaker, request(model("acme")))
+    events_read, error = await events_of(speaker, request(model("acme")))
     assert error is None
-    whole = complete(heard)
-    assert whole.stop_reason is StopReason.TOOL_USE
-    [block] = whole.final_content
+    reply = complete(events_read)
+    assert reply.stop_reason is StopReason.TOOL_USE
+    [block] = reply.final_content
     assert isinstance(block, ToolUseBlock)
-    return block, whole.tool_input_errors.get(block.id)
+    return block, reply.tool_input_errors.get(block.id)
 
 
 @every_way
@@ -126,7 +126,7 @@ async def called(dialect, body):
 async def test_call_with_invalid_arguments_never_runs(way, arguments):
     """D3: they are stored as none and flagged."""
     dialect, body = WAYS[way]
-    block, error = await called(dialect, body(arguments))
+    block, error = await read_call(dialect, body(arguments))
     assert block.input == {}
     assert error is not None
 
@@ -135,14 +135,14 @@ async def test_call_with_invalid_arguments_never_runs(way, arguments):
 @pytest.mark.parametrize("arguments", [None, "", {}], ids=repr)
 async def test_missing_arguments_are_an_empty_object(way, arguments):
     dialect, body = WAYS[way]
-    block, error = await called(dialect, body(arguments))
+    block, error = await read_call(dialect, body(arguments))
     assert (block.input, error) == ({}, None)
 
 
 @every_way
 async def test_call_with_an_object_runs(way):
     dialect, body = WAYS[way]
-    block, error = await called(dialect, body({"a": 1}))
+    block, error = await read_call(dialect, body({"a": 1}))
     assert (block.input, error) == ({"a": 1}, None)
 
 
@@ -150,7 +150,7 @@ async def test_call_with_an_object_runs(way):
 @pytest.mark.req("R-ADP-06")
 async def test_object_in_a_string_is_invalid(way):
     dialect, body = WAYS[way]
-    block, error = await called(dialect, body('{"path": "sub"}'))
+    block, error = await read_call(dialect, body('{"path": "sub"}'))
     assert block.input == {}
     assert error is not None
     assert error.error == "the arguments are not a JSON object but text"
@@ -159,7 +159,7 @@ async def test_object_in_a_string_is_invalid(way):
 @pytest.mark.parametrize("delta", [[1], 5, True], ids=repr)
 @pytest.mark.req("R-ADP-06")
 async def test_argument_pieces_that_are_not_strings_are_not_lost(delta):
-    _, error = await called(Anthropic, piece(delta))
+    _, error = await read_call(Anthropic, piece(delta))
     assert error is not None
 
 
@@ -168,6 +168,6 @@ async def test_argument_pieces_that_are_not_strings_are_not_lost(delta):
 async def test_too_long_number_affects_only_its_call(way):
     """Sending the request again would bring the same number again."""
     dialect, body = WAYS[way]
-    block, error = await called(dialect, body({"a": "?"}).replace('"?"', HUGE))
+    block, error = await read_call(dialect, body({"a": "?"}).replace('"?"', HUGE))
     assert block.input == {}
     assert error is not None

@@ -35,15 +35,15 @@ CALL = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}
 async def replies(body, dialect=None, target=None, ids=None):
     """Return the reply that a body gives, as the loop stores it, and its last event."""
     target = target or model("acme")
-    asked = request(target, **({"tool_ids": ids} if ids else {}))
+    outgoing = request(target, **({"tool_ids": ids} if ids else {}))
     speaker = WireAdapter(
         dialect or OpenAIChat(), Playback([body]), target.provider, timeouts=QUICK
     )
-    events, error = await events_of(speaker, asked)
+    events, error = await events_of(speaker, outgoing)
     assert error is None
     assert broken_rules(events) == []
-    whole = complete(events)
-    return as_message(whole, target, Writer()), whole
+    last_event = complete(events)
+    return as_message(last_event, target, Writer()), last_event
 
 
 def stream(*events):
@@ -80,7 +80,7 @@ STREAMED = chat(
     end="tool_calls",
 )
 DETAILS = [{**TEXT, "text": "I see.", "signature": "c2ln"}, {**SEALED, "data": "c2Vh"}]
-WHOLE = json.dumps(
+DOCUMENT = json.dumps(
     {
         "choices": [
             {
@@ -92,7 +92,7 @@ WHOLE = json.dumps(
 ).encode()
 
 
-@pytest.mark.parametrize("body", [STREAMED, WHOLE], ids=["streamed", "whole"])
+@pytest.mark.parametrize("body", [STREAMED, DOCUMENT], ids=["streamed", "whole"])
 @pytest.mark.req("R-SWP-03")
 async def test_reasoning_details_are_replayed_unchanged_to_their_model(body):
     target = model("acme")
@@ -146,14 +146,14 @@ async def test_content_object_becomes_json_text():
 @pytest.mark.req("R-ADP-12")
 async def test_mistral_cache_tokens_are_counted():
     usage = {"prompt_tokens": 64, "completion_tokens": 6, "num_cached_tokens": 32}
-    _, whole = await replies(chat({"content": "a"}, usage=usage))
-    assert (whole.usage.input_tokens, whole.usage.cached_input_tokens) == (32, 32)
+    _, last_event = await replies(chat({"content": "a"}, usage=usage))
+    assert (last_event.usage.input_tokens, last_event.usage.cached_input_tokens) == (32, 32)
 
 
 @pytest.mark.parametrize("word", ["eos", "eos_token", "end_turn"])
 async def test_eos_is_a_normal_stop_reason(word):
-    _, whole = await replies(chat({"content": "a"}, end=word))
-    assert whole.stop_reason is StopReason.END_TURN
+    _, last_event = await replies(chat({"content": "a"}, end=word))
+    assert last_event.stop_reason is StopReason.END_TURN
 
 
 @pytest.mark.parametrize("error", [{"code": 400}, {"type": "too_many_prompt_tokens"}])
@@ -167,8 +167,8 @@ def test_too_long_messages_are_a_context_overflow(error):
 async def test_message_parts_are_read_once_with_any_numbering(numbers):
     words = [f"part {number} " for number in numbers]
     item = {"type": "message", "content": []}
-    whole = {**item, "content": [{"type": "output_text", "text": each} for each in words]}
-    response = {"status": "completed", "output": [whole]}
+    last_event = {**item, "content": [{"type": "output_text", "text": each} for each in words]}
+    response = {"status": "completed", "output": [last_event]}
     delta = {"type": "response.output_text.delta", "output_index": 0}
     body = stream(
         {"type": "response.output_item.added", "output_index": 0, "item": item},
@@ -176,7 +176,7 @@ async def test_message_parts_are_read_once_with_any_numbering(numbers):
             {**delta, "content_index": number, "delta": each}
             for number, each in zip(numbers, words, strict=True)
         ),
-        {"type": "response.output_item.done", "output_index": 0, "item": whole},
+        {"type": "response.output_item.done", "output_index": 0, "item": last_event},
         {"type": "response.completed", "response": response},
     )
     reply, _ = await replies(body, OpenAIResponses())
@@ -204,13 +204,13 @@ def foreign(count=3):
     ]
 
 
-def sent_to(dialect, name="some-model"):
+def request_to(dialect, name="some-model"):
     target = model("mine", name)
     return json.loads(dialect.to_wire(request(target, build_request_view(foreign(), target))).body)
 
 
 def test_conversation_of_another_provider_is_valid_for_mistral():
-    body = sent_to(dialect_at("https://api.mistral.ai/v1"))
+    body = request_to(dialect_at("https://api.mistral.ai/v1"))
     messages = body["messages"]
     calls = [call["id"] for each in messages for call in each.get("tool_calls", ())]
     answered = [each["tool_call_id"] for each in messages if each["role"] == "tool"]
@@ -237,13 +237,13 @@ def test_conversation_of_another_provider_is_valid_for_mistral():
     ],
 )
 def test_mistral_gets_ids_of_nine_characters(address, name, is_short):
-    messages = sent_to(dialect_at(address), name)["messages"]
+    messages = request_to(dialect_at(address), name)["messages"]
     ids = [call["id"] for each in messages for call in each.get("tool_calls", ())]
     assert [len(each) == 9 for each in ids] == [is_short] * 3
 
 
 def test_configured_quirk_overrides_that_of_the_host():
-    body = sent_to(dialect_at("https://api.mistral.ai/v1", stream_usage=True))
+    body = request_to(dialect_at("https://api.mistral.ai/v1", stream_usage=True))
     assert body["stream_options"] == {"include_usage": True}
 
 
@@ -251,4 +251,4 @@ def test_address_in_the_environment_has_the_quirks_of_its_host():
     config = Config(providers={"openai": ProviderConfig(api="chat")})
     rows = provider_specs(config, {"OPENAI_BASE_URL": "https://api.mistral.ai/v1"})
     [row] = [row for row in rows if row.name == "openai"]
-    assert "stream_options" not in sent_to(load_dialect(row))
+    assert "stream_options" not in request_to(load_dialect(row))

@@ -55,12 +55,12 @@ def sound(media_type="audio/wav"):
     return AudioBlock(ImageSource("base64", IN_BASE64[media_type]), media_type)
 
 
-def sent(dialect, block, capabilities=EVERYTHING, **where):
+def encode_block(dialect, block, capabilities=EVERYTHING, **where):
     """Return the wire form of a block that follows the text `look`."""
     speaks, provider, api = DIALECTS[dialect]
     target = Model(id=f"{provider}:some-model", wire_name="some-model", capabilities=capabilities)
-    said = Writer().message(Role.USER, [TextBlock("look"), block])
-    body = speaks.to_wire(request(target, [said], **where)).body
+    prompt = Writer().message(Role.USER, [TextBlock("look"), block])
+    body = speaks.to_wire(request(target, [prompt], **where)).body
     assert not problems(provider, api, body)
     wire = json.loads(body)
     turns = wire.get("messages") or wire.get("input") or wire.get("contents")
@@ -116,11 +116,11 @@ BLOCKS = {
 @pytest.mark.parametrize(("dialect", "what"), FORMS, ids="-".join)
 @pytest.mark.req("D14")
 def test_each_dialect_has_its_form_of_attachments(dialect, what):
-    assert sent(dialect, BLOCKS[what]) == FORMS[dialect, what]
+    assert encode_block(dialect, BLOCKS[what]) == FORMS[dialect, what]
 
 
 @pytest.mark.parametrize(
-    ("dialect", "media_type", "called"),
+    ("dialect", "media_type", "file_name"),
     [
         ("chat", "audio/mpeg", "mp3"),
         ("openrouter", "audio/ogg", "ogg"),
@@ -128,12 +128,12 @@ def test_each_dialect_has_its_form_of_attachments(dialect, what):
     ],
 )
 @pytest.mark.req("D14")
-def test_chat_has_its_names_of_audio_formats(dialect, media_type, called):
-    assert sent(dialect, sound(media_type))["input_audio"]["format"] == called
+def test_chat_has_its_names_of_audio_formats(dialect, media_type, file_name):
+    assert encode_block(dialect, sound(media_type))["input_audio"]["format"] == file_name
 
 
 def test_mp3_has_another_name_at_google():
-    assert sent("google", sound("audio/mpeg"))["inlineData"]["mimeType"] == "audio/mp3"
+    assert encode_block("google", sound("audio/mpeg"))["inlineData"]["mimeType"] == "audio/mp3"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_mp3_has_another_name_at_google():
 @pytest.mark.req("R-ADP-05")
 def test_unsupported_attachment_becomes_a_placeholder_with_one_warning(dialect, block, caplog):
     words = "recording that could not be played" if isinstance(block, AudioBlock) else "document"
-    assert words in str(sent(dialect, block))
+    assert words in str(encode_block(dialect, block))
     [record] = caplog.records
     assert record.block_type in ("audio", "document")
     assert {"session_id", "message_id", "adapter", "reason"} <= vars(record).keys()
@@ -161,35 +161,35 @@ def test_unsupported_attachment_becomes_a_placeholder_with_one_warning(dialect, 
 @pytest.mark.parametrize("block", [sound(), document()], ids=["audio", "document"])
 @pytest.mark.req("R-ADP-05")
 def test_model_without_attachments_gets_placeholders(dialect, block, caplog):
-    assert "could not be" in str(sent(dialect, block, AdapterCapabilities()))
+    assert "could not be" in str(encode_block(dialect, block, AdapterCapabilities()))
     assert len(caplog.records) == 1
 
 
-PICTURE = base64.b64decode(PNG)
+IMAGE = base64.b64decode(PNG)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.req("D14")
 def test_stored_image_is_sent_unchanged(dialect, tmp_path):
-    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
+    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, IMAGE)), "image/png")
     speaks, provider, _ = DIALECTS[dialect]
     target = Model(id=f"{provider}:m", wire_name="m", capabilities=EVERYTHING)
-    said = Writer().message(Role.USER, [block])
-    body = speaks.to_wire(request(target, [said], file_roots=FileRoots(tmp_path, tmp_path))).body
-    assert base64.b64encode(PICTURE) in body
+    prompt = Writer().message(Role.USER, [block])
+    body = speaks.to_wire(request(target, [prompt], file_roots=FileRoots(tmp_path, tmp_path))).body
+    assert base64.b64encode(IMAGE) in body
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("harm", ["missing", "changed"])
 @pytest.mark.req("D14")
 def test_changed_stored_attachment_becomes_a_placeholder(dialect, harm, tmp_path, caplog):
-    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, PICTURE)), "image/png")
-    [kept] = tmp_path.iterdir()
+    block = ImageBlock(ImageSource("file_ref", store_blob(tmp_path, IMAGE)), "image/png")
+    [stored] = tmp_path.iterdir()
     if harm == "missing":
-        kept.unlink()
+        stored.unlink()
     else:
-        kept.write_bytes(b"\x89PNG\r\n\x1a\n a dog")
-    body = sent(dialect, block, file_roots=FileRoots(tmp_path, tmp_path))
+        stored.write_bytes(b"\x89PNG\r\n\x1a\n a dog")
+    body = encode_block(dialect, block, file_roots=FileRoots(tmp_path, tmp_path))
     assert "an image that could not be shown" in str(body)
     [record] = caplog.records
     assert "stored attachment" in record.reason

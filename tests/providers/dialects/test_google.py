@@ -47,17 +47,17 @@ OLDER = model("google", "gemini-2.5-flash", thinking="budget")
 SKIP = "skip_thought_signature_validator"
 
 
-def wire(asked):
-    body = json.loads(Google().to_wire(asked).body)
-    found = validate("gemini", "generateContent", body, model=asked.model.wire_name)
+def wire(outgoing):
+    body = json.loads(Google().to_wire(outgoing).body)
+    found = validate("gemini", "generateContent", body, model=outgoing.model.wire_name)
     assert errors(found) == []
     return body
 
 
 async def replies(*frames):
     body = b"".join(b"data: " + json.dumps(frame).encode() + b"\r\n\r\n" for frame in frames)
-    asked = request(FLASH, build_request_view(full(FLASH), FLASH))
-    events, error = await events_of(WireAdapter(Google(), Playback([body]), "google"), asked)
+    outgoing = request(FLASH, build_request_view(full(FLASH), FLASH))
+    events, error = await events_of(WireAdapter(Google(), Playback([body]), "google"), outgoing)
     assert broken_rules(events) == []
     return events, error
 
@@ -74,10 +74,10 @@ def frame(*parts, finish=None, **rest):
 )
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, golden):
-    asked = request(
+    outgoing = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    posted = Google().to_wire(asked)
+    posted = Google().to_wire(outgoing)
     name = target.wire_name
     assert posted.path == f"/v1beta/models/{name}:streamGenerateContent?alt=sse"
     assert problems("gemini", "generateContent", posted.body) == []
@@ -110,20 +110,20 @@ def test_model_name_cannot_change_the_url(name, path):
 )
 @pytest.mark.req("R-ADP-01", "R-ADP-17")
 async def test_calls_are_replayed_like_the_recorded_client(chain):
-    called, answered = map(exchange, chain)
+    first_call, answered = map(exchange, chain)
     ids, writer = ToolIdMap(), Writer()
-    asked = request(FLASH, tool_ids=ids)
-    events, _ = await play(chain[0], asked=asked)
-    said = as_message(complete(events), FLASH, writer)
+    outgoing = request(FLASH, tool_ids=ids)
+    events, _ = await play(chain[0], outgoing=outgoing)
+    reply = as_message(complete(events), FLASH, writer)
     results = [
         writer.message(
             Role.TOOL,
             [ToolResultBlock(call.id, (TextBlock("x"),))],
             MessageMetadata(parent_tool_use_id=call.id),
         )
-        for call in said.tool_uses
+        for call in reply.tool_uses
     ]
-    history = [writer.message(Role.USER, [TextBlock("?")]), said, *results]
+    history = [writer.message(Role.USER, [TextBlock("?")]), reply, *results]
     ours = wire(request(FLASH, build_request_view(history, FLASH), (READ,), tool_ids=ids))[
         "contents"
     ]
@@ -138,7 +138,7 @@ async def test_calls_are_replayed_like_the_recorded_client(chain):
     signatures = [call.get("signature") for call in expected(chain[0])["tool_calls"]]
     sent = [part for part in ours[1]["parts"] if "functionCall" in part]
     assert [part.get("thoughtSignature") for part in sent] == signatures
-    assert called["response"]["status"] == 200
+    assert first_call["response"]["status"] == 200
 
 
 def _standard(part):
@@ -172,7 +172,7 @@ def _identity(part):
 )
 @pytest.mark.req("R-ADP-17")
 async def test_signatures_are_replayed_on_their_part_to_their_model_only(name):
-    events, error = await play(name, asked=request(FLASH))
+    events, error = await play(name, outgoing=request(FLASH))
     assert error is None
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
@@ -184,9 +184,9 @@ async def test_signatures_are_replayed_on_their_part_to_their_model_only(name):
     text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
     assert text == expected(name)["text"]
     for other in (OLDER, model("anthropic")):
-        shown = build_request_view(history, other)
-        assert all(message.metadata.provider_raw is None for message in shown)
-        assert "thoughtSignature" not in json.dumps(wire(request(other, shown)))
+        view = build_request_view(history, other)
+        assert all(message.metadata.provider_raw is None for message in view)
+        assert "thoughtSignature" not in json.dumps(wire(request(other, view)))
 
 
 def _kind(part):
@@ -204,8 +204,8 @@ async def test_text_is_split_at_its_signed_part():
     assert complete(events).final_content == (TextBlock("a b c"),)
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
-    said = as_message(complete(events), FLASH, writer)
-    parts = wire(request(FLASH, build_request_view([user, said, user], FLASH)))["contents"][1][
+    reply = as_message(complete(events), FLASH, writer)
+    parts = wire(request(FLASH, build_request_view([user, reply, user], FLASH)))["contents"][1][
         "parts"
     ]
     assert parts == [
@@ -231,8 +231,8 @@ async def test_signed_reasoning_is_a_separate_block_and_is_replayed():
     )
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
-    said = as_message(complete(events), FLASH, writer)
-    parts = wire(request(FLASH, build_request_view([user, said, user], FLASH)))["contents"][1][
+    reply = as_message(complete(events), FLASH, writer)
+    parts = wire(request(FLASH, build_request_view([user, reply, user], FLASH)))["contents"][1][
         "parts"
     ]
     assert parts[1] == {"text": "two", "thought": True, "thoughtSignature": "U0lH"}
@@ -299,8 +299,8 @@ def test_invalid_names_are_sanitised_equally_in_call_and_result():
             Role.TOOL, [ToolResultBlock(use, ())], MessageMetadata(parent_tool_use_id=use)
         ),
     ]
-    _, said, answered = wire(request(FLASH, history))["contents"]
-    assert said["parts"][0]["functionCall"] == {"name": "_9_lives", "args": {}}
+    _, reply, answered = wire(request(FLASH, history))["contents"]
+    assert reply["parts"][0]["functionCall"] == {"name": "_9_lives", "args": {}}
     assert answered["parts"][0]["functionResponse"] == {
         "name": "_9_lives",
         "response": {"output": "(no output)"},
@@ -370,16 +370,18 @@ async def test_last_call_of_a_reply_cut_by_the_output_limit_is_flagged():
 
 
 async def test_unknown_parts_are_stored_for_their_model():
-    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
-    events, _ = await replies(frame({"text": "Here:"}, picture, {"text": "Nice?"}, finish="STOP"))
+    image_part = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    events, _ = await replies(
+        frame({"text": "Here:"}, image_part, {"text": "Nice?"}, finish="STOP")
+    )
     assert complete(events).final_content == (TextBlock("Here:"), TextBlock("Nice?"))
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
-    said = as_message(complete(events), FLASH, writer)
-    parts = wire(request(FLASH, build_request_view([user, said, user], FLASH)))["contents"][1][
+    reply = as_message(complete(events), FLASH, writer)
+    parts = wire(request(FLASH, build_request_view([user, reply, user], FLASH)))["contents"][1][
         "parts"
     ]
-    assert parts == [{"text": "Here:"}, picture, {"text": "Nice?"}]
+    assert parts == [{"text": "Here:"}, image_part, {"text": "Nice?"}]
 
 
 async def test_other_candidates_are_ignored():
@@ -491,7 +493,7 @@ async def test_errors_in_an_array_have_their_class(status, body, kind, wrap):
 )
 @pytest.mark.req("R-ADP-08")
 async def test_wait_is_parsed_from_the_body(name):
-    _, error = await play(name, asked=request(FLASH))
+    _, error = await play(name, outgoing=request(FLASH))
     assert error is not None
     assert error.retry_after == 48
 
@@ -534,6 +536,6 @@ def test_tool_name_without_leading_letter_is_consistent(name, sent):
     body = wire(request(FLASH, history, (own,), tool_choice=ForcedTool(name)))
     [declared] = body["tools"][0]["functionDeclarations"]
     calling = body["toolConfig"]["functionCallingConfig"]
-    called, answered = (content["parts"][0] for content in body["contents"][1:])
+    first_call, answered = (content["parts"][0] for content in body["contents"][1:])
     assert {declared["name"], *calling["allowedFunctionNames"]} == {sent}
-    assert called["functionCall"]["name"] == answered["functionResponse"]["name"] == sent
+    assert first_call["functionCall"]["name"] == answered["functionResponse"]["name"] == sent

@@ -112,8 +112,8 @@ _SCHEMAS = st.recursive(
 @given(_SCHEMAS, _SCHEMAS)
 @pytest.mark.req("R-SWP-02")
 def test_any_input_becomes_a_valid_google_schema(schema, definition):
-    whole = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}
-    declared = {"name": "f", "description": "", "parameters": google_schema(whole)}
+    root = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}
+    declared = {"name": "f", "description": "", "parameters": google_schema(root)}
     body = {
         "contents": [{"role": "user", "parts": [{"text": "x"}]}],
         "tools": [{"functionDeclarations": [declared]}],

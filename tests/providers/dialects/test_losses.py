@@ -20,15 +20,15 @@ from yourtool.messages import (
 )
 from yourtool.providers.requests.placeholders import NO_OUTPUT, placeholder_for
 
-LOST = image(f"sha256:{'0' * 64}", "file_ref")
+MISSING = image(f"sha256:{'0' * 64}", "file_ref")
 everywhere = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
 
 
-def blocks_told(caplog):
+def logged_blocks(caplog):
     return [record.block_type for record in caplog.records if hasattr(record, "block_type")]
 
 
-def shown(station, *content, is_error=False):
+def last_message(station, *content, is_error=False):
     """Return a conversation that ends with a result, as the request has it."""
     writer, own = Writer(), reply_metadata(station.model.id)
     call = writer.tool_use_id()
@@ -48,40 +48,42 @@ def shown(station, *content, is_error=False):
 
 @everywhere
 @pytest.mark.parametrize("is_error", [False, True])
-@pytest.mark.parametrize("content", [(LOST,), (TextBlock("seen"), LOST)], ids=["alone", "beside"])
+@pytest.mark.parametrize(
+    "content", [(MISSING,), (TextBlock("seen"), MISSING)], ids=["alone", "beside"]
+)
 @pytest.mark.req("R-ADP-05")
 def test_unsendable_image_in_a_result_becomes_a_placeholder_with_one_warning(
     station, content, is_error, caplog
 ):
-    said = shown(station, *content, is_error=is_error)
-    assert said.count(placeholder_for(LOST)) == 1
-    assert NO_OUTPUT not in said
-    assert ("seen" in said) is (len(content) == 2)
-    assert blocks_told(caplog) == ["image"]
+    sent_text = last_message(station, *content, is_error=is_error)
+    assert sent_text.count(placeholder_for(MISSING)) == 1
+    assert NO_OUTPUT not in sent_text
+    assert ("seen" in sent_text) is (len(content) == 2)
+    assert logged_blocks(caplog) == ["image"]
 
 
 @everywhere
 def test_sent_image_in_a_result_has_no_placeholder(station, caplog):
-    said = shown(station, image(), LOST)
-    assert said.count(placeholder_for(LOST)) == 1
-    assert blocks_told(caplog) == ["image"]
+    sent_text = last_message(station, image(), MISSING)
+    assert sent_text.count(placeholder_for(MISSING)) == 1
+    assert logged_blocks(caplog) == ["image"]
     caplog.clear()
-    assert placeholder_for(LOST) not in shown(station, image())
-    assert blocks_told(caplog) == []
+    assert placeholder_for(MISSING) not in last_message(station, image())
+    assert logged_blocks(caplog) == []
 
 
 @everywhere
 @pytest.mark.req("R-ADP-05")
 def test_dropped_reasoning_logs_one_warning_per_block(station, caplog):
-    thoughts = (ThinkingBlock("so", "c2ln"), RedactedThinkingBlock("b3BhcXVl"))
+    reasoning = (ThinkingBlock("so", "c2ln"), RedactedThinkingBlock("b3BhcXVl"))
     writer, own = Writer(), reply_metadata(station.model.id)
     messages = (
         writer.message(Role.USER, [TextBlock("a")]),
-        writer.message(Role.ASSISTANT, thoughts, own),
+        writer.message(Role.ASSISTANT, reasoning, own),
         writer.message(Role.USER, [TextBlock("b")]),
     )
     with caplog.at_level(logging.WARNING):
         station.dialect().to_wire(request(station.model, messages))
-    told = blocks_told(caplog)
-    assert told.count("thinking") <= 1
-    assert told.count("redacted_thinking") == 1
+    logged = logged_blocks(caplog)
+    assert logged.count("thinking") <= 1
+    assert logged.count("redacted_thinking") == 1

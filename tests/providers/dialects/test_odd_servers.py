@@ -48,7 +48,7 @@ from yourtool.text import MAX_JSON_DEPTH
 QUICK = StreamTimeouts(first_event=0.5, content=0.5, trailer=0.01, linger=0.001)
 
 
-async def heard(dialect, *lines, pause=None, timeouts=QUICK):
+async def read_events(dialect, *lines, pause=None, timeouts=QUICK):
     """Return the events that a body of these lines gives, and the error that ended it."""
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()], pause=pause)
     speaker = WireAdapter(dialect, transport, "acme", timeouts=timeouts)
@@ -57,8 +57,8 @@ async def heard(dialect, *lines, pause=None, timeouts=QUICK):
     return events, error
 
 
-async def said(dialect, *lines):
-    events, error = await heard(dialect, *lines)
+async def read_reply(dialect, *lines):
+    events, error = await read_events(dialect, *lines)
     assert error is None
     return complete(events)
 
@@ -75,11 +75,11 @@ def call(index=None, ident=None, **function):
     return delta(tool_calls=[{"index": index, "id": ident, "function": function}])
 
 
-def calls_of(whole):
+def calls_of(complete_event):
     return [
         (block.name, block.input)
-        for block in whole.final_content
-        if isinstance(block, ToolUseBlock) and block.id not in whole.tool_input_errors
+        for block in complete_event.final_content
+        if isinstance(block, ToolUseBlock) and block.id not in complete_event.tool_input_errors
     ]
 
 
@@ -113,7 +113,7 @@ RESPONSE = data(
         },
     }
 )
-WHOLE = [
+COMPLETE = [
     (Anthropic, (*MESSAGE, MESSAGE_ENDS, MESSAGE_STOPS)),
     (Google, (GOOGLE,)),
     (OpenAIChat, (delta(content="a"), *CHAT_END)),
@@ -121,48 +121,54 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "lines"), WHOLE)
+@pytest.mark.parametrize(("dialect", "lines"), COMPLETE)
 @pytest.mark.parametrize("end", ["data: [DONE]", "event: done\ndata: [DONE]", "data: ", "data"])
 async def test_done_event_ends_a_stream_of_any_dialect(dialect, lines, end):
     """LiteLLM and Copilot behind Anthropic's interface."""
-    assert (await said(dialect(), *lines, end)).final_content == (TextBlock("a"),)
+    assert (await read_reply(dialect(), *lines, end)).final_content == (TextBlock("a"),)
 
 
-@pytest.mark.parametrize(("dialect", "lines"), WHOLE)
+@pytest.mark.parametrize(("dialect", "lines"), COMPLETE)
 async def test_blank_events_are_skipped(dialect, lines):
     """Gateways that keep a connection alive by `data:` and nothing after it."""
     spread = [each for line in lines for each in ("data:", line)]
-    assert (await said(dialect(), *spread)).final_content == (TextBlock("a"),)
+    assert (await read_reply(dialect(), *spread)).final_content == (TextBlock("a"),)
 
 
 @pytest.mark.parametrize("junk", ["data: {", "data: OK", 'data: {"error": "gone"}'])
-@pytest.mark.parametrize(("dialect", "lines"), [WHOLE[0], WHOLE[2], WHOLE[3]])
+@pytest.mark.parametrize(("dialect", "lines"), [COMPLETE[0], COMPLETE[2], COMPLETE[3]])
 async def test_data_after_the_end_is_ignored(dialect, lines, junk):
-    assert (await said(dialect(), *lines, junk)).final_content == (TextBlock("a"),)
+    assert (await read_reply(dialect(), *lines, junk)).final_content == (TextBlock("a"),)
 
 
 @pytest.mark.parametrize("end", [(), ("data: [DONE]",), ('event: ping\ndata: {"type": "ping"}',)])
 async def test_message_with_stop_reason_is_complete(end):
     """Copilot and other proxies that leave `message_stop` out."""
-    whole = await said(Anthropic(), *MESSAGE, MESSAGE_ENDS, *end)
-    assert whole.stop_reason is StopReason.END_TURN
-    assert whole.usage.output_tokens == 1
+    complete_event = await read_reply(Anthropic(), *MESSAGE, MESSAGE_ENDS, *end)
+    assert complete_event.stop_reason is StopReason.END_TURN
+    assert complete_event.usage.output_tokens == 1
 
 
 async def test_message_without_stop_reason_is_incomplete():
-    _, error = await heard(Anthropic(), *MESSAGE, "data: [DONE]")
+    _, error = await read_events(Anthropic(), *MESSAGE, "data: [DONE]")
     assert type(error) is NetworkError
 
 
 @pytest.mark.parametrize(
     ("dialect", "lines"),
-    [(Anthropic, (*MESSAGE, MESSAGE_ENDS)), (OpenAIChat, (delta("stop", content="a"),)), WHOLE[1]],
+    [
+        (Anthropic, (*MESSAGE, MESSAGE_ENDS)),
+        (OpenAIChat, (delta("stop", content="a"),)),
+        COMPLETE[1],
+    ],
 )
 async def test_timeout_after_the_stop_reason_is_short(dialect, lines):
     """Proxies that hold the connection open, with pings or without."""
     patient = StreamTimeouts(content=600, trailer=0.01)
     async with asyncio.timeout(30):  # hangs if it is broken
-        events, error = await heard(dialect(), *lines, pause=asyncio.Event().wait, timeouts=patient)
+        events, error = await read_events(
+            dialect(), *lines, pause=asyncio.Event().wait, timeouts=patient
+        )
     assert error is None
     assert complete(events).final_content == (TextBlock("a"),)
 
@@ -170,15 +176,15 @@ async def test_timeout_after_the_stop_reason_is_short(dialect, lines):
 @pytest.mark.parametrize("lines", [(), (delta(role="assistant", content=""),), (data({}),)])
 async def test_stream_without_content_is_an_error(lines):
     """vLLM, where it failed before the first word; OpenRouter, where the model's host did."""
-    events, error = await heard(OpenAIChat(), *lines, "data: [DONE]")
+    events, error = await read_events(OpenAIChat(), *lines, "data: [DONE]")
     assert type(error) is NetworkError
     assert error.retryable
     assert events == []
 
 
 async def test_empty_reply_with_stop_reason_is_complete():
-    whole = await said(OpenAIChat(), delta(content=""), *CHAT_END)
-    assert (whole.final_content, whole.stop_reason) == ((), StopReason.END_TURN)
+    complete_event = await read_reply(OpenAIChat(), delta(content=""), *CHAT_END)
+    assert (complete_event.final_content, complete_event.stop_reason) == ((), StopReason.END_TURN)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ async def test_empty_reply_with_stop_reason_is_complete():
     ],
 )
 async def test_error_is_found_in_any_field(line, kind):
-    _, error = await heard(OpenAIChat(), line, "data: [DONE]")
+    _, error = await read_events(OpenAIChat(), line, "data: [DONE]")
     assert type(error) is kind
 
 
@@ -213,7 +219,7 @@ async def test_error_is_found_in_any_field(line, kind):
     ],
 )
 async def test_reply_that_failed_before_its_content_is_retried(end):
-    events, error = await heard(
+    events, error = await read_events(
         OpenAIChat(), data({"choices": [{"index": 0, "delta": {}, **end}]}), "data: [DONE]"
     )
     assert events == []
@@ -224,18 +230,20 @@ async def test_reply_that_failed_before_its_content_is_retried(end):
 @pytest.mark.parametrize("word", ["error", "content_filter", "network_error"])
 @pytest.mark.parametrize("arguments", ["", '{"path":'])
 async def test_call_cut_by_the_end_of_the_reply_does_not_run(word, arguments):
-    whole = await said(OpenAIChat(), call(0, "1", name="f", arguments=arguments), delta(word))
-    assert calls_of(whole) == []
-    assert len(whole.tool_input_errors) == 1
+    complete_event = await read_reply(
+        OpenAIChat(), call(0, "1", name="f", arguments=arguments), delta(word)
+    )
+    assert calls_of(complete_event) == []
+    assert len(complete_event.tool_input_errors) == 1
 
 
 async def test_call_without_arguments_does_not_run_without_a_stop_reason():
     """A host that died right after the name of the tool, and a proxy that ends the stream."""
     both = (call(0, "1", name="f", arguments="{}"), call(1, "2", name="g", arguments=""))
-    whole = await said(OpenAIChat(), *both, "data: [DONE]")
-    assert calls_of(whole) == [("f", {})]
-    whole = await said(OpenAIChat(), *both, delta("tool_calls"), "data: [DONE]")
-    assert calls_of(whole) == [("f", {}), ("g", {})]
+    complete_event = await read_reply(OpenAIChat(), *both, "data: [DONE]")
+    assert calls_of(complete_event) == [("f", {})]
+    complete_event = await read_reply(OpenAIChat(), *both, delta("tool_calls"), "data: [DONE]")
+    assert calls_of(complete_event) == [("f", {}), ("g", {})]
 
 
 TWO = [("f", {"a": 1}), ("f", {"b": 2})]
@@ -289,7 +297,7 @@ TWO = [("f", {"a": 1}), ("f", {"b": 2})]
     ],
 )
 async def test_two_calls_are_separated_with_any_markers(lines):
-    assert calls_of(await said(OpenAIChat(), *lines, *CHAT_END)) == TWO
+    assert calls_of(await read_reply(OpenAIChat(), *lines, *CHAT_END)) == TWO
 
 
 @pytest.mark.parametrize(
@@ -304,8 +312,10 @@ async def test_two_calls_are_separated_with_any_markers(lines):
 )
 async def test_repeated_or_null_arguments_are_read_once(fragments, arguments):
     pieces = [call(0, arguments=fragment) for fragment in fragments]
-    whole = await said(OpenAIChat(), call(0, "1", name="f", arguments=""), *pieces, *CHAT_END)
-    assert calls_of(whole) == [("f", arguments)]
+    complete_event = await read_reply(
+        OpenAIChat(), call(0, "1", name="f", arguments=""), *pieces, *CHAT_END
+    )
+    assert calls_of(complete_event) == [("f", arguments)]
 
 
 @pytest.mark.parametrize(
@@ -314,9 +324,11 @@ async def test_repeated_or_null_arguments_are_read_once(fragments, arguments):
 async def test_empty_call_is_ignored(blank):
     """Servers that put an empty entry into the list of calls of an ordinary reply."""
     entry = {"index": 0, "id": "", **blank}
-    whole = await said(OpenAIChat(), delta(tool_calls=[entry], content="a"), *CHAT_END)
-    assert whole.final_content == (TextBlock("a"),)
-    assert whole.stop_reason is StopReason.END_TURN
+    complete_event = await read_reply(
+        OpenAIChat(), delta(tool_calls=[entry], content="a"), *CHAT_END
+    )
+    assert complete_event.final_content == (TextBlock("a"),)
+    assert complete_event.stop_reason is StopReason.END_TURN
 
 
 COUNTED = {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 4}
@@ -332,7 +344,7 @@ COUNTED = {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 4}
 )
 @pytest.mark.req("R-ADP-12")
 async def test_counters_are_found_in_any_field(line):
-    used = (await said(OpenAIChat(), delta(content="a"), delta("stop"), line)).usage
+    used = (await read_reply(OpenAIChat(), delta(content="a"), delta("stop"), line)).usage
     assert not used.estimated
     assert (used.input_tokens, used.cached_input_tokens, used.output_tokens) == (5, 4, 2)
 
@@ -341,14 +353,14 @@ async def test_counters_are_found_in_any_field(line):
 async def test_web_page_instead_of_a_reply_gives_a_hint(dialect):
     """The `base_url` of a gateway's front page, or of a network with a login page."""
     page = "<!doctype html><html><head><title>Welcome</title></head><body>Log in</body></html>"
-    _, error = await heard(dialect(), page)
+    _, error = await read_events(dialect(), page)
     assert type(error) is OtherAdapterError
     assert not error.retryable
     assert "Welcome" in str(error)
     assert "`base_url`" in str(error)
 
 
-def asked(target, *messages, **changes):
+def request_for(target, *messages, **changes):
     return request(target, messages, **changes)
 
 
@@ -363,19 +375,19 @@ def result(use_id):
 
 def body(dialect, target, *messages, **changes):
     return json.loads(
-        dialect.to_wire(asked(target, *build_request_view(messages, target), **changes)).body
+        dialect.to_wire(request_for(target, *build_request_view(messages, target), **changes)).body
     )
 
 
 async def turn(target, dialect, *lines):
     """Return a whole turn as it is stored, and the ids that belong to it."""
-    begun = asked(target, user())
+    first_request = request_for(target, user())
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()])
     speaker = WireAdapter(dialect, transport, target.provider, timeouts=QUICK)
-    events, error = await events_of(speaker, begun)
+    events, error = await events_of(speaker, first_request)
     assert error is None
     reply = as_message(complete(events), target, Writer())
-    return (user(), reply, *(result(call.id) for call in reply.tool_uses)), begun.tool_ids
+    return (user(), reply, *(result(call.id) for call in reply.tool_uses)), first_request.tool_ids
 
 
 FOREIGN = (
@@ -435,9 +447,9 @@ async def test_kimi_gets_numbered_call_ids():
     both = (call(0, "functions.g:7", name="g"), call(1, "functions.g:8", name="g"))
     history, ids = await turn(target, OpenAIChat(), *both, *CHAT_END)
     messages = body(OpenAIChat(), target, *FOREIGN, *history, tool_ids=ids)["messages"]
-    called = [call["id"] for each in messages for call in each.get("tool_calls", ())]
-    assert called == ["functions.f:0", "functions.g:1", "functions.g:2"]
-    assert [each["tool_call_id"] for each in messages if each["role"] == "tool"] == called
+    call_ids = [call["id"] for each in messages for call in each.get("tool_calls", ())]
+    assert call_ids == ["functions.f:0", "functions.g:1", "functions.g:2"]
+    assert [each["tool_call_id"] for each in messages if each["role"] == "tool"] == call_ids
 
 
 @pytest.mark.req("R-SWP-03")
@@ -464,7 +476,7 @@ def test_filler_reply_separates_results_and_prompt_if_required(insists):
     assert [each["role"] for each in messages] == ["user", "assistant", "tool", *between, "user"]
 
 
-THOUGHT = (
+REASONING = (
     data({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}}),
     data(
         {
@@ -488,11 +500,11 @@ THOUGHT = (
 async def test_unsigned_reasoning_is_replayed_to_servers_without_signatures(signs):
     """Kimi, MiMo and local servers behind Anthropic's interface; its own refuses it (U36)."""
     target = model("acme", "kimi-k2.6")
-    history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
+    history, ids = await turn(target, Anthropic(), *REASONING, MESSAGE_ENDS, MESSAGE_STOPS)
     dialect = Anthropic(requires_signatures=signs)
     blocks = body(dialect, target, *history, tool_ids=ids)["messages"][1]["content"]
-    thought = {"type": "thinking", "thinking": "hm", "signature": ""}
-    assert (blocks[0] == thought) is not signs
+    reasoning = {"type": "thinking", "thinking": "hm", "signature": ""}
+    assert (blocks[0] == reasoning) is not signs
     assert blocks[-1]["type"] == "tool_use"
     other = body(dialect, model("acme", "other"), *history, tool_ids=ids)
     assert "hm" not in json.dumps(other)
@@ -502,7 +514,7 @@ async def test_unsigned_reasoning_is_replayed_to_servers_without_signatures(sign
 async def test_only_the_host_of_anthropic_requires_signatures(home):
     row = ProviderSpec(name="acme", api="messages", base_url=home, label="acme")
     target = model("acme", "kimi-k2.6")
-    history, ids = await turn(target, Anthropic(), *THOUGHT, MESSAGE_ENDS, MESSAGE_STOPS)
+    history, ids = await turn(target, Anthropic(), *REASONING, MESSAGE_ENDS, MESSAGE_STOPS)
     sent = body(load_dialect(row), target, *history, tool_ids=ids)
     assert ("hm" in json.dumps(sent)) is not home.endswith("anthropic.com")
 
@@ -514,8 +526,8 @@ async def test_items_with_the_same_index_are_separate():
         return data({"type": f"response.{kind}", "output_index": 0, **fields})
 
     def item(name, arguments=""):
-        called = {"call_id": f"call_{name}", "name": name, "arguments": arguments}
-        return {"item": {"type": "function_call", **called}}
+        call_fields = {"call_id": f"call_{name}", "name": name, "arguments": arguments}
+        return {"item": {"type": "function_call", **call_fields}}
 
     lines = [
         about("output_item.added", item={"type": "reasoning"}),
@@ -531,10 +543,10 @@ async def test_items_with_the_same_index_are_separate():
     output = [{"type": "reasoning", "summary": [{"text": "hm"}]}]
     output += [item(name, f'{{"{name}":1}}')["item"] for name in "fg"]
     lines.append(about("completed", response={"status": "completed", "output": output}))
-    whole = await said(OpenAIResponses(), *lines)
-    assert whole.final_content[0] == ThinkingBlock("hm")
-    assert calls_of(whole) == [("f", {"f": 1}), ("g", {"g": 1})]
-    assert len(whole.final_content) == 3
+    complete_event = await read_reply(OpenAIResponses(), *lines)
+    assert complete_event.final_content[0] == ThinkingBlock("hm")
+    assert calls_of(complete_event) == [("f", {"f": 1}), ("g", {"g": 1})]
+    assert len(complete_event.final_content) == 3
 
 
 SPLIT = st.text(st.sampled_from(["a", "é", "語", "🦊", "🙂", "\ufeff"]), min_size=1, max_size=6)
@@ -556,11 +568,13 @@ def cut_in_units(text, cuts):
 async def test_split_surrogate_pairs_are_joined(text, cuts):
     """Gateways in JavaScript that cut words and arguments every so many units."""
     pieces = cut_in_units(text, cuts)
-    whole = await said(OpenAIChat(), *(delta(content=piece) for piece in pieces), *CHAT_END)
-    assert whole.final_content == (TextBlock(text),)
+    complete_event = await read_reply(
+        OpenAIChat(), *(delta(content=piece) for piece in pieces), *CHAT_END
+    )
+    assert complete_event.final_content == (TextBlock(text),)
     pieces = cut_in_units(json.dumps({"a": text}, ensure_ascii=False), cuts)
     lines = [call(0, "1", name="f"), *(call(0, arguments=piece) for piece in pieces)]
-    assert calls_of(await said(OpenAIChat(), *lines, *CHAT_END)) == [("f", {"a": text})]
+    assert calls_of(await read_reply(OpenAIChat(), *lines, *CHAT_END)) == [("f", {"a": text})]
 
 
 async def test_lone_surrogate_is_storable():
@@ -571,17 +585,23 @@ async def test_lone_surrogate_is_storable():
         delta(tool_calls=[{"index": 0, "id": half, "function": {"name": half}}]),
         delta("stop" + half),
     )
-    whole = await said(OpenAIChat(), *lines, "data: [DONE]")
-    assert msgspec.json.decode(msgspec.json.encode(whole), type=MessageComplete) == whole
+    complete_event = await read_reply(OpenAIChat(), *lines, "data: [DONE]")
+    assert (
+        msgspec.json.decode(msgspec.json.encode(complete_event), type=MessageComplete)
+        == complete_event
+    )
     block = {"type": "server_tool_use", "id": half, "input": {half: [half]}}
     cited = {"type": "text", "text": half, "citations": [{"title": half}]}
     starts = [
         data({"type": "content_block_start", "index": at, "content_block": each})
         for at, each in enumerate((block, cited))
     ]
-    whole = await said(Anthropic(), *starts, MESSAGE_ENDS, MESSAGE_STOPS)
-    assert msgspec.json.decode(msgspec.json.encode(whole), type=MessageComplete) == whole
-    assert whole.provider_raw["blocks"][0]["block"]["input"] == {"a�": ["a�"]}
+    complete_event = await read_reply(Anthropic(), *starts, MESSAGE_ENDS, MESSAGE_STOPS)
+    assert (
+        msgspec.json.decode(msgspec.json.encode(complete_event), type=MessageComplete)
+        == complete_event
+    )
+    assert complete_event.provider_raw["blocks"][0]["block"]["input"] == {"a�": ["a�"]}
 
 
 async def test_citations_are_stored_and_never_replayed():
@@ -590,8 +610,8 @@ async def test_citations_are_stored_and_never_replayed():
     target, sites = model("acme", "some-model"), ["https://e.org/3"]
     lines = [delta(content="a", annotations=[note]) for note in notes]
     lines += [data({"choices": [], "citations": sites[:0]}), data({"citations": sites})]
-    whole = await said(OpenAIChat(), *lines, *CHAT_END)
-    assert whole.provider_raw["about"] == {"annotations": notes, "citations": sites}
+    complete_event = await read_reply(OpenAIChat(), *lines, *CHAT_END)
+    assert complete_event.provider_raw["about"] == {"annotations": notes, "citations": sites}
     history, _ = await turn(target, OpenAIChat(), *lines, *CHAT_END)
     assert "e.org" not in json.dumps(body(OpenAIChat(), target, *history, user()))
 
@@ -612,9 +632,9 @@ async def test_citations_before_their_text_belong_to_it():
             {"type": "text_delta", "text": "b"},
         )
     ]
-    whole = await said(Anthropic(), *MESSAGE, *lines, MESSAGE_ENDS, MESSAGE_STOPS)
-    assert whole.final_content == (TextBlock("a"), TextBlock("b"), TextBlock("b"))
-    assert whole.provider_raw["notes"] == {"1": cited[:1], "2": cited[1:]}
+    complete_event = await read_reply(Anthropic(), *MESSAGE, *lines, MESSAGE_ENDS, MESSAGE_STOPS)
+    assert complete_event.final_content == (TextBlock("a"), TextBlock("b"), TextBlock("b"))
+    assert complete_event.provider_raw["notes"] == {"1": cited[:1], "2": cited[1:]}
 
 
 async def test_deeply_nested_note_is_storable():
@@ -623,5 +643,5 @@ async def test_deeply_nested_note_is_storable():
         deep = [deep]
     item = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh", "content": deep}
     done = {"type": "response.output_item.done", "item": item}
-    whole = await said(OpenAIResponses(), data(done), RESPONSE)
-    assert whole.provider_raw["notes"]["0"] == [{"item": item}]
+    complete_event = await read_reply(OpenAIResponses(), data(done), RESPONSE)
+    assert complete_event.provider_raw["notes"]["0"] == [{"item": item}]

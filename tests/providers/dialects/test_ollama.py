@@ -46,16 +46,19 @@ def able(target, **changes):
     return msgspec.structs.replace(target, capabilities=capabilities)
 
 
-def wire(asked):
-    posted = Ollama().to_wire(asked)
+def wire(outgoing):
+    posted = Ollama().to_wire(outgoing)
     assert posted.path == "/api/chat"
     assert validate("ollama", "chat", json.loads(posted.body)) == []
     return json.loads(posted.body)
 
 
 def line(message=None, **rest):
-    said = {"role": "assistant", "content": "", **(message or {})}
-    return json.dumps({"model": "m", "message": said, "done": False, **rest}).encode() + b"\n"
+    message_of_reply = {"role": "assistant", "content": "", **(message or {})}
+    return (
+        json.dumps({"model": "m", "message": message_of_reply, "done": False, **rest}).encode()
+        + b"\n"
+    )
 
 
 def done(**rest):
@@ -67,19 +70,19 @@ def call(name, arguments=None, **rest):
     return {"function": {"name": name, "arguments": arguments or {}}, **rest}
 
 
-async def played(*lines, asked=None):
+async def play_lines(*lines, outgoing=None):
     speaker = WireAdapter(
         Ollama(), Playback(lines), "ollama", timeouts=StreamTimeouts(linger=0.001)
     )
-    return await events_of(speaker, asked or request(QWEN))
+    return await events_of(speaker, outgoing or request(QWEN))
 
 
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
-    asked = request(
+    outgoing = request(
         QWEN, full(QWEN), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    body = Ollama().to_wire(asked).body
+    body = Ollama().to_wire(outgoing).body
     assert problems("ollama", "chat", body) == []
     path = GOLDEN / "ollama.json"
     if os.environ.get("WRITE_GOLDEN"):
@@ -93,8 +96,8 @@ def test_conversation_with_every_block_has_the_golden_body():
 def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
-        asked = request(QWEN, build_request_view(history, QWEN), (READ,))
-        assert problems("ollama", "chat", Ollama().to_wire(asked).body) == []
+        outgoing = request(QWEN, build_request_view(history, QWEN), (READ,))
+        assert problems("ollama", "chat", Ollama().to_wire(outgoing).body) == []
     finally:
         logging.disable(logging.NOTSET)
 
@@ -127,14 +130,14 @@ def test_model_without_tools_gets_none():
 @pytest.mark.req("R-ADP-05")
 def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning(caplog):
     messages = wire(request(QWEN, full(QWEN)))["messages"]
-    shown = [message for message in messages if "images" in message]
-    assert [message["content"] for message in shown] == [
+    with_images = [message for message in messages if "images" in message]
+    assert [message["content"] for message in with_images] == [
         "What is in this picture?",
         "The images that the tools returned:",
     ]
     assert caplog.records[-1].reason == "the server does not fetch images"
-    asked = request(QWEN, [Writer().message(Role.USER, [image("https://x.example/a", "url")])])
-    assert wire(asked)["messages"][0]["content"] == "(an image that could not be shown to you)"
+    outgoing = request(QWEN, [Writer().message(Role.USER, [image("https://x.example/a", "url")])])
+    assert wire(outgoing)["messages"][0]["content"] == "(an image that could not be shown to you)"
 
 
 def test_result_with_images_only_refers_to_them():
@@ -144,8 +147,8 @@ def test_result_with_images_only_refers_to_them():
         writer.message(Role.ASSISTANT, [ToolUseBlock(use, "look", {})]),
         writer.message(Role.TOOL, [ToolResultBlock(use, (image(),))]),
     ]
-    _, answer, shown = wire(request(QWEN, history))["messages"]
-    assert (answer["content"], len(shown["images"])) == ("(see the images below)", 1)
+    _, answer, with_images = wire(request(QWEN, history))["messages"]
+    assert (answer["content"], len(with_images["images"])) == ("(see the images below)", 1)
 
 
 @pytest.mark.parametrize(
@@ -170,45 +173,45 @@ async def test_reasoning_is_replayed(name):
     events, _ = await play(name)
     thinking, *_ = complete(events).final_content
     history = [as_message(complete(events), QWEN, Writer())]
-    [_, said, *_] = wire(request(QWEN, build_request_view(history, QWEN)))["messages"]
+    [_, message_of_reply, *_] = wire(request(QWEN, build_request_view(history, QWEN)))["messages"]
     assert isinstance(thinking, ThinkingBlock)
-    assert said["thinking"] == thinking.text
+    assert message_of_reply["thinking"] == thinking.text
 
 
 @pytest.mark.req("R-OLL-01")
 async def test_parallel_calls_in_several_lines_are_complete():
     ids = ToolIdMap()
-    events, error = await played(
+    events, error = await play_lines(
         line({"tool_calls": [call("f", {"n": 2**60})]}),
         line({"tool_calls": [call("g", index=1), call("f", id="call_x")]}),
         done(),
-        asked=request(QWEN, tool_ids=ids),
+        outgoing=request(QWEN, tool_ids=ids),
     )
     assert error is None
-    whole = complete(events)
-    assert [(use.name, use.input) for use in whole.final_content] == [
+    reply = complete(events)
+    assert [(use.name, use.input) for use in reply.final_content] == [
         ("f", {"n": 2**60}),
         ("g", {}),
         ("f", {}),
     ]
-    assert whole.stop_reason is StopReason.TOOL_USE
-    assert whole.stop_detail == "stop"
+    assert reply.stop_reason is StopReason.TOOL_USE
+    assert reply.stop_detail == "stop"
     kinds = (ToolUseStart, ToolUseInputDelta, ToolUseEnd)
     assert [type(event) for event in events if isinstance(event, kinds)] == [*kinds] * 3
-    known = [ids.issued_id("ollama", use.id) for use in whole.final_content]
+    known = [ids.issued_id("ollama", use.id) for use in reply.final_content]
     assert known == [None, None, "call_x"]
 
 
 async def test_arguments_as_text_are_parsed():
     function = {"name": "f", "arguments": '{"a":1}'}
-    events, _ = await played(line({"tool_calls": [{"function": function}]}), done())
+    events, _ = await play_lines(line({"tool_calls": [{"function": function}]}), done())
     assert complete(events).final_content[0].input == {"a": 1}
 
 
 @pytest.mark.req("R-OLL-05")
 async def test_tool_calls_in_text_stay_text():
     words = '{"name": "shell", "arguments": {"command": "rm -rf /"}}'
-    events, _ = await played(line({"content": words}), done())
+    events, _ = await play_lines(line({"content": words}), done())
     assert complete(events).final_content == (TextBlock(words),)
     assert complete(events).stop_reason is StopReason.END_TURN
 
@@ -225,22 +228,22 @@ async def test_tool_calls_in_text_stay_text():
 )
 @pytest.mark.req("R-ADP-11")
 async def test_stop_reason_is_mapped(word, stop):
-    events, error = await played(line({"content": "a"}), done(done_reason=word))
+    events, error = await play_lines(line({"content": "a"}), done(done_reason=word))
     assert error is None
     assert complete(events).stop_reason is stop
 
 
 @pytest.mark.req("R-ADP-13")
 async def test_uncounted_prompt_is_estimated():
-    events, _ = await played(line({"content": "a"}), line(done=True, eval_count=5))
+    events, _ = await play_lines(line({"content": "a"}), line(done=True, eval_count=5))
     assert complete(events).usage.estimated
-    events, _ = await played(line({"content": "a"}), done())
+    events, _ = await play_lines(line({"content": "a"}), done())
     usage = complete(events).usage
     assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (10, 5, False)
 
 
 async def test_stream_without_last_line_is_an_error():
-    events, error = await played(line({"content": "a"}))
+    events, error = await play_lines(line({"content": "a"}))
     assert isinstance(error, NetworkError)
     assert complete(events).stop_reason is StopReason.ERROR
     assert complete(events).final_content == (TextBlock("a"),)
@@ -248,7 +251,7 @@ async def test_stream_without_last_line_is_an_error():
 
 @pytest.mark.req("R-ADP-09")
 async def test_error_in_the_stream_preserves_earlier_text():
-    events, error = await played(line({"content": "a"}), b'{"error":"out of memory"}\n')
+    events, error = await play_lines(line({"content": "a"}), b'{"error":"out of memory"}\n')
     assert error is not None
     assert "out of memory" in str(error)
     assert complete(events).final_content == (TextBlock("a"),)

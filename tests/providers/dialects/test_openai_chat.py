@@ -49,8 +49,8 @@ REASONER = model("openai", "gpt-5", uses_max_completion_tokens=True, accepts_tem
 ROUTED = model("openrouter", "deepseek/deepseek-v3")
 
 
-def wire(asked, *, provider="openai", **quirks):
-    body = OpenAIChat(quirks).to_wire(asked).body
+def wire(outgoing, *, provider="openai", **quirks):
+    body = OpenAIChat(quirks).to_wire(outgoing).body
     assert problems(provider, "chat", body) == []
     return json.loads(body)
 
@@ -73,10 +73,10 @@ def check_golden(name, body):
 )
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, quirks, golden):
-    asked = request(
+    outgoing = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    posted = OpenAIChat(quirks).to_wire(asked)
+    posted = OpenAIChat(quirks).to_wire(outgoing)
     assert posted.path == "/chat/completions"
     assert problems(target.provider, "chat", posted.body) == []
     check_golden(golden, posted.body)
@@ -88,8 +88,8 @@ def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
         for target in (GPT, ROUTED):
-            asked = request(target, build_request_view(history, target), (READ,))
-            wire(asked, provider=target.provider)
+            outgoing = request(target, build_request_view(history, target), (READ,))
+            wire(outgoing, provider=target.provider)
     finally:
         logging.disable(logging.NOTSET)
 
@@ -132,8 +132,8 @@ def test_images_of_results_follow_in_a_user_message():
 
 
 def test_images_stay_in_results_if_supported():
-    asked = request(GPT, full(GPT))
-    messages = wire(asked, provider="openai-compat", images_in_tool_results=True)["messages"]
+    outgoing = request(GPT, full(GPT))
+    messages = wire(outgoing, provider="openai-compat", images_in_tool_results=True)["messages"]
     [answer, _] = [message for message in messages if message["role"] == "tool"]
     assert [part["type"] for part in answer["content"]] == ["text", "image_url"]
 
@@ -220,19 +220,19 @@ def uncommon(value, place=""):
 @pytest.mark.req("R-ADP-20")
 def test_unknown_server_gets_no_vendor_fields(choice):
     unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
-    said = build_request_view(full(ROUTED), unknown)
-    asked = request(
+    view = build_request_view(full(ROUTED), unknown)
+    outgoing = request(
         unknown,
-        said,
+        view,
         (READ,),
-        cache=plan_cache(said, (READ,), unknown, "long"),
+        cache=plan_cache(view, (READ,), unknown, "long"),
         effort="high",
         tool_choice=choice,
         temperature=0.5,
         stop_sequences=("END",),
     )
     row = ProviderSpec(name="local", api="chat", base_url="http://h/v1", label="local")
-    posted = load_dialect(row).to_wire(asked)
+    posted = load_dialect(row).to_wire(outgoing)
     body = json.loads(posted.body)
     assert problems("openai", "chat", posted.body) == []
     assert list(uncommon(body)) == []
@@ -285,8 +285,8 @@ def test_invalid_ids_are_replaced():
 )
 @pytest.mark.req("R-ADP-01")
 async def test_reply_is_replayed_like_the_recorded_client(name):
-    asked = request(GPT)
-    events, _ = await play(name, asked=asked)
+    outgoing = request(GPT)
+    events, _ = await play(name, outgoing=outgoing)
     writer = Writer()
     history = [
         writer.message(Role.USER, [TextBlock("?")]),
@@ -300,7 +300,7 @@ async def test_reply_is_replayed_like_the_recorded_client(name):
         )
         for call in history[-1].tool_uses
     ]
-    body = wire(msgspec.structs.replace(asked, messages=tuple(history)))
+    body = wire(msgspec.structs.replace(outgoing, messages=tuple(history)))
     assert [call["id"] for call in body["messages"][1]["tool_calls"]] == [
         call["id"] for call in expected(name)["tool_calls"]
     ]
@@ -329,12 +329,12 @@ def call(index=0, **function):
 
 async def test_content_list_is_read_like_text():
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
-    whole = await replies(
+    reply = await replies(
         delta(content=[thinking, {"type": "text", "text": "a"}, {"type": "new"}]),
         delta(content="b"),
         delta("stop"),
     )
-    assert whole.final_content == (ThinkingBlock("hm"), TextBlock("ab"))
+    assert reply.final_content == (ThinkingBlock("hm"), TextBlock("ab"))
 
 
 @pytest.mark.parametrize(
@@ -348,37 +348,37 @@ async def test_content_list_is_read_like_text():
     ],
 )
 async def test_reasoning_in_two_fields_is_read_once(fields):
-    whole = await replies(delta(**fields), delta(content="a"), delta("stop"))
-    assert whole.final_content == (ThinkingBlock("hm"), TextBlock("a"))
+    reply = await replies(delta(**fields), delta(content="a"), delta("stop"))
+    assert reply.final_content == (ThinkingBlock("hm"), TextBlock("a"))
 
 
 async def test_repeated_ids_and_names_are_not_appended():
-    whole = await replies(
+    reply = await replies(
         delta(tool_calls=[call(id="c1", name="f", arguments='{"a"')]),
         delta(tool_calls=[call(id="c1", name="f", arguments=": 1}")]),
         delta("tool_calls"),
         delta("tool_calls"),
     )
-    [block] = whole.final_content
+    [block] = reply.final_content
     assert (block.name, block.input) == ("f", {"a": 1})
 
 
 async def test_calls_with_index_0_are_separated_by_id():
-    whole = await replies(
+    reply = await replies(
         delta(tool_calls=[call(id="c1", name="f", arguments="{}")]),
         delta(tool_calls=[call(id="c2", name="g", arguments="{}")]),
         delta("stop"),
     )
-    assert [block.name for block in whole.final_content] == ["f", "g"]
-    assert whole.stop_reason is StopReason.TOOL_USE
+    assert [block.name for block in reply.final_content] == ["f", "g"]
+    assert reply.stop_reason is StopReason.TOOL_USE
 
 
 async def test_calls_without_index_are_separated_by_name():
-    whole = await replies(
+    reply = await replies(
         delta(tool_calls=[call(None, name="f", arguments={"a": 1}), call(None, name="g")]),
         delta("tool_calls"),
     )
-    assert [(block.name, block.input) for block in whole.final_content] == [
+    assert [(block.name, block.input) for block in reply.final_content] == [
         ("f", {"a": 1}),
         ("g", {}),
     ]
@@ -386,8 +386,8 @@ async def test_calls_without_index_are_separated_by_name():
 
 async def test_calls_override_the_finish_reason():
     for word in ("stop", "", None, "tool_calls", "eos"):
-        whole = await replies(delta(tool_calls=[call(name="f")]), delta(word))
-        assert whole.stop_reason is StopReason.TOOL_USE
+        reply = await replies(delta(tool_calls=[call(name="f")]), delta(word))
+        assert reply.stop_reason is StopReason.TOOL_USE
 
 
 @pytest.mark.parametrize(
@@ -404,25 +404,25 @@ async def test_calls_override_the_finish_reason():
 )
 @pytest.mark.req("R-ADP-11")
 async def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplog):
-    whole = await replies(delta(content="a"), delta(word))
-    assert (whole.stop_reason, whole.stop_detail) == (reason, word)
+    reply = await replies(delta(content="a"), delta(word))
+    assert (reply.stop_reason, reply.stop_detail) == (reason, word)
     assert ("'vibes'" in caplog.text) == (word == "vibes")
 
 
 async def test_refusal_is_text_and_stop_reason():
-    whole = await replies(delta(refusal="I can"), delta(refusal="not."), delta("stop"))
-    assert whole.final_content == (TextBlock("I cannot."),)
-    assert whole.stop_reason is StopReason.REFUSAL
+    reply = await replies(delta(refusal="I can"), delta(refusal="not."), delta("stop"))
+    assert reply.final_content == (TextBlock("I cannot."),)
+    assert reply.stop_reason is StopReason.REFUSAL
 
 
 @pytest.mark.req("R-ADP-06")
 async def test_last_call_of_a_reply_cut_by_the_output_limit_is_flagged():
-    whole = await replies(
+    reply = await replies(
         delta(tool_calls=[call(0, name="f", arguments="{}")]),
         delta(tool_calls=[call(1, name="f", arguments='{"a": 1}')]),
         delta("length"),
     )
-    assert list(whole.tool_input_errors) == [whole.final_content[1].id]
+    assert list(reply.tool_input_errors) == [reply.final_content[1].id]
 
 
 def usage(prompt, output, **details):
@@ -480,5 +480,5 @@ async def test_missing_counters_are_estimated(counters):
 
 async def test_other_choices_are_ignored():
     other = {"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": None}]}
-    whole = await replies(delta(content="a"), other, delta("stop"))
-    assert whole.final_content == (TextBlock("a"),)
+    reply = await replies(delta(content="a"), other, delta("stop"))
+    assert reply.final_content == (TextBlock("a"),)

@@ -55,10 +55,10 @@ OUTPUTS = [
 ]
 
 
-def wire(asked):
-    posted = OpenAIResponses().to_wire(asked)
+def wire(outgoing):
+    posted = OpenAIResponses().to_wire(outgoing)
     assert posted.path == "/responses"
-    assert problems(asked.model.provider, "responses", posted.body) == []
+    assert problems(outgoing.model.provider, "responses", posted.body) == []
     return json.loads(posted.body)
 
 
@@ -78,22 +78,22 @@ def item_done(item, **place):
     return {"type": "response.output_item.done", "item": item, **place}
 
 
-def ended(output=(), status="completed", **rest):
+def completed_event(output=(), status="completed", **rest):
     response = {"status": status, "output": list(output), **rest}
     return {"type": f"response.{status}", "response": response}
 
 
-def said(words, **rest):
+def message_item(words, **rest):
     part = {"type": "output_text", "text": words, "annotations": []}
     return {"type": "message", "role": "assistant", "content": [part], **rest}
 
 
-def called(call_id, name, arguments, **rest):
+def call_item(call_id, name, arguments, **rest):
     fields = {"call_id": call_id, "name": name, "arguments": arguments}
     return {"type": "function_call", **fields, **rest}
 
 
-async def played(*events, named=True):
+async def play_events(*events, named=True):
     transport = Playback([sse(*events, named=named)])
     speaker = WireAdapter(
         OpenAIResponses(), transport, "openai", timeouts=StreamTimeouts(linger=0.001)
@@ -113,10 +113,10 @@ def check_golden(name, body):
 )
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, golden):
-    asked = request(
+    outgoing = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    posted = OpenAIResponses().to_wire(asked)
+    posted = OpenAIResponses().to_wire(outgoing)
     assert problems("openai", "responses", posted.body) == []
     check_golden(golden, posted.body)
 
@@ -174,7 +174,7 @@ def test_reasoning_without_an_item_is_dropped_with_a_warning(caplog):
     assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
 
 
-def _sent_back(items):
+def _replayed_items(items):
     """The output of a recorded reply as it must come back."""
     return [
         {name: value for name, value in item.items() if name not in ("id", "status")}
@@ -188,7 +188,7 @@ def _sent_back(items):
 async def test_reasoning_items_are_replayed_without_ids(name):
     speaker = model(exchange(name)["provider"])
     ids, writer = ToolIdMap(), Writer()
-    events, error = await play(name, asked=request(speaker, tool_ids=ids))
+    events, error = await play(name, outgoing=request(speaker, tool_ids=ids))
     assert error is None
     history = [
         writer.message(Role.USER, [TextBlock("go")]),
@@ -198,7 +198,7 @@ async def test_reasoning_items_are_replayed_without_ids(name):
     output = json.loads(exchange(name)["response"]["body"])["output"]
     body = wire(request(speaker, build_request_view(history, speaker), (READ,), tool_ids=ids))
     reasoning = [item for item in body["input"] if item["type"] == "reasoning"]
-    assert reasoning == _sent_back(output)
+    assert reasoning == _replayed_items(output)
     calls = [item for item in body["input"] if item["type"] == "function_call"]
     assert [call["call_id"] for call in calls] == [
         item["call_id"] for item in output if item["type"] in ("function_call", "custom_tool_call")
@@ -214,10 +214,10 @@ async def test_reasoning_items_are_replayed_without_ids(name):
 )
 @pytest.mark.req("R-SWP-03", "R-CAN-13")
 async def test_reasoning_is_replayed_to_its_model_only(name):
-    [thought, *_] = expected(name)["thinking"]
-    sealed = thought["signature"]
+    [reasoning_text, *_] = expected(name)["thinking"]
+    sealed = reasoning_text["signature"]
     writer = Writer()
-    events, _ = await play(name, asked=request(GPT))
+    events, _ = await play(name, outgoing=request(GPT))
     history = [as_message(complete(events), GPT, writer)]
     other = model("openai", "gpt-6")
     assert sealed in json.dumps(wire(request(GPT, build_request_view(history, GPT))))
@@ -226,7 +226,7 @@ async def test_reasoning_is_replayed_to_its_model_only(name):
     assert sealed in json.dumps(wire(request(GPT, build_request_view(away, GPT))))
 
 
-def _thought(content, notes, blocks=()):
+def _reasoning_item(content, notes, blocks=()):
     scope = {"provider": "openai", "api": "responses", "model": GPT.id}
     raw = {"scope": scope, "notes": notes, "blocks": list(blocks)}
     metadata = msgspec.structs.replace(reply_metadata(GPT.id), provider_raw=raw)
@@ -238,24 +238,24 @@ SEALED = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh"}
 
 def test_reasoning_is_never_sent_without_a_following_item(caplog):
     thinking = ThinkingBlock("", "c2Vh")
-    message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]})
+    message = _reasoning_item([TextBlock("a"), thinking], {"1": [{"item": SEALED}]})
     [item] = wire(request(GPT, [message]))["input"]
     assert item["content"][0]["text"] == "a"
     assert caplog.records[-1].reason == "reasoning without a following text or tool call"
-    kept = [{"at": 2, "block": {"type": "compaction", "encrypted_content": "x"}}]
-    message = _thought([TextBlock("a"), thinking], {"1": [{"item": SEALED}]}, kept)
+    opaque = [{"at": 2, "block": {"type": "compaction", "encrypted_content": "x"}}]
+    message = _reasoning_item([TextBlock("a"), thinking], {"1": [{"item": SEALED}]}, opaque)
     items = wire(request(GPT, [message]))["input"]
     assert [item["type"] for item in items] == ["message", "reasoning", "compaction"]
 
 
 @pytest.mark.parametrize("notes", [3, {"0": 4}, {"0": [{"item": 5}]}, {"0": [{"item": {}}]}])
 def test_opaque_blocks_of_unknown_shape_are_ignored(notes):
-    message = _thought([ThinkingBlock("", "c2Vh"), TextBlock("a")], notes)
+    message = _reasoning_item([ThinkingBlock("", "c2Vh"), TextBlock("a")], notes)
     assert [item["type"] for item in wire(request(GPT, [message]))["input"]] == ["message"]
 
 
 def test_items_that_need_a_result_are_not_replayed():
-    kept = [
+    opaque = [
         {"at": 0, "block": {"type": "local_shell_call", "call_id": "x"}},
         {
             "at": 0,
@@ -267,7 +267,7 @@ def test_items_that_need_a_result_are_not_replayed():
             },
         },
     ]
-    items = wire(request(GPT, [_thought([TextBlock("a")], {}, kept)]))["input"]
+    items = wire(request(GPT, [_reasoning_item([TextBlock("a")], {}, opaque)]))["input"]
     assert [item["type"] for item in items] == ["web_search_call", "message"]
 
 
@@ -290,23 +290,23 @@ def test_text_between_calls_moves_before_them():
 async def test_the_first_of_several_responses_in_one_body_is_the_reply(names):
     bodies = [exchange(name)["response"]["body"].encode() for name in names]
     events, error = await play(names[0], [b"".join(bodies)])
-    whole = complete(events)
+    reply = complete(events)
     assert error is None
-    assert whole.stop_reason is StopReason.TOOL_USE
-    assert [type(block) for block in whole.final_content] == [ThinkingBlock, ToolUseBlock]
+    assert reply.stop_reason is StopReason.TOOL_USE
+    assert [type(block) for block in reply.final_content] == [ThinkingBlock, ToolUseBlock]
 
 
 async def test_items_are_identified_by_index():
-    events, error = await played(
+    events, error = await play_events(
         item_added({"type": "reasoning", "id": "rs_a"}, output_index=0),
         item_done({**SEALED, "id": "rs_b"}, output_index=0),
-        item_added(called("call_1", "f", "", id="a"), output_index=1),
+        item_added(call_item("call_1", "f", "", id="a"), output_index=1),
         {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "b",
          "delta": '{"x":'},
         {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "c",
          "delta": "1}"},
-        item_done(called("call_1", "f", '{"x":1}', id="d"), output_index=1),
-        ended([{**SEALED, "id": "rs_c"}, called("call_1", "f", '{"x":1}', id="e")]),
+        item_done(call_item("call_1", "f", '{"x":1}', id="d"), output_index=1),
+        completed_event([{**SEALED, "id": "rs_c"}, call_item("call_1", "f", '{"x":1}', id="e")]),
     )  # fmt: skip
     assert error is None
     thinking, call = complete(events).final_content
@@ -317,15 +317,15 @@ async def test_items_are_identified_by_index():
 
 @pytest.mark.parametrize("named", [True, False])
 async def test_streams_without_numbers_and_event_names_are_read(named):
-    events, error = await played(
-        item_added(said("")),
+    events, error = await play_events(
+        item_added(message_item("")),
         {"type": "response.output_text.delta", "delta": "on"},
         {"type": "response.output_text.delta", "delta": "e"},
-        item_added(called("call_1", "f", "")),
+        item_added(call_item("call_1", "f", "")),
         {"type": "response.function_call_arguments.delta", "delta": "{}"},
-        item_added(called("call_2", "g", "")),
+        item_added(call_item("call_2", "g", "")),
         {"type": "response.function_call_arguments.delta", "delta": "{}"},
-        ended(),
+        completed_event(),
         named=named,
     )
     assert error is None
@@ -335,12 +335,16 @@ async def test_streams_without_numbers_and_event_names_are_read(named):
 
 
 async def test_complete_items_without_pieces_are_read():
-    output = [said("hello"), called("call_1", "f", '{"a":1}')]
+    output = [message_item("hello"), call_item("call_1", "f", '{"a":1}')]
     for events in (
-        [item_done(said("hello"), output_index=0), item_done(output[1], output_index=1), ended()],
-        [ended(output)],
+        [
+            item_done(message_item("hello"), output_index=0),
+            item_done(output[1], output_index=1),
+            completed_event(),
+        ],
+        [completed_event(output)],
     ):
-        found, error = await played(*events)
+        found, error = await play_events(*events)
         assert error is None
         text, call = complete(found).final_content
         assert (text, call.input) == (TextBlock("hello"), {"a": 1})
@@ -348,20 +352,22 @@ async def test_complete_items_without_pieces_are_read():
 
 async def test_text_that_the_end_adds_to_the_pieces_is_emitted():
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
-    events, _ = await played(
-        item_added(said(""), output_index=0), {**delta, "delta": "hel"}, ended([said("hello")])
+    events, _ = await play_events(
+        item_added(message_item(""), output_index=0),
+        {**delta, "delta": "hel"},
+        completed_event([message_item("hello")]),
     )
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["hel", "lo"]
 
 
 async def test_lone_surrogate_is_replaced_by_the_full_text():
     delta = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
-    events, _ = await played(
-        item_added(said(""), output_index=0),
+    events, _ = await play_events(
+        item_added(message_item(""), output_index=0),
         {**delta, "delta": "a\ud83d"},
         {**delta, "delta": "\ude00"},
-        item_done(said("a\U0001f600"), output_index=0),
-        ended(),
+        item_done(message_item("a\U0001f600"), output_index=0),
+        completed_event(),
     )
     assert complete(events).final_content == (TextBlock("a\U0001f600"),)
 
@@ -376,10 +382,10 @@ async def test_reasoning_parts_are_separated_equally_in_pieces_and_documents():
         {**delta, "summary_index": 1, "delta": "t"},
         {**delta, "summary_index": 1, "delta": "wo"},
         item_done(item, output_index=0),
-        ended(),
+        completed_event(),
     ]
-    for events in (pieces, [ended([item])]):
-        found, _ = await played(*events)
+    for events in (pieces, [completed_event([item])]):
+        found, _ = await play_events(*events)
         assert complete(found).final_content == (ThinkingBlock("one\n\ntwo", "x"),)
 
 
@@ -396,7 +402,7 @@ async def test_reasoning_parts_are_separated_equally_in_pieces_and_documents():
 @pytest.mark.req("R-ADP-11")
 async def test_stop_reason_is_mapped(status, reason, stop):
     details = {"incomplete_details": {"reason": reason}} if reason else {}
-    events, error = await played(ended([said("a")], status, **details))
+    events, error = await play_events(completed_event([message_item("a")], status, **details))
     assert error is None
     assert complete(events).stop_reason is stop
     assert complete(events).stop_detail == (f"{status}:{reason}" if reason else status)
@@ -404,24 +410,26 @@ async def test_stop_reason_is_mapped(status, reason, stop):
 
 @pytest.mark.req("R-ADP-09")
 async def test_error_in_the_stream_preserves_its_class_and_earlier_text():
-    events, error = await played(
-        item_done(said("half"), output_index=0),
+    events, error = await play_events(
+        item_done(message_item("half"), output_index=0),
         {"type": "error", "error": {"type": "server_error", "message": "broke"}},
-        ended([], "failed", error={"code": "rate_limit_exceeded", "message": "later"}),
+        completed_event([], "failed", error={"code": "rate_limit_exceeded", "message": "later"}),
     )
     assert isinstance(error, ServerError)
     assert "broke" in str(error)
     assert complete(events).stop_reason is StopReason.ERROR
     assert complete(events).final_content == (TextBlock("half"),)
-    _, error = await played(ended([], "failed", error={"code": "server_error", "message": "x"}))
+    _, error = await play_events(
+        completed_event([], "failed", error={"code": "server_error", "message": "x"})
+    )
     assert isinstance(error, ServerError)
 
 
 @pytest.mark.req("R-ADP-06")
 async def test_reply_cut_by_the_output_limit_does_not_run_its_last_call():
     details = {"incomplete_details": {"reason": "max_output_tokens"}}
-    call = called("call_1", "f", '{"a":1}')
-    events, _ = await played(ended([call], "incomplete", **details))
+    call = call_item("call_1", "f", '{"a":1}')
+    events, _ = await play_events(completed_event([call], "incomplete", **details))
     [use] = complete(events).final_content
     assert complete(events).tool_input_errors[use.id].truncated
 
@@ -437,12 +445,12 @@ async def test_moved_text_includes_its_reasoning():
     sealed = [
         {"type": "reasoning", "summary": [], "encrypted_content": text} for text in ("b25l", "dHdv")
     ]
-    output = [sealed[0], called("c1", "read_file", "{}"), sealed[1], said("Done.")]
-    events, error = await played(ended(output))
+    output = [sealed[0], call_item("c1", "read_file", "{}"), sealed[1], message_item("Done.")]
+    events, error = await play_events(completed_event(output))
     assert error is None
     writer = Writer()
-    asked = writer.message(Role.USER, [TextBlock("?")])
-    history = [asked, as_message(complete(events), GPT, writer)]
+    outgoing = writer.message(Role.USER, [TextBlock("?")])
+    history = [outgoing, as_message(complete(events), GPT, writer)]
     items = wire(request(GPT, build_request_view(history, GPT)))["input"]
-    told = [item.get("encrypted_content") or item["type"] for item in items[1:]]
-    assert told == ["dHdv", "message", "b25l", "function_call", "function_call_output"]
+    types = [item.get("encrypted_content") or item["type"] for item in items[1:]]
+    assert types == ["dHdv", "message", "b25l", "function_call", "function_call_output"]

@@ -45,8 +45,8 @@ SERVED = [
 ]
 
 
-def wire(asked):
-    body = OpenAIChat(QUIRKS).to_wire(asked).body
+def wire(outgoing):
+    body = OpenAIChat(QUIRKS).to_wire(outgoing).body
     assert problems("openrouter", "chat", body) == []
     return json.loads(body)
 
@@ -55,8 +55,8 @@ def assistant(body):
     return next(message for message in body["messages"] if message["role"] == "assistant")
 
 
-async def said(name, speaker=GROK) -> tuple[Message, Message]:
-    events, error = await play(name, asked=request(speaker))
+async def replay(name, speaker=GROK) -> tuple[Message, Message]:
+    events, error = await play(name, outgoing=request(speaker))
     assert error is None
     writer = Writer()
     user = writer.message(Role.USER, [TextBlock("?")])
@@ -66,7 +66,7 @@ async def said(name, speaker=GROK) -> tuple[Message, Message]:
 @pytest.mark.parametrize("name", cases(SERVED))
 @pytest.mark.req("R-SWP-03", "R-ADP-17")
 async def test_reasoning_entries_are_replayed_to_their_model(name):
-    user, reply = await said(name)
+    user, reply = await replay(name)
     sent = assistant(wire(request(GROK, build_request_view([user, reply, user], GROK))))[
         "reasoning_details"
     ]
@@ -80,12 +80,12 @@ async def test_reasoning_entries_are_replayed_to_their_model(name):
 @pytest.mark.parametrize("name", cases(SERVED))
 @pytest.mark.req("R-ADP-05")
 async def test_reasoning_is_never_sent_to_another_model(name, caplog):
-    user, reply = await said(name)
+    user, reply = await replay(name)
     body = wire(request(CLAUDE, build_request_view([user, reply, user], CLAUDE)))
     assert "reasoning" not in json.dumps(body)
-    thoughts = (ThinkingBlock, RedactedThinkingBlock)
-    lost = sum(isinstance(block, thoughts) for block in reply.content)
-    assert len(caplog.records) == lost > 0
+    reasoning = (ThinkingBlock, RedactedThinkingBlock)
+    dropped = sum(isinstance(block, reasoning) for block in reply.content)
+    assert len(caplog.records) == dropped > 0
 
 
 def test_reasoning_without_entries_is_replayed_as_one():
@@ -159,5 +159,5 @@ def test_effort_is_a_separate_object(effort, sent):
 )
 @pytest.mark.req("R-SEED-02")
 async def test_reported_cost_is_part_of_the_usage(name, cost):
-    events, _ = await play(name, asked=request(GROK))
+    events, _ = await play(name, outgoing=request(GROK))
     assert complete(events).usage.reported_cost_usd == cost

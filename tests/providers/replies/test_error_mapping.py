@@ -125,10 +125,10 @@ FULL = json.loads(Path(__file__).with_name("full_contexts.json").read_text("utf-
 """What servers answer to a conversation that does not fit."""
 
 
-@pytest.mark.parametrize("said", FULL, ids=lambda said: said["server"])
+@pytest.mark.parametrize("overflow", FULL, ids=lambda overflow: overflow["server"])
 @pytest.mark.req("R-ADP-07")
-def test_context_overflow_is_recognised_and_not_retried(said):
-    error = error_from_response(said["server"], said["status"], said["body"].encode())
+def test_context_overflow_is_recognised_and_not_retried(overflow):
+    error = error_from_response(overflow["server"], overflow["status"], overflow["body"].encode())
     assert type(error) is ContextOverflowError
     assert not error.retryable
 
@@ -257,9 +257,9 @@ def test_date_without_timezone_is_utc(zone, monkeypatch):
     assert 90 < wait <= 100
 
 
-@pytest.mark.parametrize(("told", "retryable"), [("true", True), ("false", False)])
-def test_header_decides_about_retry(told, retryable):
-    headers = {"x-should-retry": told}
+@pytest.mark.parametrize(("flag", "retryable"), [("true", True), ("false", False)])
+def test_header_decides_about_retry(flag, retryable):
+    headers = {"x-should-retry": flag}
     assert error_from_response("acme", 409, b"", headers).retryable is retryable
     assert error_from_response("acme", 529, b"", headers).retryable is retryable
 
@@ -271,7 +271,7 @@ def test_no_header_makes_a_rejected_request_retryable(status):
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "expected_wait"),
     [
         ("60", "is rate limited (429)"),
         ("61", "is rate limited for 1 min 1 s"),
@@ -280,9 +280,9 @@ def test_no_header_makes_a_rejected_request_retryable(status):
     ],
 )
 @pytest.mark.req("R-ADP-08")
-def test_message_mentions_a_long_wait(asked, told):
+def test_message_mentions_a_long_wait(asked, expected_wait):
     error = error_from_response("acme", 429, b"Too many requests", {"retry-after": asked})
-    assert told in str(error)
+    assert expected_wait in str(error)
 
 
 @pytest.mark.req("R-ADP-07", "R-RTE-05")

@@ -22,9 +22,9 @@ def test_last_line_needs_no_line_end():
 
 def test_line_is_joined_from_any_chunks():
     body = '{"a":"ü\u2028"}\n{"b":2}\n'.encode()
-    whole = lines(body)
-    assert len(whole) == 2
-    assert lines(*(body[at : at + 1] for at in range(len(body)))) == whole
+    expected = lines(body)
+    assert len(expected) == 2
+    assert lines(*(body[at : at + 1] for at in range(len(body)))) == expected
 
 
 def test_line_over_the_limit_is_an_error():

@@ -72,15 +72,15 @@ def test_events_are_valid_for_any_input_and_end(steps, end):
         events += getattr(reply, end)()
     assert broken_rules(events) == []
     if events:
-        whole = complete(events)
-        calls = [block for block in whole.final_content if isinstance(block, ToolUseBlock)]
+        complete_event = complete(events)
+        calls = [block for block in complete_event.final_content if isinstance(block, ToolUseBlock)]
         ends = {
             event.tool_use_id: event.final_input
             for event in events
             if isinstance(event, ToolUseEnd)
         }
         assert {call.id: call.input for call in calls} == ends
-        assert whole.tool_input_errors.keys() <= ends.keys()
+        assert complete_event.tool_input_errors.keys() <= ends.keys()
 
 
 def test_interleaved_calls_are_emitted_one_after_the_other():
@@ -319,10 +319,10 @@ def test_invalid_arguments_become_empty_with_the_raw_text():
     reply.start_call("a", "1", "f")
     reply.add_arguments("a", '["x"]')
     reply.add_arguments("a", " " * 5_000)
-    whole = complete(reply.finish())
-    [call] = whole.final_content
+    complete_event = complete(reply.finish())
+    [call] = complete_event.final_content
     assert call.input == {}
-    error = whole.tool_input_errors[call.id]
+    error = complete_event.tool_input_errors[call.id]
     assert error.raw.startswith('["x"]')
     assert len(error.raw) == 2_000
     assert error.error == "the arguments are not a JSON object but an array"
@@ -336,10 +336,10 @@ def test_last_call_of_a_reply_cut_by_the_output_limit_never_runs():
         reply.add_arguments(key, '{"path": "x"}')
         reply.close_call(key)
     reply.stop_reason = StopReason.MAX_TOKENS
-    whole = complete(reply.finish())
-    first, last = whole.final_content
-    assert list(whole.tool_input_errors) == [last.id]
-    assert whole.tool_input_errors[last.id].truncated
+    complete_event = complete(reply.finish())
+    first, last = complete_event.final_content
+    assert list(complete_event.tool_input_errors) == [last.id]
+    assert complete_event.tool_input_errors[last.id].truncated
     assert first.input == last.input == {"path": "x"}
 
 
@@ -354,11 +354,11 @@ def test_arguments_cut_by_the_output_limit_have_an_error():
 
 
 def test_calls_have_canonical_ids_that_map_to_wire_ids():
-    asked = request(model("openai"))
-    reply = Reply(asked)
+    outgoing = request(model("openai"))
+    reply = Reply(outgoing)
     [_, start] = reply.start_call("a", "call_9", "f")
     assert start.tool_use_id.startswith("tu_")
-    assert asked.tool_ids.issued_id("openai", start.tool_use_id) == "call_9"
+    assert outgoing.tool_ids.issued_id("openai", start.tool_use_id) == "call_9"
 
 
 def test_failed_reply_without_content_has_no_events(caplog):
@@ -382,8 +382,8 @@ def test_failed_reply_ends_with_its_error():
 @pytest.mark.req("R-ADP-13")
 def test_prompt_with_0_tokens_is_estimated(output):
     """Proxies fill in zeros, and Gemini sometimes counts the answer alone."""
-    asked = [Writer().message(Role.USER, [TextBlock("Some words of a question.")])]
-    reply = Reply(request(model("openai"), asked))
+    outgoing = [Writer().message(Role.USER, [TextBlock("Some words of a question.")])]
+    reply = Reply(request(model("openai"), outgoing))
     reply.add_text("Some words of an answer.", 0)
     reply.update_usage(TokenUsage(input_tokens=0, output_tokens=output))
     usage = complete([*reply.finish()]).usage

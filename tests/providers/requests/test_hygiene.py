@@ -34,7 +34,7 @@ def ask(writer, text="?"):
     return writer.message(Role.USER, [TextBlock(text)])
 
 
-def say(writer, *blocks, **metadata):
+def reply_with(writer, *blocks, **metadata):
     return writer.message(
         Role.ASSISTANT,
         blocks,
@@ -61,26 +61,26 @@ def test_valid_history_of_the_model_is_unchanged(target):
 @given(history=st.lists(any_messages, max_size=8))
 def test_view_of_any_messages_is_valid_and_idempotent(history):
     for target in (SONNET, GPT):
-        shown = build_request_view(history, target)
-        assert build_request_view(shown, target) == shown
-        assert validate_session(shown) == []
-        if any(message.role is Role.USER for message in shown):
+        view = build_request_view(history, target)
+        assert build_request_view(view, target) == view
+        assert validate_session(view) == []
+        if any(message.role is Role.USER for message in view):
             for dialect, provider, api in (
                 (Anthropic(), "anthropic", "messages"),
                 (OpenAIChat(), "openai", "chat"),
             ):
-                asked = request(target, shown, (READ,))
-                assert problems(provider, api, dialect.to_wire(asked).body) == []
+                prompt = request(target, view, (READ,))
+                assert problems(provider, api, dialect.to_wire(prompt).body) == []
 
 
 @QUIET
 @given(history=histories(), data=st.data())
 def test_history_with_lost_or_shuffled_messages_is_repaired(history, data):
-    kept = data.draw(st.permutations(history))[: data.draw(st.integers(0, len(history)))]
-    shown = build_request_view(kept, SONNET)
-    assert validate_session(shown) == []
+    remaining = data.draw(st.permutations(history))[: data.draw(st.integers(0, len(history)))]
+    view = build_request_view(remaining, SONNET)
+    assert validate_session(view) == []
     pending = []
-    for message in shown:
+    for message in view:
         if message.role is Role.TOOL:
             assert message.result.tool_use_id == pending.pop(0)
         else:
@@ -92,10 +92,10 @@ def test_history_with_lost_or_shuffled_messages_is_repaired(history, data):
 def test_results_follow_their_calls_in_order():
     writer = Writer()
     one, two = writer.tool_use_id(), writer.tool_use_id()
-    called = say(writer, ToolUseBlock(one, "f", {}), ToolUseBlock(two, "f", {}))
+    calling = reply_with(writer, ToolUseBlock(one, "f", {}), ToolUseBlock(two, "f", {}))
     second, first, more = answer(writer, two), answer(writer, one), ask(writer, "and?")
-    assert build_request_view([called, more, second, first], SONNET)[1:] == (
-        called,
+    assert build_request_view([calling, more, second, first], SONNET)[1:] == (
+        calling,
         first,
         second,
         more,
@@ -106,9 +106,9 @@ def test_results_follow_their_calls_in_order():
 def test_results_without_a_call_and_second_results_are_dropped_with_a_warning(caplog):
     writer = Writer()
     use = writer.tool_use_id()
-    called, first = say(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
+    calling, first = reply_with(writer, ToolUseBlock(use, "f", {})), answer(writer, use)
     second, stray = answer(writer, use), answer(writer, "tu_x")
-    assert build_request_view([called, first, second, stray], SONNET)[1:] == (called, first)
+    assert build_request_view([calling, first, second, stray], SONNET)[1:] == (calling, first)
     assert [(each.message_id, each.reason) for each in caplog.records] == [
         (second.id, "its call already has a result"),
         (stray.id, "its tool call is missing"),
@@ -131,8 +131,8 @@ def test_block_that_is_invalid_for_its_role_is_dropped_with_a_warning(role, bloc
         ask(writer),
         writer.message(role, [TextBlock("a"), block], reply_metadata(SONNET.id)),
     ]
-    shown = build_request_view(history, SONNET)
-    assert all(each != block for message in shown for each in message.content)
+    view = build_request_view(history, SONNET)
+    assert all(each != block for message in view for each in message.content)
     reasons = [record.reason for record in caplog.records if record.message_id == history[1].id]
     assert reasons[-1] == "it does not belong in a message of this role"
     assert len(reasons) == (2 if role is Role.TOOL else 1)  # a tool has no text either
@@ -142,20 +142,20 @@ def test_results_of_one_message_are_split():
     writer = Writer()
     one, two = writer.tool_use_id(), writer.tool_use_id()
     both = tuple(ToolResultBlock(use, (TextBlock("ok"),)) for use in (one, two))
-    calls = say(writer, ToolUseBlock(two, "f", {}), ToolUseBlock(one, "f", {}))
+    calls = reply_with(writer, ToolUseBlock(two, "f", {}), ToolUseBlock(one, "f", {}))
     history = [ask(writer), calls, writer.message(Role.TOOL, both)]
-    shown = build_request_view(history, SONNET)
-    assert [message.content for message in shown[2:]] == [both[1:], both[:1]]
+    view = build_request_view(history, SONNET)
+    assert [message.content for message in view[2:]] == [both[1:], both[:1]]
 
 
 @pytest.mark.req("D4")
 def test_blank_text_stays_if_opaque_blocks_refer_to_positions():
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
-    said = (TextBlock(""), TextBlock("b"))
-    history = [ask(writer), say(writer, *said, provider_raw=raw), ask(writer)]
-    assert build_request_view(history, SONNET)[1].content == said
-    assert build_request_view(history, GPT)[1].content == said[1:]
+    texts = (TextBlock(""), TextBlock("b"))
+    history = [ask(writer), reply_with(writer, *texts, provider_raw=raw), ask(writer)]
+    assert build_request_view(history, SONNET)[1].content == texts
+    assert build_request_view(history, GPT)[1].content == texts[1:]
 
 
 @pytest.mark.parametrize("status", [MessageStatus.ERROR, MessageStatus.CANCELLED])
@@ -164,9 +164,9 @@ def test_opaque_blocks_of_an_incomplete_reply_are_dropped(status):
     """A provider refuses a part of its reasoning."""
     writer = Writer()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"0": [{"signature": "s"}]}}
-    cut = say(writer, TextBlock("b"), provider_raw=raw, status=status)
-    shown = build_request_view([ask(writer), cut, ask(writer)], SONNET)
-    assert (shown[1].content, shown[1].metadata.provider_raw) == (cut.content, None)
+    cut = reply_with(writer, TextBlock("b"), provider_raw=raw, status=status)
+    view = build_request_view([ask(writer), cut, ask(writer)], SONNET)
+    assert (view[1].content, view[1].metadata.provider_raw) == (cut.content, None)
 
 
 @pytest.mark.req("D4")
@@ -175,12 +175,12 @@ def test_opaque_blocks_are_dropped_if_positions_change():
     writer = Writer()
     use = writer.tool_use_id()
     raw = {"scope": {"provider": "anthropic"}, "notes": {"1": [{"signature": "s"}]}}
-    twice = say(writer, ToolUseBlock(use, "f", {}), TextBlock("b"), provider_raw=raw)
-    once = say(writer, ToolUseBlock(use, "f", {}), provider_raw=raw)
-    shown = build_request_view([ask(writer), once, answer(writer, use), twice], SONNET)
-    assert shown[1].metadata.provider_raw == raw
-    assert shown[3].content == (TextBlock("b"),)
-    assert shown[3].metadata.provider_raw is None
+    twice = reply_with(writer, ToolUseBlock(use, "f", {}), TextBlock("b"), provider_raw=raw)
+    once = reply_with(writer, ToolUseBlock(use, "f", {}), provider_raw=raw)
+    view = build_request_view([ask(writer), once, answer(writer, use), twice], SONNET)
+    assert view[1].metadata.provider_raw == raw
+    assert view[3].content == (TextBlock("b"),)
+    assert view[3].metadata.provider_raw is None
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_opaque_blocks_are_dropped_if_positions_change():
 def test_call_without_result_gets_an_error_with_the_reason(metadata, why):
     writer = Writer()
     use = writer.tool_use_id()
-    called = say(writer, ToolUseBlock(use, "f", {}), **metadata)
-    _, _, closing, _ = build_request_view([called, ask(writer)], SONNET)
+    calling = reply_with(writer, ToolUseBlock(use, "f", {}), **metadata)
+    _, _, closing, _ = build_request_view([calling, ask(writer)], SONNET)
     assert closing.result == ToolResultBlock(use, (TextBlock(why),), is_error=True)
     assert closing.metadata.parent_tool_use_id == use
-    assert build_request_view([called], SONNET) == build_request_view([called], SONNET)
+    assert build_request_view([calling], SONNET) == build_request_view([calling], SONNET)
 
 
 @pytest.mark.req("R-ADP-06")
@@ -209,8 +209,8 @@ def test_call_with_cut_arguments_gets_an_error_result():
     writer = Writer()
     use = writer.tool_use_id()
     errors = {use: ToolInputError(raw="{", error="the arguments are not JSON", truncated=True)}
-    called = say(writer, ToolUseBlock(use, "f", {}), tool_input_errors=errors)
-    _, _, closing = build_request_view([called], SONNET)
+    calling = reply_with(writer, ToolUseBlock(use, "f", {}), tool_input_errors=errors)
+    _, _, closing = build_request_view([calling], SONNET)
     assert closing.result.content[0].text == ("This call was not run: the arguments are not JSON.")
 
 
@@ -223,7 +223,7 @@ def test_incomplete_reply_is_sent_in_valid_form(status, caplog):
     use = writer.tool_use_id()
     history = [
         ask(writer),
-        say(
+        reply_with(
             writer,
             ThinkingBlock("half a th"),
             TextBlock("Half a sen"),
@@ -233,30 +233,34 @@ def test_incomplete_reply_is_sent_in_valid_form(status, caplog):
         ),
         ask(writer, "go on"),
     ]
-    shown = build_request_view(history, SONNET)
-    assert [type(block).__name__ for block in shown[1].content] == ["TextBlock", "ToolUseBlock"]
-    assert shown[1].metadata.provider_raw is None
-    assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
+    view = build_request_view(history, SONNET)
+    assert [type(block).__name__ for block in view[1].content] == ["TextBlock", "ToolUseBlock"]
+    assert view[1].metadata.provider_raw is None
+    assert [message.role for message in view] == ["user", "assistant", "tool", "user"]
     assert len(caplog.records) == 1
     for dialect, provider, api in (
         (Anthropic(), "anthropic", "messages"),
         (OpenAIChat(), "openai", "chat"),
     ):
-        assert problems(provider, api, dialect.to_wire(request(SONNET, shown)).body) == []
+        assert problems(provider, api, dialect.to_wire(request(SONNET, view)).body) == []
 
 
 def test_reply_without_content_is_dropped():
     writer = Writer()
-    history = [ask(writer), say(writer, status=MessageStatus.CANCELLED), ask(writer, "again")]
+    history = [
+        ask(writer),
+        reply_with(writer, status=MessageStatus.CANCELLED),
+        ask(writer, "again"),
+    ]
     assert build_request_view(history, SONNET) == (history[0], history[2])
 
 
 def test_blank_text_is_dropped_and_empty_prompt_gets_a_placeholder():
     writer = Writer()
-    history = [ask(writer, " \n"), say(writer, TextBlock(" "), TextBlock("a"))]
-    asked, said = build_request_view(history, SONNET)
-    assert asked.text == "(an empty message)"
-    assert said.content == (TextBlock("a"),)
+    history = [ask(writer, " \n"), reply_with(writer, TextBlock(" "), TextBlock("a"))]
+    prompt, texts = build_request_view(history, SONNET)
+    assert prompt.text == "(an empty message)"
+    assert texts.content == (TextBlock("a"),)
 
 
 @pytest.mark.parametrize("target", [GPT, model("anthropic", "claude-haiku-4-5")])
@@ -265,10 +269,10 @@ def test_reasoning_of_another_model_is_dropped_with_one_warning_each(target, cap
     writer = Writer("sess_another")
     history = [
         ask(writer),
-        say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a")),
+        reply_with(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a")),
     ]
-    shown = build_request_view(history, target)
-    assert shown[1].content == (TextBlock("a"),)
+    view = build_request_view(history, target)
+    assert view[1].content == (TextBlock("a"),)
     assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
     for record in caplog.records:
         assert record.levelname == "WARNING"
@@ -282,8 +286,8 @@ def test_reasoning_of_another_model_is_dropped_with_one_warning_each(target, cap
 def test_reasoning_from_another_wire_format_is_dropped_for_the_same_model(caplog):
     """A gateway whose `api` is changed in the configuration is another reader."""
     writer = Writer()
-    asked = RequestOptions(api="responses")
-    reply = say(writer, ThinkingBlock("hm", "sealed"), TextBlock("a"), request=asked)
+    prompt = RequestOptions(api="responses")
+    reply = reply_with(writer, ThinkingBlock("hm", "sealed"), TextBlock("a"), request=prompt)
     history = (ask(writer), reply)
     assert (
         build_request_view(history, SONNET, api="responses")
@@ -291,8 +295,8 @@ def test_reasoning_from_another_wire_format_is_dropped_for_the_same_model(caplog
         == history
     )
     assert caplog.records == []
-    shown = build_request_view(history, SONNET, api="messages")
-    assert shown[1].content == (TextBlock("a"),)
+    view = build_request_view(history, SONNET, api="messages")
+    assert view[1].content == (TextBlock("a"),)
     assert [record.block_type for record in caplog.records] == ["thinking"]
     aloud = build_request_view(history, SONNET, "text", "messages")
     assert aloud[1].content == (TextBlock("hm"), TextBlock("a"))
@@ -302,7 +306,7 @@ def test_reasoning_from_another_wire_format_is_dropped_for_the_same_model(caplog
 def test_opaque_blocks_of_another_model_never_reach_an_adapter():
     writer = Writer()
     raw = {"scope": {"provider": "openai", "model": GPT.id}, "blocks": [{"at": 0, "block": {}}]}
-    history = [ask(writer), say(writer, TextBlock("a"), provider_raw=raw)]
+    history = [ask(writer), reply_with(writer, TextBlock("a"), provider_raw=raw)]
     assert build_request_view(history, GPT)[1].metadata.provider_raw is None
     assert build_request_view(history, SONNET)[1].metadata.provider_raw == raw
 
@@ -320,21 +324,21 @@ def test_stored_history_is_unchanged():
 @pytest.mark.req("R-LOOP-05")
 def test_interrupted_reply_is_dropped_unless_something_follows(status, caplog):
     writer = Writer()
-    asked, use = ask(writer), writer.tool_use_id()
-    broken = say(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
-    assert build_request_view([asked, broken], SONNET) == (asked,)
+    prompt, use = ask(writer), writer.tool_use_id()
+    broken = reply_with(writer, TextBlock("I was ab"), ToolUseBlock(use, "f", {}), status=status)
+    assert build_request_view([prompt, broken], SONNET) == (prompt,)
     assert [record.block_type for record in caplog.records] == ["text", "tool_use"]
     assert build_request_view(
-        [asked, broken, say(writer, TextBlock("x"), status=status)], SONNET
-    ) == (asked,)
-    shown = build_request_view([asked, broken, ask(writer)], SONNET)
-    assert [message.role for message in shown] == ["user", "assistant", "tool", "user"]
+        [prompt, broken, reply_with(writer, TextBlock("x"), status=status)], SONNET
+    ) == (prompt,)
+    view = build_request_view([prompt, broken, ask(writer)], SONNET)
+    assert [message.role for message in view] == ["user", "assistant", "tool", "user"]
 
 
 def test_interrupted_reply_whose_call_ran_is_sent():
     writer = Writer()
     use = writer.tool_use_id()
-    broken = say(writer, ToolUseBlock(use, "f", {}), status=MessageStatus.ERROR)
+    broken = reply_with(writer, ToolUseBlock(use, "f", {}), status=MessageStatus.ERROR)
     history = (ask(writer), broken, answer(writer, use))
     assert build_request_view(history, SONNET) == history
 
@@ -342,13 +346,15 @@ def test_interrupted_reply_whose_call_ran_is_sent():
 @pytest.mark.req("R-SEED-04")
 def test_reasoning_of_another_model_becomes_text_if_configured(caplog):
     writer = Writer()
-    thought = say(writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a"))
-    silent = say(writer, ThinkingBlock("", "sig"), TextBlock("b"))
+    thought = reply_with(
+        writer, ThinkingBlock("hm", "sig"), RedactedThinkingBlock("x"), TextBlock("a")
+    )
+    silent = reply_with(writer, ThinkingBlock("", "sig"), TextBlock("b"))
     history = [ask(writer), thought, silent]
-    shown = build_request_view(history, GPT, "text")
-    assert shown[1].content == (TextBlock("hm"), TextBlock("a"))
-    assert shown[2].content == (TextBlock("b"),)
+    view = build_request_view(history, GPT, "text")
+    assert view[1].content == (TextBlock("hm"), TextBlock("a"))
+    assert view[2].content == (TextBlock("b"),)
     kinds = ["redacted_thinking", "thinking"]
     assert [record.block_type for record in caplog.records] == kinds
     assert build_request_view(history, SONNET, "text") == tuple(history)
-    assert build_request_view(shown, GPT, "text") == shown
+    assert build_request_view(view, GPT, "text") == view

@@ -14,15 +14,15 @@ CANARY = "sk-canary-0123456789abcdefghij"
 
 @pytest.fixture
 async def connect():
-    opened = []
+    open_transports = []
 
     def opener(url, **timeouts):
         transport = HttpxTransport(url, {"x-api-key": CANARY}, Timeouts(**timeouts))
-        opened.append(transport)
+        open_transports.append(transport)
         return transport
 
     yield opener
-    for transport in opened:
+    for transport in open_transports:
         await transport.close()
 
 

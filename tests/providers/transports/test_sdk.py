@@ -21,7 +21,7 @@ KEY = Secret(CANARY)
 @pytest.fixture
 async def connect():
     """Open a transport of a kind: `httpx`, or the vendor whose client it goes through."""
-    opened = []
+    open_transports = []
 
     def opener(kind, url, **login):
         transport = (
@@ -33,11 +33,11 @@ async def connect():
                 Timeouts(read=5),
             )
         )
-        opened.append(transport)
+        open_transports.append(transport)
         return transport
 
     yield opener
-    for transport in opened:
+    for transport in open_transports:
         await transport.close()
 
 
