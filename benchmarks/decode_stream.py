@@ -18,8 +18,8 @@ from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
+from yourtool.providers.replies.body_decoder import BodyDecoder
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.sse import BodyDecoder
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, WireAdapter
 

@@ -37,8 +37,8 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.requests import hygiene
-from yourtool.providers.requests.media import format_mib
+from yourtool.providers.requests import request_view
+from yourtool.providers.requests.media_parts import format_mib
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect
 
@@ -177,7 +177,7 @@ def _sample_model(row: ProviderSpec) -> Model:
 
 def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Request:
     system = _message(Role.SYSTEM, TextBlock("(system)"))
-    messages = (system, *hygiene.build_request_view(conversation, model))
+    messages = (system, *request_view.build_request_view(conversation, model))
     return Request(
         request_id="",
         session_id="",

@@ -8,6 +8,13 @@ from msgspec.structs import replace
 
 from tests.strategies import any_messages, blocks, few, metadatas
 from yourtool.effects import SideEffects, ToolDefinition
+from yourtool.message_codec import (
+    BLOCK_TYPES,
+    decode_content,
+    decode_metadata,
+    encode_content,
+    encode_metadata,
+)
 from yourtool.messages import (
     AudioBlock,
     ContentBlock,
@@ -27,13 +34,6 @@ from yourtool.messages import (
     Usage,
     canonical_json,
     now,
-)
-from yourtool.notation import (
-    BLOCK_TYPES,
-    decode_content,
-    decode_metadata,
-    encode_content,
-    encode_metadata,
 )
 
 EVERY_KIND = (

@@ -24,7 +24,7 @@ METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "f
 WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/**/b*/c", "?[!x]*"))
 MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
 BUILT = {
-    "yourtool/tools/matcher.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
+    "yourtool/tools/matcher_script.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
     "yourtool/tools/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
     "yourtool/tui/completer.py: subsequence_pattern(folded_query)": [subsequence_pattern("aab")],
@@ -32,7 +32,7 @@ BUILT = {
 """Patterns that are built at run time, by location, with examples."""
 ONLY_MATCHED = {"yourtool/tools/wildcards.py: source"}
 FOREIGN = {
-    "yourtool/tools/matcher.py: text",  # in a process that can be killed
+    "yourtool/tools/matcher_script.py: text",  # in a process that can be killed
     "yourtool/tools/schema.py: value",  # a schema that the user gave
     "yourtool/tools/schema.py: pattern",
 }

@@ -37,6 +37,7 @@ from yourtool.effects import SideEffects, ToolHints
 from yourtool.errors import ErrorCode, RateLimitError
 from yourtool.events import LlmCallCompleted, LlmCallFailed, ToolCalled, ToolCompleted, ToolFailed
 from yourtool.ids import new_tool_use_id
+from yourtool.message_codec import decode_metadata, encode_metadata
 from yourtool.messages import (
     Audience,
     ImportSource,
@@ -51,19 +52,18 @@ from yourtool.messages import (
     UsageExtra,
     canonical_json,
 )
-from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.replies.error_mapping import error_from_response
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
-from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.summary import format_headline, get_advice
-from yourtool.tui.widgets.texts import ReplyItem, UserMessageItem
+from yourtool.tui.widgets.text_items import ReplyItem, UserMessageItem
 from yourtool.tui.widgets.timeline import Timeline
+from yourtool.tui.widgets.tool_card import ToolCard
 
 FEW = settings(max_examples=15, deadline=None)
 

@@ -26,6 +26,7 @@ from yourtool.credentials import Credentials
 from yourtool.effects import SideEffects
 from yourtool.errors import ConfigError, NetworkError
 from yourtool.headless import Printer, read_schema
+from yourtool.message_codec import decode_content, encode_content
 from yourtool.messages import (
     AudioBlock,
     DocumentBlock,
@@ -38,14 +39,13 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.notation import decode_content, encode_content
 from yourtool.paths import Paths, shipped_directory
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.json_access import decode
 from yourtool.providers.replies.arguments import parse_arguments
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import MAX_JSON_DEPTH, storable, storable_json

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.attachments import read_attachment
 from yourtool.agent.environment import RunOptions
-from yourtool.agent.known_keys import build_mask
+from yourtool.agent.known_secrets import build_mask
 from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session import Session
 from yourtool.amounts import format_duration

@@ -7,6 +7,7 @@ from yourtool.agent.environment import RequestSettings
 from yourtool.deltas import Notice
 from yourtool.errors import ServerError, UsageError
 from yourtool.events import TurnStarted
+from yourtool.message_codec import decode_metadata, encode_metadata
 from yourtool.messages import (
     DocumentBlock,
     ImageBlock,
@@ -15,7 +16,6 @@ from yourtool.messages import (
     Role,
     TextBlock,
 )
-from yourtool.notation import decode_metadata, encode_metadata
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.scripted import Scripted, calls, fails, says
 

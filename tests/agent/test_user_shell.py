@@ -13,12 +13,12 @@ from tests.agent.harness import Bench, Checked, User, names, play
 from tests.providers.exchanges import READ, request
 from tests.providers.journeys import STATIONS, problems
 from yourtool.agent import user_shell
-from yourtool.agent.known_keys import mask_secrets
+from yourtool.agent.known_secrets import mask_secrets
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events import ShellRan, TurnStarted
 from yourtool.messages import Audience, Origin, Role
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.exports import export_lines, from_jsonl
 from yourtool.store.forks import facts_until, fork, import_session

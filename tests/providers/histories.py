@@ -7,6 +7,7 @@ import msgspec
 
 from tests.strategies import Writer
 from yourtool.deltas import MessageComplete
+from yourtool.message_codec import decode_content, decode_metadata, encode_content, encode_metadata
 from yourtool.messages import (
     ImageBlock,
     ImageSource,
@@ -24,7 +25,6 @@ from yourtool.messages import (
     Usage,
 )
 from yourtool.models import Model
-from yourtool.notation import decode_content, decode_metadata, encode_content, encode_metadata
 
 PNG = base64.b64encode(
     b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\0\x20" + b"\0\0\0\x10" + b"\0" * 5

@@ -24,7 +24,7 @@ from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import load_dialect
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 SONNET = model("anthropic", "claude-sonnet-4-6")

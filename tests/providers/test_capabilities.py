@@ -16,8 +16,8 @@ from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import ForcedTool, WireResponse
 from yourtool.providers.cache_plan import plan_cache
-from yourtool.providers.requests import hygiene
-from yourtool.providers.requests.media import media_support
+from yourtool.providers.requests import request_view
+from yourtool.providers.requests.media_parts import media_support
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.routing.router import Needs, find_rejection
 
@@ -165,19 +165,21 @@ def _two_calls(writer: Writer):
 def test_earlier_parallel_calls_are_sent_one_by_one(station):
     target = _without(station.model, supports_parallel_tool_calls=False)
     history = _two_calls(Writer())
-    assert [len(each.tool_uses) for each in hygiene.build_request_view(history, station.model)] == [
+    assert [
+        len(each.tool_uses) for each in request_view.build_request_view(history, station.model)
+    ] == [
         0,
         2,
         0,
         0,
     ]
-    view = hygiene.build_request_view(history, target)
+    view = request_view.build_request_view(history, target)
     assert [each.role for each in view] == [
         Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.TOOL
     ]  # fmt: skip
     assert [each.text for each in view if each.role is Role.ASSISTANT] == ["I look.", "And there."]
     assert len({each.id for each in view}) == len(view)
-    assert hygiene.build_request_view(view, target) == view
+    assert request_view.build_request_view(view, target) == view
     _encode(station, target, view)
 
 

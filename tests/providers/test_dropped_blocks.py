@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from tests.providers.fakes import MODEL, catalogue_of, make_message
 from yourtool.errors import InvalidRequestError
+from yourtool.message_codec import decode_content, encode_content
 from yourtool.messages import (
     ImageBlock,
     ImageSource,
@@ -14,9 +15,8 @@ from yourtool.messages import (
     TextBlock,
     ThinkingBlock,
 )
-from yourtool.notation import decode_content, encode_content
 from yourtool.providers.dropped_blocks import DropLog
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 
 OTHER = catalogue_of("demo:other").get("demo:other")
 HISTORY = (

@@ -30,7 +30,7 @@ from yourtool.messages import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 
 CONTRADICTORY = (
     "openai-responses-contradiction-stream",

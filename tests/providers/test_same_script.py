@@ -24,7 +24,7 @@ from yourtool.providers.base import ForcedTool
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import Registry
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 SCRIPT = [

@@ -19,7 +19,7 @@ from tests.providers.histories import as_message
 from tests.strategies import Writer
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 OWN = (

@@ -38,7 +38,7 @@ from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, Tool
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.provider_specs import BUILT_IN
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.forks import with_new_ids

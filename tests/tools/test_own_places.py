@@ -11,7 +11,7 @@ import pytest
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions import own_places
 from yourtool.permissions.own_places import OwnPlaces
-from yourtool.tools import tree
+from yourtool.tools import directory_walk
 from yourtool.tools.workspace import ABSENT, Workspace
 
 KEYS = "[keys]\nanthropic = 'sk-ant-0'\n"
@@ -41,7 +41,7 @@ def assert_closed(workspace, path):
         lambda: workspace.write(path, b"x", expected=ABSENT),
         lambda: workspace.locate(path),
         lambda: workspace.entries(path),
-        lambda: next(tree.iter_files(workspace, path, threading.Event())),
+        lambda: next(directory_walk.iter_files(workspace, path, threading.Event())),
     )
     for action in actions:
         with pytest.raises(ToolError, match="a directory of `yourtool` itself") as caught:
@@ -176,7 +176,9 @@ def test_spill_directory_inside_the_workspace_can_be_read(project):
 
 def test_search_skips_protected_directories(project):
     own = make_home(project / ".home")
-    found = list(tree.iter_files(Workspace(project, own_directories=own), ".", threading.Event()))
+    found = list(
+        directory_walk.iter_files(Workspace(project, own_directories=own), ".", threading.Event())
+    )
     assert found == ["a.txt"]
 
 

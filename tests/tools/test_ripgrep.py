@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests.tools.contexts import Contexts, answer
 from yourtool.masking import Mask
-from yourtool.tools import matcher
-from yourtool.tools.killable import Processes
-from yourtool.tools.matching import MatcherPool, SearchPattern
+from yourtool.tools import matcher_script
+from yourtool.tools.directory_walk import Folder
+from yourtool.tools.matcher_pool import MatcherPool, SearchPattern
+from yourtool.tools.process_group import Processes
 from yourtool.tools.ripgrep import Ripgrep, SearchRoot, find_ripgrep
 from yourtool.tools.search import grep
-from yourtool.tools.tree import Folder
 
 RIPGREP = shutil.which("rg")
 needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
@@ -72,8 +72,8 @@ def searched(directory, names, pattern, *, ignore_case, ripgrep):
 
 def is_pattern(text):
     try:
-        matcher.re.compile(text)
-    except matcher.re.error:
+        matcher_script.re.compile(text)
+    except matcher_script.re.error:
         return False
     return True
 

@@ -11,10 +11,10 @@ from tests.tools.contexts import Contexts, answer, refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import search as searching
-from yourtool.tools.matching import MatcherPool, SearchPattern
+from yourtool.tools.directory_walk import Folder, iter_files
+from yourtool.tools.matcher_pool import MatcherPool, SearchPattern
 from yourtool.tools.ripgrep import SearchRoot
 from yourtool.tools.search import glob, grep, search
-from yourtool.tools.tree import Folder, iter_files
 
 CATASTROPHE = {"pattern": "(a+)+$"}
 

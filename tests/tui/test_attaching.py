@@ -15,7 +15,7 @@ from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
-from yourtool.tui.dropped_paths import find_dropped_file, unquote_path
+from yourtool.tui.path_parsing import find_dropped_file, unquote_path
 from yourtool.tui.pending_attachments import count_attachments
 
 PIXEL = base64.b64decode(

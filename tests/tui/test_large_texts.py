@@ -12,7 +12,7 @@ from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.verbatim import VerbatimStream, plain_lines
 from yourtool.tui.widgets.items import ErrorItem, FooterItem, NoticeItem
-from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessageItem
+from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem, UserMessageItem
 
 TEXTS = {
     "wide characters": "字" * 100_000,

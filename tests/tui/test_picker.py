@@ -11,7 +11,7 @@ from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.picker import Choice, Picker
-from yourtool.tui.screens.picker_rows import history_choices
+from yourtool.tui.screens.picker_choices import history_choices
 from yourtool.tui.themes import load_themes
 
 MODELS = [

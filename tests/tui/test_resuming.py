@@ -11,7 +11,7 @@ from tests.tui.test_transcript import Stage
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.widgets import transcript
-from yourtool.tui.widgets.texts import UserMessageItem
+from yourtool.tui.widgets.text_items import UserMessageItem
 
 TURNS = 50
 

@@ -29,7 +29,7 @@ from yourtool.tui.keys import KEYS
 from yourtool.tui.reports import context_report, cost_report, format_price, help_report
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS
-from yourtool.tui.screens.picker_rows import (
+from yourtool.tui.screens.picker_choices import (
     history_choices,
     model_choices,
     session_choices,
@@ -44,7 +44,7 @@ from yourtool.tui.widgets.status import (
     fit_parts,
     status_parts,
 )
-from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem
+from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem
 
 FULL = StatusFields(
     model="anthropic:claude-sonnet-4-6",

@@ -33,12 +33,12 @@ from yourtool.messages import (
 )
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.widgets import transcript
-from yourtool.tui.widgets.card import ToolCard
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import FooterItem
-from yourtool.tui.widgets.remarks import describe_change
-from yourtool.tui.widgets.texts import ReplyItem
+from yourtool.tui.widgets.session_changes import describe_change
+from yourtool.tui.widgets.text_items import ReplyItem
 from yourtool.tui.widgets.timeline import Timeline
+from yourtool.tui.widgets.tool_card import ToolCard
 from yourtool.tui.widgets.transcript import Transcript
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})

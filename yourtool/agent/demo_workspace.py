@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from yourtool.errors import UsageError
-from yourtool.tools import tree
+from yourtool.tools import directory_walk
 from yourtool.tools.shell import command_environment
 from yourtool.tools.workspace import Workspace
 
@@ -61,7 +61,9 @@ def _copy_files(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
     _delete_old_copies(parent)
     scratch = Path(tempfile.mkdtemp(prefix=_build_prefix(workspace), dir=parent))
     remaining_bytes = MAX_BYTES
-    visible = tree.iter_files(Workspace(workspace, own_directories=own), ".", threading.Event())
+    visible = directory_walk.iter_files(
+        Workspace(workspace, own_directories=own), ".", threading.Event()
+    )
     for name in islice(visible, MAX_FILES):
         source, target = workspace / name, scratch / name
         if not os.access(source, os.R_OK) or (size := source.stat().st_size) > remaining_bytes:

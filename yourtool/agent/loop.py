@@ -21,7 +21,6 @@ from yourtool.agent.accounting import (
 )
 from yourtool.agent.dispatch import dispatch, refuse_all
 from yourtool.agent.elision import elision_notice
-from yourtool.agent.limits import check_cost_limit, check_limits, unknown_price_warning
 from yourtool.agent.model_request import (
     omit_opaque_blocks,
     opaque_omission_notice,
@@ -29,6 +28,7 @@ from yourtool.agent.model_request import (
     request_options,
 )
 from yourtool.agent.turn import Turn
+from yourtool.agent.turn_limits import check_cost_limit, check_limits, unknown_price_warning
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (

@@ -6,17 +6,17 @@
 from functools import partial
 from typing import NamedTuple
 
-from yourtool.agent.limits import confirm_wait
 from yourtool.agent.turn import Turn
+from yourtool.agent.turn_limits import confirm_wait
 from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
 from yourtool.ids import new_id
 from yourtool.messages import RequestOptions
 from yourtool.providers.base import FileRoots, ForcedTool, Request
 from yourtool.providers.cache_plan import plan_cache
-from yourtool.providers.requests import hygiene
+from yourtool.providers.requests import request_view
 from yourtool.providers.requests.attachment_limits import fit_attachments
-from yourtool.providers.requests.thinking import effective_effort
+from yourtool.providers.requests.reasoning_effort import effective_effort
 
 _REJECTED = (400, 422)
 
@@ -38,7 +38,7 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     """
     model, settings = turn.model, turn.settings
     tools = turn.env.toolbox.definitions if model.capabilities.supports_tools else ()
-    conversation = hygiene.build_request_view(
+    conversation = request_view.build_request_view(
         turn.state.conversation_for(model.id),
         model,
         turn.env.thinking_on_swap,
@@ -81,7 +81,7 @@ def omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
         or failure.provider_status not in _REJECTED
     ):
         return False
-    last = hygiene.find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
+    last = request_view.find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
     previous = turn.rejected_through or turn.state.rejected_through.get(turn.model.id)
     if last is None or (previous is not None and last <= previous):
         return False

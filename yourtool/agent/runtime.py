@@ -12,7 +12,7 @@ from yourtool.agent.clipboard import read_clipboard_image
 from yourtool.agent.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.environment import RequestSettings, RunBudget, RunOptions, SessionEnvironment
 from yourtool.agent.gate import Gate, load_stored_rules, parse_rules
-from yourtool.agent.known_keys import build_mask
+from yourtool.agent.known_secrets import build_mask
 from yourtool.agent.mentions import parse_address
 from yourtool.agent.recorder import Recorder
 from yourtool.agent.repair import close_open_turn

@@ -50,10 +50,10 @@ from yourtool.messages import (
     now,
 )
 from yourtool.models import Effort, Model
-from yourtool.providers.requests.thinking import describe_effort, describe_effort_change
+from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.leases import Lease
 from yourtool.text import storable
-from yourtool.tools import tree
+from yourtool.tools import directory_walk
 from yourtool.tools.workspace import FileReads
 
 MAX_LISTED_FILES = 50_000
@@ -134,7 +134,7 @@ class Session:
 
         Files that git ignores are omitted. Blocks on the file system.
         """
-        found = tree.iter_files(self._env.workspace, ".", threading.Event())
+        found = directory_walk.iter_files(self._env.workspace, ".", threading.Event())
         with suppress(ToolError):  # the workspace is a directory of this program
             return [
                 name

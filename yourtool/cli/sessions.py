@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ulid import ULID
 
-from yourtool.agent.known_keys import find_known_secrets, mask_secrets
+from yourtool.agent.known_secrets import find_known_secrets, mask_secrets
 from yourtool.agent.state import State
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments

@@ -227,7 +227,7 @@ class Registry:
         return module.SdkTransport(import_module, login)
 
     def _demo_adapter(self, model: Model, row: ProviderSpec) -> Adapter:
-        return import_module("yourtool.providers.tour").demo(
+        return import_module("yourtool.providers.demo").demo(
             ModelId.parse(model.id).name,
             home=self._credentials.path.parent,
             script=str(row.quirks.get("script", "")),

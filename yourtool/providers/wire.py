@@ -42,9 +42,9 @@ from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages import Message
 from yourtool.providers.base import Request, Transport
 from yourtool.providers.estimate import estimate_tokens
+from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.sse import BodyDecoder, SseEvent
 
 T = TypeVar("T")
 

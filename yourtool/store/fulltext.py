@@ -7,8 +7,8 @@ between words, so each character is indexed as a word and a run of characters is
 
 from collections.abc import Sequence
 
+from yourtool.message_codec import decode_content
 from yourtool.messages import ContentBlock, TextBlock
-from yourtool.notation import decode_content
 from yourtool.text import storable
 
 TITLE_LENGTH = 120

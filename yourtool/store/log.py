@@ -10,7 +10,7 @@ from yourtool.ids import is_ulid, new_id
 from yourtool.invariants import count_problems, validate_message, value_problems
 from yourtool.messages import Message
 from yourtool.store.database import Database
-from yourtool.store.projections import index_message, project
+from yourtool.store.derived_tables import index_message, project
 from yourtool.store.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from yourtool.events import FACT_TYPES, AnyFact, Fact
-from yourtool.messages import SCHEMA_VERSION, Message, Role, canonical_json
-from yourtool.notation import (
+from yourtool.message_codec import (
     decode_content,
     decode_metadata,
     encode_content,
@@ -21,6 +20,7 @@ from yourtool.notation import (
     intern_value,
     require_shallow,
 )
+from yourtool.messages import SCHEMA_VERSION, Message, Role, canonical_json
 from yourtool.text import storable
 
 _log = logging.getLogger(__name__)

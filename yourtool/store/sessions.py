@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from yourtool.amounts import Spending
 from yourtool.errors import SessionNotFoundError, StoreError
+from yourtool.message_codec import decode_content, require_shallow
 from yourtool.messages import ContentBlock, Role
-from yourtool.notation import decode_content, require_shallow
 from yourtool.store.database import Database
 from yourtool.store.fulltext import fts_query, message_title, search_terms, snippet
 from yourtool.store.leases import Lease

@@ -20,7 +20,7 @@ from yourtool.messages import TextBlock
 from yourtool.permissions.protected import is_protected
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding, detect_encoding
-from yourtool.tools.walk import printable_name
+from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.workspace import ABSENT, digest
 
 MAX_EDITABLE_BYTES = 16 * 2**20

@@ -12,11 +12,11 @@ from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
-from yourtool.providers.requests.media import format_mib
+from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import MAX_EDITABLE_BYTES
 from yourtool.tools.encoding import detect_encoding
-from yourtool.tools.walk import printable_name
+from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.workspace import DirectoryEntry, digest
 
 MAX_LINES = 2_000

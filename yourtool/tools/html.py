@@ -10,13 +10,13 @@ from tempfile import TemporaryFile
 from typing import Literal
 
 from yourtool.errors import ToolError
-from yourtool.tools.killable import Processes
+from yourtool.tools.process_group import Processes
 
 TIMEOUT_SECONDS = 10.0
 """Timeout of each of the two conversions."""
 
 _POLL = 0.05
-_READER = Path(__file__).with_name("html_reader.py")
+_READER = Path(__file__).with_name("html_script.py")
 _INHERITED = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.tools.tree import Folder, Tree
+from yourtool.tools.directory_walk import Folder, Tree
 from yourtool.tools.wildcards import Wildcards, parse_wildcard
 
 _MAX_GLOB_LENGTH = 1_000

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.tools.killable import Processes
-from yourtool.tools.tree import Folder
+from yourtool.tools.directory_walk import Folder
+from yourtool.tools.process_group import Processes
 
 _OPTIONS = (
     "--no-config", "--files-with-matches", "--null", "--text", "--encoding=none", "--no-ignore",

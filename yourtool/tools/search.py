@@ -20,11 +20,11 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import credential_names
 from yourtool.tools.base import Args, ToolContext, tool
-from yourtool.tools.matching import MatcherPool, SearchAnswer, SearchPattern
+from yourtool.tools.directory_walk import Folder, Tree, open_tree
+from yourtool.tools.matcher_pool import MatcherPool, SearchAnswer, SearchPattern
 from yourtool.tools.name_filter import NameFilter
+from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.ripgrep import Ripgrep, SearchRoot, find_ripgrep
-from yourtool.tools.tree import Folder, Tree, open_tree
-from yourtool.tools.walk import printable_name
 
 TIMEOUT_SECONDS = 30.0
 """Timeout of a search."""

@@ -21,7 +21,7 @@ from msgspec import Struct
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.own_places import OwnPlaces, Snapshot, identity
-from yourtool.tools.walk import (
+from yourtool.tools.path_resolution import (
     DIRECTORY,
     ResolvedPath,
     Root,

@@ -19,9 +19,9 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
+from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.output_filter import SanitizeFilter
-from yourtool.tui.plain_look import AsciiFilter, NoColorFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_handlers import suggest_local_servers

@@ -14,7 +14,7 @@ from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
-from yourtool.tui.screens.picker_rows import format_source
+from yourtool.tui.screens.picker_choices import format_source
 
 QWEN = Model(
     id="llama-cpp:qwen",

@@ -37,9 +37,9 @@ from yourtool.messages import (
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.anthropic import Anthropic
+from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.sse import SseEvent
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
 GOLDEN = Path(__file__).parent / "golden"

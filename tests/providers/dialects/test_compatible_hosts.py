@@ -23,7 +23,7 @@ from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.provider_specs import provider_specs
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.error_mapping import error_from_response
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 QUICK = StreamTimeouts(linger=0.001)

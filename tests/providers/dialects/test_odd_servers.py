@@ -41,7 +41,7 @@ from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.text import MAX_JSON_DEPTH
 

@@ -32,7 +32,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.dialects.ollama import Ollama
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 

@@ -39,7 +39,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 

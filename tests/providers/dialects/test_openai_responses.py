@@ -36,7 +36,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.dialects.openai_responses import OpenAIResponses
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 

@@ -26,7 +26,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.dialects.openai_chat import OpenAIChat
 from yourtool.providers.provider_specs import BUILT_IN
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 
 QUIRKS = next(row.quirks for row in BUILT_IN if row.name == "openrouter")
 GROK = model("openrouter", "x-ai/grok-4.1-fast")

@@ -1,8 +1,8 @@
 import pytest
 
 from yourtool.errors import NetworkError
+from yourtool.providers.replies.body_decoder import LINE_LIMIT
 from yourtool.providers.replies.ndjson import NdjsonDecoder
-from yourtool.providers.replies.sse import LINE_LIMIT
 
 
 def lines(*chunks):

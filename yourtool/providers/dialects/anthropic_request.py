@@ -21,10 +21,10 @@ from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
-from yourtool.providers.requests.media import prepare_media
+from yourtool.providers.requests.media_parts import prepare_media
 from yourtool.providers.requests.output_schema import ANTHROPIC_KEYWORDS, restrict_schema
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE, placeholder_for
-from yourtool.providers.requests.thinking import effective_effort, supported_efforts
+from yourtool.providers.requests.reasoning_effort import effective_effort, supported_efforts
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "messages"

@@ -5,7 +5,7 @@ from typing import Any
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, MediaBlock, Message
 from yourtool.providers.base import Request
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
-from yourtool.providers.requests.media import format_document, prepare_media
+from yourtool.providers.requests.media_parts import format_document, prepare_media
 from yourtool.providers.requests.placeholders import DEFAULT_PDF_NAME
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}

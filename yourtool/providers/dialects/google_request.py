@@ -25,7 +25,7 @@ from yourtool.providers.base import ForcedTool, Request, ToolChoice
 from yourtool.providers.dialects.google_schema import google_schema
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
-from yourtool.providers.requests.media import prepare_media
+from yourtool.providers.requests.media_parts import prepare_media
 from yourtool.providers.requests.output_schema import GOOGLE_KEYWORDS, restrict_schema
 from yourtool.providers.requests.placeholders import (
     EMPTY_MESSAGE,
@@ -34,7 +34,7 @@ from yourtool.providers.requests.placeholders import (
     SEE_BELOW,
     placeholder_for,
 )
-from yourtool.providers.requests.thinking import effective_effort
+from yourtool.providers.requests.reasoning_effort import effective_effort
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "generateContent"

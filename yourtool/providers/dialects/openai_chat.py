@@ -25,10 +25,10 @@ from yourtool.providers.dialects.chat_usage import parse_usage
 from yourtool.providers.json_access import DONE, count, decode_frame, mapping, objects, text
 from yourtool.providers.quirks import Quirks
 from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
-from yourtool.providers.replies.blocks import ToolCallBuilder
+from yourtool.providers.replies.block_builders import ToolCallBuilder
+from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.reply import ABRUPT_STOPS, Reply
-from yourtool.providers.replies.sse import SseEvent
 from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 

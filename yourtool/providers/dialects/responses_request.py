@@ -22,7 +22,7 @@ from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.media_types import PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
-from yourtool.providers.requests.media import format_document, prepare_media
+from yourtool.providers.requests.media_parts import format_document, prepare_media
 from yourtool.providers.requests.output_schema import build_named_schema
 from yourtool.providers.requests.placeholders import (
     DEFAULT_PDF_NAME,
@@ -31,7 +31,7 @@ from yourtool.providers.requests.placeholders import (
     NO_OUTPUT,
     placeholder_for,
 )
-from yourtool.providers.requests.thinking import effective_effort
+from yourtool.providers.requests.reasoning_effort import effective_effort
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "responses"

@@ -4,7 +4,7 @@ A body of one line is one event, so replies that are not streamed need no separa
 """
 
 from yourtool.errors import NetworkError
-from yourtool.providers.replies.sse import LINE_LIMIT, PAGE_LIMIT, BodyDecoder, SseEvent
+from yourtool.providers.replies.body_decoder import LINE_LIMIT, PAGE_LIMIT, BodyDecoder, SseEvent
 
 
 class NdjsonDecoder(BodyDecoder):

@@ -24,7 +24,7 @@ from yourtool.errors import AdapterError
 from yourtool.messages import StopReason, ToolInputError
 from yourtool.providers.base import Request
 from yourtool.providers.provider_extras import scope_of
-from yourtool.providers.replies.blocks import (
+from yourtool.providers.replies.block_builders import (
     BlockBuilder,
     RedactedThinkingBuilder,
     ServerToolBuilder,

@@ -31,7 +31,7 @@ from yourtool.messages import (
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
 from yourtool.providers.dropped_blocks import DropCallback, DropLog
-from yourtool.providers.requests.media import format_mib, media_support
+from yourtool.providers.requests.media_parts import format_mib, media_support
 from yourtool.providers.requests.placeholders import placeholder_for
 from yourtool.text import printable
 

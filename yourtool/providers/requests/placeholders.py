@@ -14,7 +14,7 @@ from yourtool.messages import (
     iter_blocks,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.requests.media import media_support
+from yourtool.providers.requests.media_parts import media_support
 
 EMPTY_MESSAGE = "(an empty message)"
 """A user message without visible content."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from yourtool.errors import UsageError
-from yourtool.tui.dropped_paths import unquote_path
+from yourtool.tui.path_parsing import unquote_path
 from yourtool.tui.screens.sessions import require_session
 from yourtool.tui.screens.turn_screen import TurnScreen
 

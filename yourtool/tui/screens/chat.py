@@ -16,7 +16,7 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import bindings
 from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS, set_mode
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.picker_rows import history_choices
+from yourtool.tui.screens.picker_choices import history_choices
 from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
 from yourtool.tui.terminal import has_job_control
 from yourtool.tui.widgets.approval import ApprovalPrompt

@@ -12,7 +12,7 @@ from yourtool.tui.reports import context_report, cost_report, help_report
 from yourtool.tui.screens.attachments import attach_clipboard, attach_file, warn_unsupported
 from yourtool.tui.screens.model_swap import swap_model
 from yourtool.tui.screens.picker import Choice, Picker
-from yourtool.tui.screens.picker_rows import (
+from yourtool.tui.screens.picker_choices import (
     LEGEND,
     format_source,
     model_choices,

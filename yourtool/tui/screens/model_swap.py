@@ -3,7 +3,7 @@
 from yourtool.errors import SwapRefusedError
 from yourtool.tui.screens.attachments import warn_unsupported
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.picker_rows import FORK, IN_WORDS, swap_choices
+from yourtool.tui.screens.picker_choices import FORK, IN_WORDS, swap_choices
 from yourtool.tui.screens.sessions import DEMO, fork_before, require_session, start_session
 from yourtool.tui.screens.turn_screen import TurnScreen
 

@@ -8,7 +8,7 @@ from textual.screen import ModalScreen
 from yourtool.text import printable
 from yourtool.tui.reports import Section
 from yourtool.tui.styled_lines import wrap
-from yourtool.tui.widgets.block import WrappedWidget
+from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 MIN_TEXT = 24
 """Minimum width of a text next to its name; narrower texts go below it."""

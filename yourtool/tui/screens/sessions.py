@@ -10,7 +10,7 @@ from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages import Message, Role, TextBlock, now
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.picker import Choice, Picker
-from yourtool.tui.screens.picker_rows import fork_choices, hit_choices, session_choices
+from yourtool.tui.screens.picker_choices import fork_choices, hit_choices, session_choices
 from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint

@@ -25,16 +25,16 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.reports import format_spending
-from yourtool.tui.screens import queue_hold
+from yourtool.tui.screens import hold_reasons
 from yourtool.tui.screens.user_shell import shell_hint, start_events
 from yourtool.tui.widgets.approval import ApprovalPrompt
+from yourtool.tui.widgets.item_view import SLICE_SECONDS
 from yourtool.tui.widgets.notices import MODE_DESCRIPTIONS, Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
 from yourtool.tui.widgets.timeline import Timeline
 from yourtool.tui.widgets.transcript import Transcript
-from yourtool.tui.widgets.view import SLICE_SECONDS
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
     from yourtool.agent.runtime import Runtime
@@ -248,7 +248,7 @@ class TurnScreen(Screen[None]):
             self.note("error", str(error))
             self._restore_prompt(draft)
             if not self.turn_running and not self.queue.pause_reason:
-                self.queue.pause(queue_hold.COMMAND_FAILED)
+                self.queue.pause(hold_reasons.COMMAND_FAILED)
         except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             self._report_exception(error)
         finally:
@@ -271,7 +271,7 @@ class TurnScreen(Screen[None]):
                 async for event in events:
                     if isinstance(event, _START_EVENTS):  # earlier events end an earlier turn
                         started, hold_reason = True, ""
-                    hold_reason = queue_hold.user_stop_reason(event) or hold_reason
+                    hold_reason = hold_reasons.user_stop_reason(event) or hold_reason
                     show(event)
                     kind = type(event)
                     if isinstance(event, _STATUS_EVENTS) or (kind is not last and kind in _DELTAS):
@@ -281,18 +281,18 @@ class TurnScreen(Screen[None]):
                         await asyncio.sleep(0)
                         paused = self.clock()
         except YourtoolError as error:
-            hold_reason = queue_hold.NOT_SENT
+            hold_reason = hold_reasons.NOT_SENT
             self.note("error", str(error))
             if draft is not None and not started:
                 self.attachments.restore()
                 self._restore_prompt(draft)
         except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
-            hold_reason = queue_hold.FAULT
+            hold_reason = hold_reasons.FAULT
             self._report_exception(error)
         self._mark_turn_ended()
         self.post_message(self.AttentionNeeded("the turn is over"))
         assert self.session is not None, "a turn belongs to a session"
-        reason = hold_reason or queue_hold.failure_reason(self.session)
+        reason = hold_reason or hold_reasons.failure_reason(self.session)
         self.queue.pause(reason, can_retry=self.session.state.last_turn_failed)
         self.send_next()
 
@@ -408,7 +408,7 @@ class TurnScreen(Screen[None]):
     def _restore_prompt(self, draft: Draft) -> None:
         if self.prompt.text:
             self.queue.add(draft, first=True)
-            self.queue.pause(queue_hold.NOT_SENT)
+            self.queue.pause(hold_reasons.NOT_SENT)
         else:
             self.prompt.load(draft, selected=True)
 

@@ -15,10 +15,10 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.tui.approval_text import DENY, Option, approval_options, approval_title
 from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
-from yourtool.tui.questions import DENY, Option, approval_options, approval_title
-from yourtool.tui.widgets.options import ApprovalOptions
+from yourtool.tui.widgets.approval_options import ApprovalOptions
 from yourtool.tui.widgets.preview import PreviewPane, PreviewText
 from yourtool.tui.widgets.prompt import Prompt
 

@@ -6,7 +6,7 @@ from textual.reactive import var
 
 from yourtool.text import printable
 from yourtool.tui.completer import Candidate, Suggestions
-from yourtool.tui.widgets.block import WrappedWidget
+from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 VISIBLE_ROWS = 8
 

@@ -9,8 +9,8 @@ from textual.widgets import Static
 from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.text import printable
-from yourtool.tui.widgets.block import WrappedWidget
 from yourtool.tui.widgets.status import StatusFields, StatusLine
+from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 MODE_DESCRIPTIONS = {
     Mode.ASK: "ask before changes and commands",

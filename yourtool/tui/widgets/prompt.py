@@ -16,8 +16,8 @@ from yourtool.tui.drafts import (
     should_fold,
     trailing_chip_length,
 )
-from yourtool.tui.dropped_paths import find_dropped_file
 from yourtool.tui.keys import bindings
+from yourtool.tui.path_parsing import find_dropped_file
 from yourtool.tui.widgets.completion import CompletionList
 
 DRAFT_DELAY_SECONDS = 0.3

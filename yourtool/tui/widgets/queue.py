@@ -6,7 +6,7 @@ from textual.message import Message
 
 from yourtool.text import printable
 from yourtool.tui.drafts import Draft
-from yourtool.tui.widgets.block import WrappedWidget
+from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 VISIBLE_MESSAGES = 4
 

@@ -61,10 +61,10 @@ from yourtool.messages import (
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.pending_attachments import count_attachments
 from yourtool.tui.widgets import summary
-from yourtool.tui.widgets.card import CardStatus, CommandCard, ToolCard
 from yourtool.tui.widgets.items import ErrorItem, Item, NoticeItem
-from yourtool.tui.widgets.remarks import describe_change
-from yourtool.tui.widgets.texts import ReplyItem, ThinkingItem, UserMessageItem
+from yourtool.tui.widgets.session_changes import describe_change
+from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem, UserMessageItem
+from yourtool.tui.widgets.tool_card import CardStatus, CommandCard, ToolCard
 
 _Part = TypeVar("_Part", ReplyItem, ThinkingItem)
 _FAILURE_STATUS: dict[str, CardStatus] = {

@@ -9,7 +9,7 @@ from tests.strategies import Writer
 from yourtool.messages import AudioBlock, DocumentBlock, ImageSource, Role
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import FileRoots
-from yourtool.providers.requests.media import prepare_media
+from yourtool.providers.requests.media_parts import prepare_media
 
 SEES = model("openai", "gpt-4o")
 LIMIT = SEES.capabilities.max_image_bytes

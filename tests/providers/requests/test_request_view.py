@@ -21,7 +21,7 @@ from yourtool.messages import (
 )
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.openai_chat import OpenAIChat
-from yourtool.providers.requests.hygiene import build_request_view
+from yourtool.providers.requests.request_view import build_request_view
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
 GPT = model("openai", "gpt-4o")

@@ -1,9 +1,9 @@
-"""File search in processes that can be killed: `tools.matcher`, and ripgrep where it is faster.
+"""File search in processes that can be killed: `matcher_script`, and ripgrep where it is faster.
 
-Most patterns contain a literal, which `tools.matcher` searches for first (`docs/performance.md`
+Most patterns contain a literal, which `matcher_script` searches for first (`docs/performance.md`
 compares it with ripgrep). For other patterns, ripgrep opens files by path and preselects
-candidates. The lines in the result are always read and matched by `tools.matcher`, so the result is
-the same with and without ripgrep.
+candidates. The lines in the result are always read and matched by `matcher_script`, so the result
+is the same with and without ripgrep.
 """
 
 import os
@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
-from yourtool.tools import matcher
-from yourtool.tools.killable import Processes
+from yourtool.tools import matcher_script
+from yourtool.tools.directory_walk import Folder
+from yourtool.tools.process_group import Processes
 from yourtool.tools.ripgrep import Ripgrep, SearchRoot
-from yourtool.tools.tree import Folder
 
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables that the interpreter may need; the rest of the environment can contain API keys."""
@@ -53,7 +53,7 @@ class SearchAnswer(Struct, frozen=True):
 
 
 class _Quote(Struct, frozen=True, array_like=True):
-    """A matching line as sent by `tools.matcher`."""
+    """A matching line as sent by `matcher_script`."""
 
     line: int
     text: str
@@ -161,7 +161,7 @@ class MatcherPool:
         pattern = self._pattern
         process = self.processes.start(
             [
-                *(sys.executable, "-I", "-S", str(Path(matcher.__file__))),
+                *(sys.executable, "-I", "-S", str(Path(matcher_script.__file__))),
                 *map(str, (self._start.descriptor, pattern.max_file_bytes, pattern.max_lines)),
                 str(self._mask.reach),
             ],

@@ -4,7 +4,7 @@ from tests.providers.exchanges import model
 from yourtool.models import EFFORTS, AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.requests.thinking import (
+from yourtool.providers.requests.reasoning_effort import (
     describe_effort,
     describe_effort_change,
     effective_effort,

@@ -5,7 +5,7 @@ from yourtool.deltas import MessageComplete
 from yourtool.errors import ConfigError
 from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.tour import demo
+from yourtool.providers.demo import demo
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan

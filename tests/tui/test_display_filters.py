@@ -4,7 +4,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from yourtool.tui.plain_look import _REPLACEMENTS, AsciiFilter, NoColorFilter
+from yourtool.tui.display_filters import _REPLACEMENTS, AsciiFilter, NoColorFilter
 from yourtool.tui.terminal import notification_sequence, restore_title_sequence, set_title_sequence
 
 

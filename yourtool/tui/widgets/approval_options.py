@@ -3,8 +3,8 @@
 from textual.content import Content
 from textual.reactive import var
 
-from yourtool.tui.questions import Option
-from yourtool.tui.widgets.block import WrappedWidget
+from yourtool.tui.approval_text import Option
+from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 
 class ApprovalOptions(WrappedWidget):

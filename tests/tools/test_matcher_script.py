@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from yourtool.tools import matcher
+from yourtool.tools import matcher_script
 
 PARSERS = {
     "none": None,
@@ -22,7 +22,7 @@ def answers(directory, pattern, names):
     sink = io.BytesIO()
     start = os.open(directory, os.O_RDONLY)
     try:
-        matcher.serve(source, sink, start, 1_000, 10, 0)
+        matcher_script.serve(source, sink, start, 1_000, 10, 0)
     finally:
         os.close(start)
     return [json.loads(line) for line in sink.getvalue().splitlines()]
@@ -34,7 +34,7 @@ def test_matcher_tries_every_line_without_the_known_parser(tmp_path, monkeypatch
     (tmp_path / "a").write_text("hay\nneedle\n")
     (tmp_path / "b").write_text("hay\n")
     _, known = answers(tmp_path, pattern, ["a", "b"])
-    monkeypatch.setattr(matcher, "parse", PARSERS[kind])
+    monkeypatch.setattr(matcher_script, "parse", PARSERS[kind])
     opened, answer = answers(tmp_path, pattern, ["a", "b"])
     assert opened == {"has_literals": False, "wider": ""}
     assert answer["found"] == known["found"] == [[0, 1, [[2, "needle", 0, 6, False, False]]]]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from yourtool.errors import NetworkError
 from yourtool.providers.replies import sse as module
-from yourtool.providers.replies.sse import BodyDecoder, SseDecoder, SseEvent
+from yourtool.providers.replies.body_decoder import BodyDecoder, SseDecoder, SseEvent
 
 
 def decode(*chunks):
