@@ -12,7 +12,7 @@ SYNTAX = {
     "operator", "substitution", "redirect-write", "wrapper", "env-prefix", "shadowing", "hiding",
     "unicode", "token-boundary", "malformed", "expansion", "plain", "looks-bad",
 }  # fmt: skip
-"""Kinds of commands that the rules decide on alone; the larger set has others."""
+"""Command kinds decided by rules only; the larger corpus has other kinds too."""
 
 
 def rules(allow=(), deny=()):

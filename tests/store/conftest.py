@@ -36,7 +36,7 @@ def sessions(database: Database, tmp_path: Path) -> Sessions:
 
 @pytest.fixture
 def rows(path: Path) -> Callable[..., list[Any]]:
-    """Ask the file directly, as somebody else's program would."""
+    """Query the file directly, as another program would."""
 
     def ask(query: str, *values: Any) -> list[Any]:
         connection = sqlite3.connect(path)

@@ -62,7 +62,7 @@ async def sound(database: Database) -> None:
 
 
 async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
-    """Check that a session holds what was acknowledged, and at most one fact more."""
+    """Check that a session has all acknowledged facts and at most one more."""
     facts = await log.read(session_id)
     ids = [fact.id for fact in facts]
     assert ids[: len(acknowledged)] == acknowledged
@@ -133,7 +133,7 @@ async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_ve
 
 
 async def indexed(database: Database) -> None:
-    """Check that the words of every message, and no others, are in the index."""
+    """Check that the index contains the words of every message and no others."""
 
     def work(connection):
         messages = connection.execute("SELECT id, content_json FROM messages").fetchall()
@@ -149,7 +149,7 @@ async def indexed(database: Database) -> None:
 
 
 async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
-    """Write a database of the first version, with a session of two turns."""
+    """Create a database of version 1 with a session of two turns."""
     database, story = Database(path), Story()
     await Log(database).append(story.created(), *story.turn(), *story.turn())
     facts = await Log(database).read(story.session_id)
@@ -159,7 +159,7 @@ async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
 
 
 def to_first_version(path: Path) -> None:
-    """Take from a closed database what the second version added."""
+    """Downgrade a closed database from version 2 to version 1."""
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE message_words")
     for column in ("parent_session_id", "copied_through"):
@@ -334,7 +334,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(directory: Path, leave: int) -> Path:
-    """Take all space but `leave` bytes."""
+    """Fill the disk except for `leave` bytes."""
     ballast = directory / "ballast"
     ballast.write_bytes(bytes(max(shutil.disk_usage(directory).free - leave, 0)))
     return ballast

@@ -41,7 +41,7 @@ async def test_only_the_damaged_message_is_skipped(log, sessions, rows, column, 
     for message_id in (first, last):
         try:
             rows(f"UPDATE messages SET {column} = ? WHERE id = ?", value, message_id)
-        except sqlite3.IntegrityError as error:  # the schema refuses some of it itself
+        except sqlite3.IntegrityError as error:  # the schema rejects some values
             pytest.skip(str(error))
     facts = await log.read(story.session_id)
     assert sum(getattr(fact, "message", None) is not None for fact in facts) >= 6

@@ -1,4 +1,4 @@
-"""What the store refuses to write down, and that each refusal names the field."""
+"""The store rejects invalid facts and names the field in each error."""
 
 from datetime import datetime
 from decimal import Decimal

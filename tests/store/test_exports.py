@@ -1,4 +1,4 @@
-"""Sessions as files: what is written can be read back, and holds no key."""
+"""Sessions as files: exports can be imported and contain no keys."""
 
 import json
 import stat

@@ -1,4 +1,4 @@
-"""Forks and imports: the same conversation under other names."""
+"""Forks and imports: the same conversation with new ids."""
 
 import msgspec
 import pytest
@@ -35,7 +35,7 @@ def every_string(value):
 
 
 async def told(log, *prompts):
-    """Store a session of one turn for each prompt, with a tool call in it."""
+    """Store a session with one turn and one tool call for each prompt."""
     story = Story()
     facts = [story.created()]
     for prompt in prompts:

@@ -56,7 +56,7 @@ async def test_any_valid_conversation_is_read_back_equal_and_in_order(tmp_path_f
 
 
 def _bringing(story, message):
-    """Return the fact that brings a message into a session."""
+    """Return the fact that adds a message to a session."""
     match message.role:
         case Role.USER:
             return changed(story.asked(), message=message)
@@ -69,7 +69,7 @@ def _bringing(story, message):
 
 
 def _broken(story):
-    """One invalid complete message for each rule that a single message can break."""
+    """Return one invalid complete message for each rule that a message can violate."""
     said, use = story.answered(TextBlock("hello")), call()
     metadata = said.message.metadata
 
@@ -270,7 +270,7 @@ async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(log):
     for fact in turns:
         root = fact
         while root.parent_event_id in facts:
-            assert root.parent_event_id < root.id  # so the walk has an end
+            assert root.parent_event_id < root.id  # parents are earlier, so the walk ends
             root = facts[root.parent_event_id]
         assert isinstance(root, TurnStarted)
         assert root.turn_id == fact.turn_id

@@ -1,4 +1,4 @@
-"""Long sessions are read in linear time, and without a second copy of them in memory."""
+"""Long sessions are read in linear time and without a second copy in memory."""
 
 import tracemalloc
 

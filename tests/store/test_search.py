@@ -98,7 +98,7 @@ DEEDS = st.lists(
 
 
 async def done(path, deeds):
-    """Do things to a database; return it."""
+    """Return a database after a sequence of operations."""
     log, ids = Log(Database(path)), []
     for deed, text, which in [("begin", "", 0), *deeds]:
         chosen = ids[which % len(ids)] if ids else ""

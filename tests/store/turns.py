@@ -1,4 +1,4 @@
-"""Facts of whole turns, for the tests of the store; not for anybody's screen."""
+"""Facts of complete turns for the tests of the store."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ PROMPT = "please read the secret plan"
 
 
 class Story:
-    """Writes facts in the order in which a session makes them, with growing ids."""
+    """Builds facts in the order of a session, with increasing ids."""
 
     def __init__(self, session_id: str = "", workspace: str = "/work") -> None:
         self.session_id = session_id or new_session_id()
@@ -64,7 +64,7 @@ class Story:
         )
 
     def routed(self) -> RouteDecided:
-        """A model is chosen; nothing follows from it."""
+        """The selection of a model, without a request."""
         fact = self._fact(
             RouteDecided, chosen_model=MODEL, winner_index=6, elapsed_ms=0.1, chain=()
         )
@@ -72,7 +72,7 @@ class Story:
         return fact
 
     def calling(self) -> LlmCallStarted:
-        """A request goes out."""
+        """The start of a request."""
         return self._fact(
             LlmCallStarted,
             model=MODEL,
@@ -84,7 +84,7 @@ class Story:
     def answered(
         self, *blocks: TextBlock | ToolUseBlock, cost: str = "0.01", wire_ids: bool = True
     ) -> LlmCallCompleted:
-        """The model replies."""
+        """The reply of the model."""
         message = self.message(Role.ASSISTANT, blocks, reply_metadata(MODEL, cost))
         calls = message.tool_uses
         return self._fact(
@@ -106,7 +106,7 @@ class Story:
         )
 
     def started(self, call: ToolUseBlock) -> ToolCalled:
-        """The start of a tool."""
+        """The start of a tool call."""
         return self._fact(
             ToolCalled,
             tool_use_id=call.id,
@@ -117,7 +117,7 @@ class Story:
         )
 
     def completed(self, call: ToolUseBlock, output: str = "fine", **fields: Any) -> ToolCompleted:
-        """A tool ends."""
+        """The success of a tool call."""
         return self._fact(
             ToolCompleted,
             **{"tool_use_id": call.id, "tool_name": call.name, "success": True} | fields,
@@ -127,7 +127,7 @@ class Story:
         )
 
     def failed(self, call: ToolUseBlock, error_class: str = "execution_error") -> ToolFailed:
-        """A tool has an error for a result."""
+        """The failure of a tool call."""
         return self._fact(
             ToolFailed,
             tool_use_id=call.id,
@@ -139,7 +139,7 @@ class Story:
         )
 
     def ended(self) -> TurnCompleted:
-        """The turn is over."""
+        """The end of the turn."""
         return self._fact(
             TurnCompleted,
             stop_reason=StopReason.END_TURN,
@@ -152,7 +152,7 @@ class Story:
         )
 
     def turn(self, output: str = "fine") -> tuple[AnyFact, ...]:
-        """A whole turn with one tool call."""
+        """A complete turn with one tool call."""
         use = call()
         return (
             self.asked(),
@@ -180,7 +180,7 @@ class Story:
         )
 
     def result(self, call: ToolUseBlock, text: str) -> Message:
-        """What a tool answered."""
+        """The result of a tool call."""
         block = ToolResultBlock(call.id, (TextBlock(text),))
         return self.message(Role.TOOL, (block,), MessageMetadata(parent_tool_use_id=call.id))
 
@@ -198,17 +198,17 @@ class Story:
 
 
 def call(name: str = "read_file", **arguments: Any) -> ToolUseBlock:
-    """A call with an id of ours."""
+    """Return a call with one of our ids."""
     return ToolUseBlock(new_tool_use_id(), name, arguments)
 
 
 def changed(fact: Any, **fields: Any) -> Any:
-    """A fact, but for some fields."""
+    """Return a fact with some fields replaced."""
     return msgspec.structs.replace(fact, **fields)
 
 
 def reply_metadata(model: str = MODEL, cost: str = "0.01") -> MessageMetadata:
-    """Metadata of a complete assistant message, for examples."""
+    """Return the metadata of a complete assistant message."""
     return MessageMetadata(
         model=model,
         provider=model.partition(":")[0],

@@ -1,4 +1,4 @@
-"""A program that writes sessions and is killed; run by the tests of what survives.
+"""A program that writes sessions and is killed, for the crash tests.
 
 Every fact is acknowledged on standard output as soon as it is durable.
 """
@@ -44,7 +44,7 @@ def say(*words: object) -> None:
 
 
 class Death:
-    """Ends the process at the n-th step."""
+    """Exits the process at the n-th step."""
 
     def __init__(self, step: int) -> None:
         self._countdown = itertools.count(step, -1)
@@ -54,7 +54,7 @@ class Death:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self, *modules: ModuleType) -> None:
-        """Take every line of the modules for a step."""
+        """Count every executed line of the modules as a step."""
         watched = {module.__file__ for module in modules}
 
         def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -68,7 +68,7 @@ class Death:
 
 
 class Doomed(Database):
-    """Takes its process with it before the n-th SQL statement."""
+    """Exits the process before the n-th SQL statement."""
 
     def __init__(self, path: Path, death: Death, steps: Migrations = MIGRATIONS) -> None:
         super().__init__(path, steps)
@@ -80,7 +80,7 @@ class Doomed(Database):
 
 
 async def one_turn(database: Database, *prefix: object) -> None:
-    """Write a session of one turn, a fact at a time."""
+    """Write a session of one turn, fact by fact."""
     log, story = Log(database), Story()
     for fact in (story.created(), *story.turn()):
         await log.append(fact)
@@ -89,7 +89,7 @@ async def one_turn(database: Database, *prefix: object) -> None:
 
 
 async def forever(path: Path) -> None:
-    """Write turns until somebody ends it."""
+    """Write turns until the process is killed."""
     log, story = Log(Database(path)), Story()
     facts = itertools.chain((story.created(),), *(story.turn() for _ in range(1000)))
     for fact in facts:
@@ -98,7 +98,7 @@ async def forever(path: Path) -> None:
 
 
 async def turns(path: Path, count: int) -> None:
-    """Write so many turns."""
+    """Write a number of turns."""
     database, story = Database(path), Story()
     log = Log(database)
     await log.append(story.created())
@@ -110,13 +110,13 @@ async def turns(path: Path, count: int) -> None:
 
 
 async def upgrade(database: Database) -> None:
-    """Bring a database to its next version."""
+    """Upgrade a database to the next version."""
     await database.read(lambda connection: connection.total_changes)
     await database.close()
 
 
 def killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-    """Return whether a process that does `work` is killed by it."""
+    """Return whether `work` kills its process."""
     if (child := os.fork()) == 0:
         asyncio.run(work())
         os._exit(0)
@@ -124,7 +124,7 @@ def killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
 
 
 def sweep(directory: Path) -> None:
-    """Die before every statement of a turn, each time in a new database."""
+    """Crash before every statement of a turn, each time in a new database."""
     for statement in itertools.count(1):
         doomed = Doomed(directory / str(statement) / "sessions.db", Death(statement))
         if not killed(lambda doomed=doomed, number=statement: one_turn(doomed, number)):
@@ -132,7 +132,7 @@ def sweep(directory: Path) -> None:
 
 
 def sweep_upgrade(template: Path, directory: Path, steps: Migrations) -> None:
-    """Die before every statement of an upgrade of `template`."""
+    """Crash before every statement of an upgrade of `template`."""
     for statement in itertools.count(1):
         path = directory / str(statement) / "sessions.db"
         path.parent.mkdir(parents=True)
@@ -143,7 +143,7 @@ def sweep_upgrade(template: Path, directory: Path, steps: Migrations) -> None:
 
 
 def sweep_copies(template: Path, session_id: str, directory: Path) -> None:
-    """Die before every statement of a fork of a session."""
+    """Crash before every statement of a fork of a session."""
 
     async def forking(database: Database) -> None:
         say(database.path.parent.name, await fork(Log(database), session_id))
@@ -159,7 +159,7 @@ def sweep_copies(template: Path, session_id: str, directory: Path) -> None:
 
 
 def sweep_imports(export: Path, directory: Path) -> None:
-    """Die at every line that keeps an attachment, and before every statement, of an import."""
+    """Crash an import at every line that stores an attachment and before every statement."""
 
     async def importing(place: Path, death: Death) -> None:
         database = Doomed(place / "sessions.db", death)
@@ -200,7 +200,7 @@ FILES: dict[str, tuple[ModuleType, Callable[[Path], None]]] = {
 
 
 def sweep_files(name: str, directory: Path) -> None:
-    """Die at every line that writes a file for the second time, under the name of its directory."""
+    """Crash at every line that writes a file a second time; name directories after the line."""
     module, write = FILES[name]
     (directory / "first").mkdir()
     write(directory / "first")
@@ -217,7 +217,7 @@ def sweep_files(name: str, directory: Path) -> None:
 
 
 def hold(directory: Path, session_id: str) -> None:
-    """Take a lease and keep it until standard input ends."""
+    """Acquire a lease and release it at the end of standard input."""
     with Lease(directory, session_id):
         say("held")
         sys.stdin.read()

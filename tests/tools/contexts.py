@@ -1,4 +1,4 @@
-"""Contexts for calls of tools, all of one session."""
+"""Contexts for tool calls of one session."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The matcher needs no more of Python than `re`; its parser only makes it faster."""
+"""The matcher only needs `re`; the parser of `re` is an optimization."""
 
 import io
 import json

@@ -153,7 +153,7 @@ def fake(directory, mode=0o755):
 
 
 def trusted(tmp_path):
-    """Whether no directory above can be written by everybody, as those of a test usually can."""
+    """Return whether no parent directory is world-writable, unlike most test directories."""
     return not any(each.stat().st_mode & stat.S_IWOTH for each in (tmp_path, *tmp_path.parents))
 
 

@@ -208,13 +208,13 @@ def test_validator_agrees_with_a_reference_implementation(part, instance):
 
 
 class Inner(Struct, frozen=True, forbid_unknown_fields=True):
-    """Never shown to a model."""
+    """Not sent to a model."""
 
     name: Annotated[str, Meta(min_length=1, description="A name.")]
 
 
 class Outer(Struct, frozen=True, forbid_unknown_fields=True):
-    """Never shown to a model either."""
+    """Not sent to a model either."""
 
     inner: Annotated[tuple[Inner, ...], Meta(description="Some.")]
     title: str = "x"

@@ -30,7 +30,7 @@ def alive(pid):
 
 
 async def started(path, tries=400):
-    """Wait for a process to write its id."""
+    """Wait for a process to write its id and return it."""
     for _ in range(tries):
         if path.exists() and path.read_text().strip():
             return int(path.read_text())

@@ -24,7 +24,7 @@ PAGE = b"""<html><head><title>T</title><script>evil()</script></head><body>
 
 
 class Site:
-    """A server that answers each path with what it was given."""
+    """A server with one prepared response for each path."""
 
     def __init__(self):
         self.pages = {}

@@ -44,7 +44,7 @@ async def burst(pilot: Pilot, *keys: str) -> None:
 
 
 async def press(pilot: Pilot, *keys: str) -> None:
-    """Press keys one after another, each after the one before arrived."""
+    """Press keys one by one, each after the previous key arrived."""
     for key in keys:
         send_key(pilot, key)
         await asyncio.sleep(0)

@@ -315,7 +315,7 @@ class FakeRegistry:
         return f"no key: set `{provider.upper()}_API_KEY` or use /key {provider}"
 
     def prepare(self, model: Model) -> None:
-        """Do nothing: no library has to be imported."""
+        """Do nothing, since no library needs an import."""
 
     def providers(self) -> tuple[SimpleNamespace, ...]:
         return tuple(

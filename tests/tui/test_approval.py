@@ -66,7 +66,7 @@ async def test_prompt_hint_does_not_offer_esc_to_stop_while_esc_denies(home, clo
 
 
 async def ask(pilot, clock, *, quiet=True):
-    """Start the turn, and let the question be seen for a second without a key."""
+    """Start the turn and show the approval prompt for a second without a key."""
     await settle(pilot)
     await say(pilot, "go")
     panel = pilot.app.chat.approval_prompt
@@ -78,7 +78,7 @@ async def ask(pilot, clock, *, quiet=True):
 
 
 async def wait(pilot, clock, seconds):
-    """Let time pass, and do what the timers would."""
+    """Advance the clock and run the actions of the timers."""
     clock.now += seconds
     panel = pilot.app.chat.approval_prompt
     panel.commit_held_letter()
@@ -581,9 +581,11 @@ async def test_only_a_letter_or_tab_arrows_and_enter_allow(home, clock, seed):
         panel = await ask(pilot, clock)
         for _ in range(12):
             keys = chance.choices([*EDITS, *OTHERS], k=chance.randrange(1, 6))
-            if seed % 3 == 1:  # the question is entered, but no Enter is pressed there
+            if seed % 3 == 1:  # the approval prompt has focus, but Enter is not pressed
                 keys = ["tab", *(key for key in keys if key != "enter"), "escape"][: len(keys)]
-            elif seed % 3 == 2:  # Enter is pressed there, but only after a sentence or Tab
+            elif (
+                seed % 3 == 2
+            ):  # Enter is pressed in the approval prompt, but only after a sentence or Tab
                 words = ["space" if char == " " else char for char in chance.choice(SENTENCES)]
                 arrows = chance.choices(["left", "right"], k=chance.randrange(3))
                 keys = [*words, "tab", *chance.choice([["enter"], [*arrows, "enter"]])]

@@ -12,7 +12,7 @@ from yourtool.tui.app import YourtoolApp
 
 
 async def refuse(runtime, event):
-    """Make the database reject one kind of event with a full disk; empty: none."""
+    """Make the database report a full disk for one type of event; empty for none."""
 
     def change(database):
         database.execute("DROP TRIGGER IF EXISTS full")

@@ -1,4 +1,4 @@
-"""No line of code, however hostile, keeps a lexer busy for long or makes it fail."""
+"""Lexers highlight any hostile line of code quickly and without errors."""
 
 import random
 
@@ -17,7 +17,7 @@ COMMON = ["python", "javascript", "bash", "html", "yaml", "markdown", "cpp", "sq
 
 
 def highlighted(language: str, text: str) -> float:
-    """Return the CPU time of a line; its colours must leave its text as it is."""
+    """Highlight a line, check that its text is unchanged and return the CPU time."""
     highlighter = get_highlighter(language)
     assert highlighter is not None, language
     spans = []

@@ -1,4 +1,4 @@
-"""What is pasted is never pressed."""
+"""A paste never presses a key."""
 
 import itertools
 import os

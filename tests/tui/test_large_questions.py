@@ -1,4 +1,4 @@
-"""A question about a very large text is shown at once, blocks nothing, and is read to its end."""
+"""Approval prompts with very large texts open quickly and require reading to the end."""
 
 import pytest
 
@@ -38,7 +38,7 @@ QUESTIONS = {
     "a megabyte of argument": None,
 }
 LIKE_OTHERS = {"a megabyte of lines", "a change of 40,000 lines", "a megabyte of command"}
-"""Kinds whose shape larger ones share; in the long version only."""
+"""Kinds with the same shape as others; in the long version only."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A text of any length and shape is laid out in parts, so that no part keeps a key waiting."""
+"""Texts of any length and shape are laid out in parts, so that keys are not delayed."""
 
 from unittest.mock import ANY
 
@@ -26,7 +26,7 @@ TEXTS = {
     "controls": "\x1b\x01" * 50_000,
 }
 PART = 10_000
-"""Characters; more than one part has."""
+"""Number of characters, more than one part has."""
 MOST_IN_A_CELL = 20
 
 

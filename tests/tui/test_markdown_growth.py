@@ -1,4 +1,4 @@
-"""Markdown that is repeated thousands of times costs time in proportion to its length."""
+"""Markdown repeated thousands of times is rendered in linear time."""
 
 import itertools
 from functools import partial

@@ -53,7 +53,7 @@ def test_hyperlinks_are_removed():
 
 
 def surfaces_of(text: str):
-    """Every place of the transcript that foreign text can come to, with that text in it."""
+    """Return every part of the transcript that can show untrusted text, with that text."""
     return {
         "tool_output": session.turn(output=text),
         "assistant_text": session.turn(reply=text),

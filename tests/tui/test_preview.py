@@ -1,4 +1,4 @@
-"""What is approved is drawn so that two different things never look the same."""
+"""Different approval requests never look the same."""
 
 from unicodedata import category, east_asian_width
 
@@ -19,20 +19,20 @@ ODD = st.text(SIGNS, max_size=30)
 
 
 def changed(text, at, sign, put):
-    """The text with one sign more, or another one."""
+    """Return the text with one character added or replaced."""
     at %= len(text) + 1
     return text[:at] + sign + text[at + put :]
 
 
 def widest(row):
-    """The cells of a row on a terminal that joins no characters."""
+    """Return the cells of a row on a terminal that does not join characters."""
     cells = {"Mn": 0, "Me": 0}
     wide = {"W": 2, "F": 2}
     return sum(cells.get(category(char), wide.get(east_asian_width(char), 1)) for char in row)
 
 
 def drawn(command, width):
-    """The cells of the rows, without trailing spaces."""
+    """Return the cells of the rows without trailing spaces."""
     return [row.rstrip(" ") for row in quote_lines(command.split("\n"), width)]
 
 

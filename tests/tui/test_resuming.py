@@ -51,7 +51,7 @@ def prompts_shown(app):
 
 
 async def reading(pilot):
-    """Wait until a session is being read."""
+    """Wait until the app reads a session."""
     for _ in range(2_000):
         if pilot.app.chat.opening is not None:
             return

@@ -204,7 +204,7 @@ async def test_many_sessions_leave_no_open_files_or_threads(work):
                 await goes(pilot, f"/resume {first}")
             if number % 6 == 0:
                 await goes(pilot, "/fork")
-        await goes(pilot, "/new")  # a fork has the long outputs of its parents
+        await goes(pilot, "/new")  # a fork includes the long outputs of its parents
 
     async with talking(work) as (_, pilot):
         await some_hours(pilot, 2)

@@ -1,4 +1,4 @@
-"""What the screen looks like; one state each, at three sizes."""
+"""Snapshots of the screen at three sizes."""
 
 import asyncio
 from decimal import Decimal
@@ -44,7 +44,7 @@ DIFF = (
 
 
 class Still:
-    """A stopped clock, so that no second is ever counted."""
+    """A stopped clock, so that durations stay zero."""
 
     def __call__(self) -> float:
         return 1_000.0
@@ -60,7 +60,7 @@ def app_of(tmp_path, monkeypatch):
     def make(*scripts):
         session = FakeSession(*(scripts or (turn("hello", REPLY),)), workspace=work)
         runtime = FakeRuntime(tmp_path / "home", session)
-        runtime.options.workspace = Path("/home/me/work")  # what is shown must not vary
+        runtime.options.workspace = Path("/home/me/work")  # the screen must not vary
 
         async def opens():
             return runtime

@@ -1,4 +1,4 @@
-"""A refused swap because of an image, and its choices, with a real store and requests."""
+"""Model swaps rejected because of an image, with a real store and requests."""
 
 import base64
 import contextlib
@@ -55,7 +55,7 @@ async def _send(pilot, text):
 
 @contextlib.asynccontextmanager
 async def _refused(tmp_path):
-    """An app that shows the choices after a refused swap."""
+    """Return an app that shows the choices after a rejected swap."""
     async with _app(tmp_path / "work", "sonnet") as (app, pilot):
         await _send(pilot, "hello")
         await say(pilot, f"/attach {tmp_path / 'work' / 'dot.png'} ")

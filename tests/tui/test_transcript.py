@@ -199,7 +199,7 @@ async def test_scrolling_back_moves_by_rows_and_drops_distant_items(session):
             after = stage.rows()
             assert after[1:] == before[: len(after) - 1]
             before = after
-        await pilot.resize_terminal(60, 200)  # ten times fewer pages to go back
+        await pilot.resize_terminal(60, 200)  # scroll back a tenth of the pages
         while transcript.scroll_y > 0:
             transcript.scroll_page_up(animate=False)
             await paint(pilot)

@@ -128,7 +128,7 @@ async def test_random_keys_have_the_same_effect_at_any_speed(app, session, seed)
 
 
 def typed(keys):
-    """The effect of keys on one line: the sent messages and the rest in the prompt."""
+    """Return the effect of keys on one line: the sent messages and the rest of the prompt."""
     messages, line, at = [], "", 0
     for key in keys:
         match key:
