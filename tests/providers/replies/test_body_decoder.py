@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yourtool.errors import NetworkError
-from yourtool.providers.replies import sse as module
+from yourtool.providers.replies import body_decoder as module
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseDecoder, SseEvent
 
 
