@@ -172,7 +172,18 @@ def test_the_program_ends_when_a_parent_is_killed(terminal):
 
 def test_the_program_ends_when_its_terminal_is_gone_without_a_signal(terminal):
     life = "signal.signal(1, lambda *_: os._exit(6)); os.write(1, b'<ready>')" + WAIT
-    screen = terminal(full_screen(life).replace("if True:", "if False:"))
+    screen = terminal(full_screen(life, lead=False))
+    screen.until(rb"<ready>")
+    screen.hang_up()
+    assert screen.process.wait(20) == 6
+
+
+def test_the_program_ends_when_its_terminal_is_gone_before_a_thread_can_watch_it(terminal):
+    slow = "import threading; run_thread = threading.Thread.run\n"
+    slow += "threading.Thread.run = lambda thread: (time.sleep(1), run_thread(thread))\n"
+    life = "signal.signal(1, lambda *_: os._exit(6)); os.write(1, b'<ready>')" + WAIT
+    program = full_screen(life, lead=False)
+    screen = terminal(program.replace("\ndef run", f"{slow}\ndef run"))
     screen.until(rb"<ready>")
     screen.hang_up()
     assert screen.process.wait(20) == 6

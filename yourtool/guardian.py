@@ -112,8 +112,8 @@ def wait(
 ) -> int:
     """Forward signals to a child until it ends; return its exit code, or -N for signal N.
 
-    `stopped` is called when the child stops, which continues afterwards. With `insist` the child is
-    killed if it does not end after a signal.
+    `stopped` is called when the child stops, which continues afterwards. With
+    `kill_after_timeout` the child is killed if it does not end after a signal.
     """
     while True:
         number = signals.next()
@@ -203,11 +203,14 @@ def close_standard_streams() -> None:
 
 
 def _watch(*lifelines: int) -> None:
+    on_terminal = os.isatty(0) and os.isatty(1)  # asked here: of a closed one, it is False
     with suppress(RuntimeError):  # no memory for a thread; the guardian still ends us
-        threading.Thread(target=_end_when_orphaned, args=lifelines, daemon=True).start()
+        threading.Thread(
+            target=_end_when_orphaned, args=(on_terminal, *lifelines), daemon=True
+        ).start()
 
 
-def _end_when_orphaned(*lifelines: int) -> None:
+def _end_when_orphaned(on_terminal: bool, *lifelines: int) -> None:
     """End the program when one of its parents or its terminal is gone.
 
     The other end of each pipe closes when a parent ends. A closed terminal sends SIGHUP only to the
@@ -216,7 +219,7 @@ def _end_when_orphaned(*lifelines: int) -> None:
     gone = select.poll()
     for lifeline in lifelines:
         gone.register(lifeline, 0)
-    if os.isatty(0) and os.isatty(1):
+    if on_terminal:
         gone.register(0, 0)
     while (0, select.POLLNVAL) in gone.poll():
         gone.unregister(0)  # this system cannot poll terminals
