@@ -20,7 +20,7 @@ from tests.providers.exchanges import Playback, complete, events_of, model, prob
 from tests.providers.histories import reply_metadata
 from tests.providers.speakers import DIALECTS, EACH, sse
 from tests.strategies import Writer
-from yourtool.agent.system_prompt import system_messages
+from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import SideEffects

@@ -21,11 +21,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.attachments import read_attachment
 from yourtool.agent.environment import RunOptions
-from yourtool.agent.known_secrets import build_mask
+from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.runtime import DEMO, Runtime
-from yourtool.agent.session import Session
+from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.session import Session
 from yourtool.amounts import format_duration
 from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict

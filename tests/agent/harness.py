@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from tests.validator.validate import errors, validate
 from yourtool.agent.environment import RequestSettings, RunBudget, SessionEnvironment
 from yourtool.agent.gate import Gate
-from yourtool.agent.recorder import Recorder
-from yourtool.agent.repair import close_open_turn
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.repair import close_open_turn
+from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
-from yourtool.agent.session import Session
-from yourtool.agent.state import State
+from yourtool.agent.session.session import Session
 from yourtool.config import Limits, Mode
 from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict

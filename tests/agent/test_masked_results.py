@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from tests.cli.command_line import CommandLine
-from yourtool.agent.known_secrets import find_known_secrets
+from yourtool.agent.session.known_secrets import find_known_secrets
 from yourtool.credentials import Credentials
 from yourtool.masking import MASK
 from yourtool.paths import resolve_paths

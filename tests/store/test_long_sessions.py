@@ -4,7 +4,7 @@ import tracemalloc
 
 from tests.doubling import LINEAR, growth
 from tests.store.turns import Story
-from yourtool.agent.state import State
+from yourtool.agent.history.state import State
 from yourtool.messages import Message, Role, TextBlock, now
 from yourtool.providers import estimate
 

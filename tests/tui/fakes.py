@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeAlias
 
-from yourtool.agent.state import State
+from yourtool.agent.history.state import State
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.deltas import MessageStart, Notice, TextDelta

@@ -10,7 +10,7 @@ from textual import events
 
 from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
-from yourtool.agent.attachments import attachment_from_bytes, read_attachment
+from yourtool.agent.input.attachments import attachment_from_bytes, read_attachment
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp

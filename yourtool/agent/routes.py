@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.state import State, is_rejected_for_content
+from yourtool.agent.history.state import State, is_rejected_for_content
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided

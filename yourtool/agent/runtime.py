@@ -7,19 +7,19 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.agent.attachments import Attachment, attachment_from_bytes, read_attachment
-from yourtool.agent.clipboard import read_clipboard_image
-from yourtool.agent.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.environment import RequestSettings, RunBudget, RunOptions, SessionEnvironment
 from yourtool.agent.gate import Gate, load_stored_rules, parse_rules
-from yourtool.agent.known_secrets import build_mask
-from yourtool.agent.mentions import parse_address
-from yourtool.agent.recorder import Recorder
-from yourtool.agent.repair import close_open_turn
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.repair import close_open_turn
+from yourtool.agent.history.state import State
+from yourtool.agent.input.attachments import Attachment, attachment_from_bytes, read_attachment
+from yourtool.agent.input.clipboard import read_clipboard_image
+from yourtool.agent.input.mentions import parse_address
 from yourtool.agent.routes import DefaultModels, Routes
-from yourtool.agent.session import Session
-from yourtool.agent.state import State
-from yourtool.agent.system_prompt import system_messages
+from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
+from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.session import Session
+from yourtool.agent.session.system_prompt import system_messages
 from yourtool.amounts import Spending
 from yourtool.config import Config, load_config
 from yourtool.credentials import Credentials

@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 
-from yourtool.agent.known_secrets import find_known_secrets, mask_secrets
+from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
 from yourtool.paths import Paths
 
 MAX_LOG_BYTES = 1_000_000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ulid import ULID
 
-from yourtool.agent.known_secrets import find_known_secrets, mask_secrets
-from yourtool.agent.state import State
+from yourtool.agent.history.state import State
+from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table

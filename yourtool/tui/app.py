@@ -43,7 +43,7 @@ from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, reg
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session import Session
+    from yourtool.agent.session.session import Session
 
 STOP_SECONDS = 1.4
 """Time that a running turn has to end when the program quits."""

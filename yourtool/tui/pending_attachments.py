@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from yourtool.messages import AudioBlock, ContentBlock, DocumentBlock, ImageBlock, TextBlock
 
 if TYPE_CHECKING:  # the core opens after the first paint
-    from yourtool.agent.attachments import Attachment
+    from yourtool.agent.input.attachments import Attachment
 
 
 class PendingAttachments:

@@ -10,7 +10,7 @@ from yourtool.tui.screens.sessions import require_session
 from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
-    from yourtool.agent.attachments import Attachment
+    from yourtool.agent.input.attachments import Attachment
     from yourtool.agent.runtime import Runtime
 
 

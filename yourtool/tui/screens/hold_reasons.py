@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from yourtool.events import Event, ShellRan, TurnCancelled
 
 if TYPE_CHECKING:  # the core opens after the first paint
-    from yourtool.agent.session import Session
+    from yourtool.agent.session.session import Session
 
 NOT_SENT = "the message could not be sent"
 COMMAND_FAILED = "a command failed"

@@ -15,7 +15,7 @@ from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session import Session
+    from yourtool.agent.session.session import Session
 
 DEMO = "demo"
 NOTICE_SECONDS = 0.2

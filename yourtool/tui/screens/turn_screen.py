@@ -38,7 +38,7 @@ from yourtool.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session import Session
+    from yourtool.agent.session.session import Session
 
 HINT = "/help · @ file or model · Shift+Tab mode"
 HINT_BUSY = "Esc stops · Enter queues"

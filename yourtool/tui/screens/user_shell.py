@@ -9,7 +9,7 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.pending_attachments import PendingAttachments
 
 if TYPE_CHECKING:  # the core opens after the first paint
-    from yourtool.agent.session import Session
+    from yourtool.agent.session.session import Session
 
 _SHARED = "command · the model sees its output"
 _HIDDEN = "command · hidden from the model"

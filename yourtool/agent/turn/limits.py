@@ -3,7 +3,7 @@
 import asyncio
 from decimal import Decimal
 
-from yourtool.agent.turn import Turn
+from yourtool.agent.turn.turn import Turn
 from yourtool.amounts import format_money
 from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirm, Confirmation, Verdict

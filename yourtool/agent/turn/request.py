@@ -6,8 +6,8 @@
 from functools import partial
 from typing import NamedTuple
 
-from yourtool.agent.turn import Turn
-from yourtool.agent.turn_limits import confirm_wait
+from yourtool.agent.turn.limits import confirm_wait
+from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
 from yourtool.ids import new_id

@@ -12,23 +12,23 @@ from contextlib import aclosing, suppress
 
 from msgspec.structs import replace
 
-from yourtool.agent.accounting import (
+from yourtool.agent.history.elision import elision_notice
+from yourtool.agent.turn.accounting import (
     PricedUsage,
     add_usage,
     price_failure,
     price_tokens,
     with_usage,
 )
-from yourtool.agent.dispatch import dispatch, refuse_all
-from yourtool.agent.elision import elision_notice
-from yourtool.agent.model_request import (
+from yourtool.agent.turn.dispatch import dispatch, refuse_all
+from yourtool.agent.turn.limits import check_cost_limit, check_limits, unknown_price_warning
+from yourtool.agent.turn.request import (
     omit_opaque_blocks,
     opaque_omission_notice,
     prepare_request,
     request_options,
 )
-from yourtool.agent.turn import Turn
-from yourtool.agent.turn_limits import check_cost_limit, check_limits, unknown_price_warning
+from yourtool.agent.turn.turn import Turn
 from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events import (

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from yourtool.agent.turn import Turn
+from yourtool.agent.turn.turn import Turn
 from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.errors import ConfigError, ToolError, ToolFailure

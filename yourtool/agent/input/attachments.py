@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from yourtool.agent.images import convert_to_png, fit_image, is_large, unsupported_format
+from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
 from yourtool.messages import (
     AudioBlock,

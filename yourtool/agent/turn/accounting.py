@@ -9,7 +9,7 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.turn import Turn
+from yourtool.agent.turn.turn import Turn
 from yourtool.deltas import AttemptFailed, MessageComplete, TokenUsage
 from yourtool.errors import AdapterError
 from yourtool.events import LlmCallFailed

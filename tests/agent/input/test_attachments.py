@@ -11,8 +11,8 @@ from hypothesis import given as generated
 from hypothesis import strategies as st
 from PIL import Image
 
-from yourtool.agent.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
-from yourtool.agent.clipboard import read_clipboard_image
+from yourtool.agent.input.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
+from yourtool.agent.input.clipboard import read_clipboard_image
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
 from yourtool.models import AdapterCapabilities
@@ -183,7 +183,7 @@ def test_rejection_without_pillow_explains_how_to_install_it(tmp_path):
     script = (
         "import sys; sys.modules['PIL'] = None\n"
         "import importlib.util as u; u.find_spec = lambda name: None\n"
-        "from yourtool.agent.attachments import attachment_from_bytes\n"
+        "from yourtool.agent.input.attachments import attachment_from_bytes\n"
         "from yourtool.errors import UsageError\n"
         "try: attachment_from_bytes(b'BM' + bytes(20), 'a.bmp')\n"
         "except UsageError as error: print(error)\n"
@@ -197,7 +197,7 @@ def test_rejection_without_pillow_explains_how_to_install_it(tmp_path):
 def test_photo_is_unchanged_without_pillow_and_the_user_is_warned():
     script = (
         "import importlib.util as u; u.find_spec = lambda name: None\n"
-        "import sys; from yourtool.agent.attachments import attachment_from_bytes\n"
+        "import sys; from yourtool.agent.input.attachments import attachment_from_bytes\n"
         "print(attachment_from_bytes(sys.stdin.buffer.read(), 'a.jpg').notice)\n"
     )
     exif = Image.Exif()
@@ -212,7 +212,7 @@ def test_photo_is_unchanged_without_pillow_and_the_user_is_warned():
 def test_large_image_is_unchanged_without_pillow_and_the_user_is_warned():
     script = (
         "import importlib.util as u; u.find_spec = lambda name: None\n"
-        "import sys; from yourtool.agent.attachments import attachment_from_bytes\n"
+        "import sys; from yourtool.agent.input.attachments import attachment_from_bytes\n"
         "print(attachment_from_bytes(sys.stdin.buffer.read(), 'a.png').notice)\n"
     )
     done = subprocess.run(

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from yourtool.agent.system_prompt import MAX_INSTRUCTION_BYTES, system_messages
+from yourtool.agent.session.system_prompt import MAX_INSTRUCTION_BYTES, system_messages
 from yourtool.invariants import validate_message
 
 

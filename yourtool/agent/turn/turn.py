@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from yourtool.agent.environment import RequestSettings, SessionEnvironment
-from yourtool.agent.recorder import Recorder
-from yourtool.agent.state import State
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.state import State
 from yourtool.events import ProviderRecovered, ProviderUnavailable
 from yourtool.interrupt import Interrupt
 from yourtool.messages import Message, RoutingDecisionRecord, ToolInputError

@@ -3,7 +3,7 @@
 import bisect
 from decimal import Decimal
 
-from yourtool.agent.elision import elide_tool_outputs, next_elision
+from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.errors import ErrorClass
 from yourtool.events import (
     AnyFact,

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from yourtool.agent.state import State
+from yourtool.agent.history.state import State
 from yourtool.events import AnyFact
 from yourtool.ids import new_id
 from yourtool.messages import now

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from yourtool.agent import demo_workspace
-from yourtool.agent.demo_workspace import make_scratch_copy
+from yourtool.agent.session import demo_workspace
+from yourtool.agent.session.demo_workspace import make_scratch_copy
 from yourtool.errors import UsageError
 
 

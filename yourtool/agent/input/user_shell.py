@@ -9,9 +9,9 @@ import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from yourtool.agent.dispatch import CANCEL_GRACE_SECONDS
 from yourtool.agent.environment import SessionEnvironment
-from yourtool.agent.recorder import Recorder
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.turn.dispatch import CANCEL_GRACE_SECONDS
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ToolError
 from yourtool.events import ShellRan

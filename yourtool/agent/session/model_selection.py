@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Callable
 from msgspec.structs import replace
 
 from yourtool.agent.environment import SessionEnvironment
-from yourtool.agent.recorder import Recorder
-from yourtool.agent.state import State
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.state import State
 from yourtool.deltas import Notice
 from yourtool.errors import SwapRefusedError
 from yourtool.events import (

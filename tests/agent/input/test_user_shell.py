@@ -12,8 +12,8 @@ import pytest
 from tests.agent.harness import Bench, Checked, User, names, play
 from tests.providers.exchanges import READ, request
 from tests.providers.journeys import STATIONS, problems
-from yourtool.agent import user_shell
-from yourtool.agent.known_secrets import mask_secrets
+from yourtool.agent.input import user_shell
+from yourtool.agent.session.known_secrets import mask_secrets
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events import ShellRan, TurnStarted

@@ -16,11 +16,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
-from yourtool.agent.approval import request_approval
 from yourtool.agent.gate import GateDecision, Subjects, get_subjects
-from yourtool.agent.tool_call import ToolCall, ToolOutcome, mask_output, to_text_blocks
-from yourtool.agent.turn import Turn
-from yourtool.agent.turn_limits import count_repetition, repetition_notice
+from yourtool.agent.turn.approval import request_approval
+from yourtool.agent.turn.limits import count_repetition, repetition_notice
+from yourtool.agent.turn.tool_call import ToolCall, ToolOutcome, mask_output, to_text_blocks
+from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.deltas import ToolOutputDelta
 from yourtool.effects import Confirmation, SideEffects

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, MODEL, Bench, Checked, User, names, play
-from yourtool.agent import dispatch as dispatching
+from yourtool.agent.turn import dispatch as dispatching
 from yourtool.config import Limits, Mode
 from yourtool.deltas import Notice
 from yourtool.effects import Decision, Scope, SideEffects, Verdict

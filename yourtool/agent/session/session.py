@@ -15,16 +15,16 @@ from itertools import islice
 from pathlib import Path
 
 from yourtool.agent.environment import RunBudget, SessionEnvironment
-from yourtool.agent.loop import run_turn
-from yourtool.agent.mentions import AddressedPrompt, parse_address
-from yourtool.agent.model_selection import ModelSelection
-from yourtool.agent.recorder import Recorder
-from yourtool.agent.repair import close_open_turn
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.repair import close_open_turn
+from yourtool.agent.history.state import State
+from yourtool.agent.input.mentions import AddressedPrompt, parse_address
+from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
-from yourtool.agent.state import State
-from yourtool.agent.system_prompt import system_messages
-from yourtool.agent.turn import Turn
-from yourtool.agent.user_shell import UserShell
+from yourtool.agent.session.model_selection import ModelSelection
+from yourtool.agent.session.system_prompt import system_messages
+from yourtool.agent.turn.loop import run_turn
+from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
 from yourtool.deltas import Notice

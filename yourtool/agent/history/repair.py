@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator
 from decimal import Decimal
 
-from yourtool.agent.recorder import Recorder
-from yourtool.agent.state import State
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
 from yourtool.events import (
     AnyFact,

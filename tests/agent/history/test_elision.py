@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.agent.harness import MODEL, OTHER, Checked, play
 from tests.providers.histories import image
 from tests.strategies import Writer
-from yourtool.agent.elision import (
+from yourtool.agent.history.elision import (
     MAX_INTACT_CHARACTERS,
     OUTPUT_PLACEHOLDER,
     elide_tool_outputs,

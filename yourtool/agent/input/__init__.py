@@ -1,0 +1,1 @@
+"""The input of a user: mentions, attachments and shell commands as messages."""

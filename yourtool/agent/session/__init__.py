@@ -1,0 +1,1 @@
+"""The session: its verbs, its model selection and its environment."""
