@@ -69,6 +69,8 @@ class ToolCard(Item):
         self._live_output: deque[str] = deque()
         self._live_length = 0
         self._output = ""
+        self._line_breaks = 0
+        """Line breaks of the output, counted once: it may have 100 MB."""
         self._details: Mapping[str, Any] = {}
         self._diff_size: str | None = None
         self._problem = ""
@@ -124,6 +126,7 @@ class ToolCard(Item):
     ) -> None:
         """Show the result of the call."""
         self._output, self._details, self._diff_size = output, details, None
+        self._line_breaks = output.count("\n")
         self._seconds = seconds
         self._live_output.clear()
         self._set_status(status)
@@ -142,7 +145,7 @@ class ToolCard(Item):
     def estimate(self, width: int) -> int:
         """Guess the height; a folded card has few rows."""
         if self.expanded:
-            return super().estimate(width) + 4
+            return min(_MAX_ROWS, self._line_breaks + 5 + len(self._output) // max(1, width))
         if self._diff:
             return 2 + min(_DIFF_ROWS, self._diff.count("\n"))
         return 1 if self._is_read_only and self.status == "ok" else 4
@@ -197,7 +200,7 @@ class ToolCard(Item):
             self._diff_size = self._diff_size or str(diff_size(self._diff[:_MAX_COUNTED]))
             parts.append(self._diff_size)
         if self.status == "ok" and self._is_read_only and self._output and not self._plan:
-            count = self._output.count("\n") + (not self._output.endswith("\n"))
+            count = self._line_breaks + (not self._output.endswith("\n"))
             parts.append(f"{count:,} {'line' if count == 1 else 'lines'}")
         if self._seconds is not None and self._seconds >= 0.1 and self.status in ("ok", "failed"):
             parts.append(format_duration(self._seconds))
@@ -240,7 +243,7 @@ class ToolCard(Item):
         return []
 
     def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
-        part, omitted = _excerpt(self._output, end=True)
+        part, omitted = _excerpt(self._output, end=True, line_breaks=self._line_breaks)
         lines = _output_rows(part, width)
         return _limit_rows(lines, rows, width, keep_end=True, omitted=omitted)
 
@@ -251,7 +254,10 @@ class ToolCard(Item):
             text, more = _excerpt(self._diff)
             omitted += more
             body = list(diff_lines(text, width))
-        text, more = _excerpt(self._problem or self._output or "".join(self._live_output))
+        if self._output and not self._problem:
+            text, more = _excerpt(self._output, line_breaks=self._line_breaks)
+        else:
+            text, more = _excerpt(self._problem or "".join(self._live_output))
         omitted += more
         if text:
             body = [*body, *([BLANK] if body else []), *_output_rows(text, width)]
@@ -327,15 +333,21 @@ def _json(value: object) -> str:
     return "".join(itertools.islice(pieces, _MAX_CHARACTERS))
 
 
-def _excerpt(text: str, room: int = _MAX_CHARACTERS, *, end: bool = False) -> tuple[str, int]:
-    """Return the part of a text that is laid out and the least number of omitted lines."""
+def _excerpt(
+    text: str, room: int = _MAX_CHARACTERS, *, end: bool = False, line_breaks: int | None = None
+) -> tuple[str, int]:
+    """Return the part of a text that is laid out and the least number of omitted lines.
+
+    `line_breaks` of the text are counted if not given.
+    """
     part = (text[-room:] if end else text[:room]) if len(text) > room else text
     if part.count("\n") >= _MAX_ROWS:
         lines = part.rsplit("\n", _MAX_ROWS)[1:] if end else part.split("\n", _MAX_ROWS)[:-1]
         part = "\n".join(lines)
     if len(part) == len(text):
         return text, 0
-    return part, max(1, text.count("\n") - part.count("\n"))
+    breaks = text.count("\n") if line_breaks is None else line_breaks
+    return part, max(1, breaks - part.count("\n"))
 
 
 def _limit_rows(
