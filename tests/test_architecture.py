@@ -174,4 +174,4 @@ def test_only_two_modules_read_the_recorded_set():
         for path in (ROOT / "tests").rglob("*.py")
         if "tests.shared import" in path.read_text() and path != Path(__file__)
     }
-    assert readers == {"tests/providers/exchanges.py", "tests/security/corpora.py"}
+    assert readers == {"tests/providers/recorded_exchanges.py", "tests/security/corpora.py"}

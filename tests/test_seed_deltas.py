@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agent.harness import Bench, Checked, play
-from tests.providers.exchanges import (
+from tests.providers.dialect_cases import DIALECTS, EACH, sse
+from tests.providers.histories import full, reply_metadata
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     complete,
@@ -26,9 +28,7 @@ from tests.providers.exchanges import (
     problems,
     request,
 )
-from tests.providers.histories import full, reply_metadata
-from tests.providers.rules import broken_rules
-from tests.providers.speakers import DIALECTS, EACH, sse
+from tests.providers.stream_rules import broken_rules
 from tests.scripts import calls_badly
 from tests.strategies import Writer, histories
 from tests.tui.events import Session
@@ -628,9 +628,9 @@ def test_an_origin_is_stored_as_it_is(origin):
 
 _ENCODED = """
 import sys
-from tests.providers.exchanges import READ, model, request
+from tests.providers.recorded_exchanges import READ, model, request
 from tests.providers.histories import full
-from tests.providers.speakers import DIALECTS
+from tests.providers.dialect_cases import DIALECTS
 for speaks, provider, _ in DIALECTS.values():
     target = model(provider)
     sys.stdout.buffer.write(speaks.to_wire(request(target, full(target), (READ,))).body + b"\\n")

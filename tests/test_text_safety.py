@@ -16,9 +16,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.agent.harness import Bench, play
-from tests.providers.exchanges import Playback, complete, events_of, model, problems, request
+from tests.providers.dialect_cases import DIALECTS, EACH, sse
 from tests.providers.histories import reply_metadata
-from tests.providers.speakers import DIALECTS, EACH, sse
+from tests.providers.recorded_exchanges import (
+    Playback,
+    complete,
+    events_of,
+    model,
+    problems,
+    request,
+)
 from tests.strategies import Writer
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import load_config

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import Bench, Checked, names, play
-from tests.agent.killed import PROMPT
+from tests.agent.killed_turns import PROMPT
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events import message_of
@@ -204,7 +204,7 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when):
     """R-PER-02, with real processes and SIGKILL."""
-    command = [sys.executable, "-m", "tests.agent.killed", str(tmp_path), when]
+    command = [sys.executable, "-m", "tests.agent.killed_turns", str(tmp_path), when]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     places = done.stdout.split()

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from tests.cassettes.generate import DIALECTS, HERE, files
-from tests.providers.exchanges import OWN, exchange, expected
+from tests.providers.recorded_exchanges import OWN, exchange, expected
 from tests.validator.validate import errors, validate
 
 ERRORS = ("auth", "rate_limit", "context_overflow", "invalid_request", "server_error")

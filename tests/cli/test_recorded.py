@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.terminal import YOURTOOL
 from tests.provider_server import ProviderServer, replay
-from tests.providers.exchanges import (
+from tests.providers.recorded_exchanges import (
     COUNTERS,
     NAMES,
     SEVERAL_RESPONSES,

@@ -17,7 +17,7 @@ from tests.provider_server import (
     ProviderServer,
     replay,
 )
-from tests.providers.exchanges import expected, recorded
+from tests.providers.recorded_exchanges import expected, recorded
 
 ANTHROPIC, OPENAI = "anthropic:claude-haiku-4-5", "openai:gpt-5.5-2026-04-23"
 GOOGLE, OPENROUTER = "google:gemini-3.5-flash", "openrouter:x-ai/grok-4.1-fast"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from tests.providers.exchanges import COMPATIBLE, RECORDED, exchange, expected
+from tests.providers.recorded_exchanges import COMPATIBLE, RECORDED, exchange, expected
 from tests.strategies import Writer
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages import (

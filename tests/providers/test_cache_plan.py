@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 
-from tests.providers.exchanges import READ, model, problems, request
+from tests.providers.dialect_journeys import STATIONS, without_marks
 from tests.providers.histories import full
-from tests.providers.journeys import STATIONS, without_marks
+from tests.providers.recorded_exchanges import READ, model, problems, request
 from tests.strategies import Writer, histories
 from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
 from yourtool.models import AdapterCapabilities

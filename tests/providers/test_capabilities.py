@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.exchanges import READ, complete, problems, request
+from tests.providers.dialect_journeys import STATIONS
 from tests.providers.histories import full, image
-from tests.providers.journeys import STATIONS
+from tests.providers.recorded_exchanges import READ, complete, problems, request
 from tests.strategies import Writer
 from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.models import AdapterCapabilities, Model

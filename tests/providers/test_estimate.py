@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.providers.exchanges import READ, Playback, adapter
 from tests.providers.histories import image
 from tests.providers.prompts import prompts, replies, steps
+from tests.providers.recorded_exchanges import READ, Playback, adapter
 from tests.strategies import Writer
 from yourtool.messages import (
     RedactedThinkingBlock,

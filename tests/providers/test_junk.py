@@ -5,7 +5,9 @@ import logging
 
 import pytest
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message
+from tests.providers.junk import Place, Recording, places
+from tests.providers.recorded_exchanges import (
     OURS,
     OWN,
     Playback,
@@ -16,9 +18,7 @@ from tests.providers.exchanges import (
     request,
     sets,
 )
-from tests.providers.histories import as_message
-from tests.providers.junk import Place, Recording, places
-from tests.providers.rules import CONTRADICTION, broken_rules
+from tests.providers.stream_rules import CONTRADICTION, broken_rules
 from tests.strategies import Writer
 from yourtool.errors import InvalidRequestError, OtherAdapterError
 from yourtool.invariants import validate_message

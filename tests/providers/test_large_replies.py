@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from tests.providers.exchanges import Playback
 from tests.providers.fakes import events_of, request
+from tests.providers.recorded_exchanges import Playback
 from yourtool.deltas import MessageComplete, TextDelta
 from yourtool.errors import OtherAdapterError
 from yourtool.providers.dialects.openai_chat import OpenAIChat

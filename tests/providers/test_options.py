@@ -6,9 +6,9 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.exchanges import READ, model, problems, request
+from tests.providers.dialect_journeys import STATIONS
 from tests.providers.histories import full
-from tests.providers.journeys import STATIONS
+from tests.providers.recorded_exchanges import READ, model, problems, request
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.requests.output_schema import is_strict

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.providers.exchanges import (
+from tests.providers.recorded_exchanges import (
     NAMES,
     cases,
     complete,
@@ -19,7 +19,7 @@ from tests.providers.exchanges import (
     request,
     sets,
 )
-from tests.providers.rules import CONTRADICTION, broken_rules
+from tests.providers.stream_rules import CONTRADICTION, broken_rules
 from tests.strategies import examples
 from yourtool.errors import NetworkError
 from yourtool.messages import StopReason, TextBlock, ThinkingBlock, ToolUseBlock

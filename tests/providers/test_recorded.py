@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message
+from tests.providers.recorded_exchanges import (
     COUNTERS,
     NAMES,
     SEVERAL_RESPONSES,
@@ -18,8 +19,7 @@ from tests.providers.exchanges import (
     request,
     responses,
 )
-from tests.providers.histories import as_message
-from tests.providers.rules import CONTRADICTION, broken_rules
+from tests.providers.stream_rules import CONTRADICTION, broken_rules
 from tests.strategies import Writer
 from yourtool.messages import (
     Receipt,

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.exchanges import exchange, recorded
 from tests.providers.fakes import events_of, request
+from tests.providers.recorded_exchanges import exchange, recorded
 from yourtool.deltas import (
     AttemptFailed,
     MessageComplete,

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from tests.provider_server import ProviderServer, Reply
-from tests.providers.exchanges import READ, complete, request
 from tests.providers.histories import as_message, image
+from tests.providers.recorded_exchanges import READ, complete, request
 from tests.strategies import Writer
 from yourtool.config import Config, ProviderConfig
 from yourtool.credentials import Credentials

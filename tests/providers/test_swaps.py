@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     adapter,
@@ -15,7 +16,6 @@ from tests.providers.exchanges import (
     recorded,
     request,
 )
-from tests.providers.histories import as_message
 from tests.strategies import Writer
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock

@@ -10,7 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.exchanges import (
+from tests.providers.dialect_journeys import RECORDED_STATIONS, STATIONS, Session, encoded, problems
+from tests.providers.histories import as_message
+from tests.providers.random_conversations import (
+    KINDS_OF_DAMAGE,
+    SEALED,
+    damaged,
+    kinds_of_damage,
+    legal,
+    marks,
+    wire_ids,
+)
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     complete,
@@ -19,17 +30,6 @@ from tests.providers.exchanges import (
     recorded,
     request,
     sets,
-)
-from tests.providers.histories import as_message
-from tests.providers.journeys import RECORDED_STATIONS, STATIONS, Session, encoded, problems
-from tests.providers.rough import (
-    KINDS_OF_DAMAGE,
-    SEALED,
-    damaged,
-    kinds_of_damage,
-    legal,
-    marks,
-    wire_ids,
 )
 from tests.strategies import Writer, examples, histories
 from yourtool.events import LlmCallCompleted

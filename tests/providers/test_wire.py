@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from tests.providers.exchanges import (
+from tests.providers.recorded_exchanges import (
     Playback,
     adapter,
     cases,
@@ -20,7 +20,7 @@ from tests.providers.exchanges import (
     recorded,
     request,
 )
-from tests.providers.rules import broken_rules
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.deltas import (
     MessageComplete,

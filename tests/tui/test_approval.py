@@ -7,8 +7,8 @@ from textual.widgets import Input
 
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
-from tests.tui.driving import burst, press, say, screen_text, settle, until
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
+from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft

@@ -6,7 +6,6 @@ import pytest
 from textual import events
 from textual.widgets import OptionList
 
-from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import (
     GPT,
     SONNET,
@@ -21,6 +20,7 @@ from tests.tui.fakes import (
     streamed,
     turn,
 )
+from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool import __version__
 from yourtool.config import Mode
 from yourtool.deltas import Notice

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.tui.driving import press, say, screen_text, until
+from tests.tui.pilot_helpers import press, say, screen_text, until
 from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths

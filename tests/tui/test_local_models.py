@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.providers.local_server import serve
-from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import GPT, SONNET, FakeRuntime, FakeSession
+from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths

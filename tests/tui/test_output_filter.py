@@ -16,8 +16,8 @@ from textual.widgets import Static
 
 from tests.security.corpora import payload_cases, payload_sets
 from tests.security.payloads import PAIR, PAYLOADS
-from tests.tui.driving import paint
 from tests.tui.events import session
+from tests.tui.pilot_helpers import paint
 from yourtool.text import escape
 from yourtool.tui.ansi import AnsiParser
 from yourtool.tui.output_filter import SanitizeFilter

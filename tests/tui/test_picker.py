@@ -4,8 +4,8 @@ import pytest
 from textual.app import App
 from textual.widgets import OptionList
 
-from tests.tui.driving import press, say, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import press, say, settle, until
 from yourtool.config import Mode
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp

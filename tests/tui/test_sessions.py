@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.driving import press, say, screen_text, settle, until
+from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.config import config_file

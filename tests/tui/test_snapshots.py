@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.tui.driving import press, say, settle, until
 from tests.tui.fakes import (
     WHEN,
     Ask,
@@ -22,6 +21,7 @@ from tests.tui.fakes import (
     streamed,
     turn,
 )
+from tests.tui.pilot_helpers import press, say, settle, until
 from yourtool.deltas import ToolUseEnd, ToolUseStart
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.events import ToolCalled

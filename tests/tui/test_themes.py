@@ -3,7 +3,7 @@ import re
 import pytest
 from textual.app import App
 
-from tests.tui.driving import paint
+from tests.tui.pilot_helpers import paint
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped_directory
 from yourtool.tui.themes import DEFAULT_STYLES, Palette, get_palette, load_theme, load_themes

@@ -6,8 +6,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Input
 
-from tests.tui.driving import paint, settle
 from tests.tui.events import Session
+from tests.tui.pilot_helpers import paint, settle
 from yourtool.deltas import (
     BlockEdge,
     MessageComplete,

@@ -5,8 +5,8 @@ import random
 import pytest
 from textual import events
 
-from tests.tui.driving import burst, press, say, settle, until
 from tests.tui.fakes import GPT, FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import burst, press, say, settle, until
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 

@@ -11,7 +11,7 @@ DENY = Decision(verdict=Verdict.DENY)
 
 
 class Option(Struct, frozen=True):
-    """One answer; `decision` is None if the user enters a note first."""
+    """One answer; `decision` is None for answers that need a note first."""
 
     letter: str
     label: str

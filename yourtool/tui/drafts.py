@@ -54,6 +54,6 @@ def fold_text(text: str) -> Draft:
 
 
 def trailing_chip_length(text: str) -> int:
-    """Return the length of the chip at the end of `text`, 0 if there is none."""
+    """Return the length of the chip at the end of `text`, or 0 without one."""
     found = _LAST_CHIP.search(text)
     return len(found[0]) if found else 0

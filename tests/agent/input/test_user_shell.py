@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.agent.harness import Bench, Checked, User, names, play
-from tests.providers.exchanges import READ, request
-from tests.providers.journeys import STATIONS, problems
+from tests.providers.dialect_journeys import STATIONS, problems
+from tests.providers.recorded_exchanges import READ, request
 from yourtool.agent.input import user_shell
 from yourtool.agent.session.known_secrets import mask_secrets
 from yourtool.deltas import ShellStarted, ToolOutputDelta

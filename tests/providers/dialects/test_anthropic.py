@@ -7,7 +7,9 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.exchanges import (
+from tests.providers.dialect_cases import sse
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.recorded_exchanges import (
     NAMES,
     READ,
     cases,
@@ -20,9 +22,7 @@ from tests.providers.exchanges import (
     recorded,
     request,
 )
-from tests.providers.histories import as_message, full, image, reply_metadata
-from tests.providers.rules import broken_rules
-from tests.providers.speakers import sse
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import SESSION, Writer, examples, histories
 from yourtool.messages import (
     MessageMetadata,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.providers.exchanges import Playback, complete, events_of, model, request
+from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
 from yourtool.messages import StopReason, ToolUseBlock
 from yourtool.providers.dialects.anthropic import Anthropic
 from yourtool.providers.dialects.google import Google

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests.providers.exchanges import Playback, complete, events_of, model, request
 from tests.providers.histories import as_message
-from tests.providers.rules import broken_rules
+from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.config import Config, ProviderConfig
 from yourtool.errors import ContextOverflowError

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from tests.providers.exchanges import problems, request
 from tests.providers.histories import PNG
+from tests.providers.recorded_exchanges import problems, request
 from tests.strategies import Writer
 from yourtool.blobs import store_blob
 from yourtool.messages import (

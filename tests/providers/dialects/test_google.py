@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message, full, image
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     cases,
@@ -21,8 +22,7 @@ from tests.providers.exchanges import (
     recorded,
     request,
 )
-from tests.providers.histories import as_message, full, image
-from tests.providers.rules import broken_rules
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from tests.validator.validate import errors, validate
 from yourtool.messages import (

@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from tests.providers.exchanges import problems, request
+from tests.providers.dialect_journeys import STATIONS
 from tests.providers.histories import image, reply_metadata
-from tests.providers.journeys import STATIONS
+from tests.providers.recorded_exchanges import problems, request
 from tests.strategies import Writer
 from yourtool.messages import (
     MessageMetadata,

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.providers.exchanges import Playback, complete, events_of, model, request
 from tests.providers.histories import as_message, reply_metadata
-from tests.providers.rules import broken_rules
+from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.deltas import MessageComplete
 from yourtool.errors import (

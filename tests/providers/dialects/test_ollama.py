@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     cases,
@@ -18,7 +19,6 @@ from tests.providers.exchanges import (
     problems,
     request,
 )
-from tests.providers.histories import as_message, full, image, reply_metadata
 from tests.strategies import Writer, examples, histories
 from tests.validator.validate import validate
 from yourtool.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     cases,
@@ -19,8 +20,7 @@ from tests.providers.exchanges import (
     problems,
     request,
 )
-from tests.providers.histories import as_message, full, image, reply_metadata
-from tests.providers.rules import broken_rules
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer, examples, histories
 from yourtool.errors import ConfigError
 from yourtool.messages import (

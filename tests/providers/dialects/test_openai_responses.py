@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.recorded_exchanges import (
     NAMES,
     READ,
     Playback,
@@ -22,7 +23,6 @@ from tests.providers.exchanges import (
     recorded,
     request,
 )
-from tests.providers.histories import as_message, full, image, reply_metadata
 from tests.strategies import Writer, examples, histories
 from yourtool.deltas import TextDelta
 from yourtool.errors import ServerError

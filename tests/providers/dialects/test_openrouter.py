@@ -3,7 +3,8 @@ from decimal import Decimal
 
 import pytest
 
-from tests.providers.exchanges import (
+from tests.providers.histories import as_message, full
+from tests.providers.recorded_exchanges import (
     READ,
     cases,
     complete,
@@ -14,7 +15,6 @@ from tests.providers.exchanges import (
     recorded,
     request,
 )
-from tests.providers.histories import as_message, full
 from tests.strategies import Writer
 from yourtool.messages import (
     Message,

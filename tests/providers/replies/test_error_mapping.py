@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.providers.exchanges import CLASSES, NAMES, RECORDED, cases, error_class, expected, play
+from tests.providers.recorded_exchanges import (
+    CLASSES,
+    NAMES,
+    RECORDED,
+    cases,
+    error_class,
+    expected,
+    play,
+)
 from yourtool.errors import (
     AuthError,
     ContextOverflowError,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.providers.exchanges import complete, model, request
-from tests.providers.rules import broken_rules
+from tests.providers.recorded_exchanges import complete, model, request
+from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.deltas import (
     MessageStart,

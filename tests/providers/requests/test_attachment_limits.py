@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.exchanges import model, request
+from tests.providers.dialect_journeys import STATIONS
 from tests.providers.histories import PNG
-from tests.providers.journeys import STATIONS
+from tests.providers.recorded_exchanges import model, request
 from tests.strategies import Writer, examples
 from yourtool.blobs import store_blob
 from yourtool.messages import (

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from tests.providers.exchanges import model, request
 from tests.providers.histories import PNG, image
+from tests.providers.recorded_exchanges import model, request
 from tests.strategies import Writer
 from yourtool.messages import AudioBlock, DocumentBlock, ImageSource, Role
 from yourtool.models import AdapterCapabilities

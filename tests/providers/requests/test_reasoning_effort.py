@@ -1,6 +1,6 @@
 import pytest
 
-from tests.providers.exchanges import model
+from tests.providers.recorded_exchanges import model
 from yourtool.models import EFFORTS, AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.providers.exchanges import READ, model, problems, request
 from tests.providers.histories import full, reply_metadata
+from tests.providers.recorded_exchanges import READ, model, problems, request
 from tests.strategies import Writer, any_messages, examples, histories
 from yourtool.invariants import validate_session
 from yourtool.messages import (

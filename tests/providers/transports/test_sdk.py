@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tests.providers.exchanges import exchange, sets
 from tests.providers.fakes import all_of
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
+from tests.providers.recorded_exchanges import exchange, sets
 from yourtool.credentials import Secret
 from yourtool.decompression import MAX_PIECE_BYTES
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError

@@ -46,7 +46,7 @@ class FittedMessages(NamedTuple):
 
     messages: tuple[Message, ...]
     notice: str | None = None
-    """A notice about omitted attachments; None if there are none."""
+    """A notice about omitted attachments, or None."""
 
 
 class _Attachment(NamedTuple):

@@ -212,7 +212,7 @@ def _first_results(messages: Sequence[Message], drop: DropCallback) -> dict[str,
 def _filter_message(
     message: Message, model: Model, seen: set[str], drop: DropCallback
 ) -> Message | None:
-    """Return the message with the blocks that the model accepts; None if there are none."""
+    """Return the message with the blocks that the model accepts, or None without any."""
     metadata = message.metadata
     raw = metadata.provider_raw
     if raw is not None and (

@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.providers.exchanges import (
+from tests.providers.histories import PNG, as_message, image
+from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     complete,
@@ -20,7 +21,6 @@ from tests.providers.exchanges import (
     model,
     request,
 )
-from tests.providers.histories import PNG, as_message, image
 from tests.strategies import Writer
 from tests.validator.validate import errors, validate
 from yourtool.blobs import store_blob

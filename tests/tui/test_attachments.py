@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from textual import events
 
-from tests.tui.driving import press, say, screen_text, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.input.attachments import attachment_from_bytes, read_attachment
 from yourtool.errors import UsageError
 from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock

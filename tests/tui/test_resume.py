@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.tui.driving import burst, press, say, screen_text, settle, until
 from tests.tui.events import Session
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.test_transcript import Stage
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft

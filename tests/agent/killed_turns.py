@@ -1,7 +1,7 @@
-"""Runs one turn over and over in child processes, each of which dies at another store write.
+"""Repeat one turn in child processes, each of which is killed at another store write.
 
-Usage: python -m tests.agent.killed ROOT before|after. Prints the directory that each dead process
-left behind.
+Usage: python -m tests.agent.killed_turns ROOT before|after. Prints the directory of each killed
+process.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.providers.histories import image, reply_metadata
-from tests.providers.leftovers import leftovers
+from tests.providers.random_extras import leftovers
 from tests.strategies import Writer
 from yourtool.messages import (
     AudioBlock,

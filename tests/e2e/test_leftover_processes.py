@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.leftovers import alive, prepare, started, survivors
+from tests.e2e.leftover_processes import alive, prepare, started, survivors
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")

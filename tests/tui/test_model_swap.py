@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from tests.provider_server import ProviderServer, Reply
-from tests.tui.driving import press, say, screen_text, settle, until
+from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.paths import resolve_paths

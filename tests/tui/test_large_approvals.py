@@ -3,8 +3,8 @@
 import pytest
 
 from tests.doubling import LINEAR, growth
-from tests.tui.driving import press, screen_text, settle, until
 from tests.tui.fakes import Ask
+from tests.tui.pilot_helpers import press, screen_text, settle, until
 from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line

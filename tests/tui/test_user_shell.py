@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.tui.driving import press, say, screen_text, until
 from tests.tui.fakes import FakeRuntime, FakeSession, ended, message, replied, routed, started, turn
+from tests.tui.pilot_helpers import press, say, screen_text, until
 from yourtool.agent.commands import InvalidCommand, ShellLine, parse_input
 from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events import ShellRan
