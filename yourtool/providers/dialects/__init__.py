@@ -1,1 +1,1 @@
-"""Wire formats: one module each, and one for its requests."""
+"""Wire formats, one package each."""

@@ -1,0 +1,1 @@
+"""Chat Completions, the API of OpenAI, OpenRouter and many other servers."""
