@@ -36,6 +36,11 @@ class Paths(Struct, frozen=True):
         return self.data / "blobs"
 
     @property
+    def scratch(self) -> Path:
+        """The directory of the demo's copies of workspaces."""
+        return self.cache / "scratch"
+
+    @property
     def log_file(self) -> Path:
         """The diagnostic log; mode 0600."""
         return self.state / "log" / "yourtool.log"

@@ -28,7 +28,7 @@ def test_demo_of_another_directory_of_the_same_name_is_not_continued(line, tmp_p
 
 def test_demo_without_its_copied_directory_is_not_continued(line):
     line(*DEMO)
-    shutil.rmtree(resolve_paths().cache / "scratch")
+    shutil.rmtree(resolve_paths().scratch)
     code, out, _ = line("-c", *DEMO)
     assert code == 2
     assert "no session" in json.loads(out)["error"]["message"]

@@ -57,17 +57,31 @@ def test_search_result_has_session_message_and_snippet(line):
 
 @pytest.mark.req("R-PER-07")
 def test_here_limits_list_and_search_to_one_directory(line, tmp_path):
-    line.type(run_sessions(line, "export", start_session(line), "--json"))
-    here = json.loads(run_sessions(line, "import", "-", "--json"))["session_id"]
+    (tmp_path / "other").mkdir()
+    elsewhere = ("--cwd", str(tmp_path / "other"))
+    here = start_session(line)
+    line.type(run_sessions(line, "export", here, "--json"))
+    run_sessions(line, "import", "-", *elsewhere)
     assert [each["id"] for each in json.loads(run_sessions(line, "list", "--here", "--json"))] == [
         here
     ]
     hits = json.loads(run_sessions(line, "search", "slow", "--here", "--json"))
     assert [hit["session_id"] for hit in hits] == [here]
     assert len(json.loads(run_sessions(line, "list", "--json"))) == 2
+    (tmp_path / "third").mkdir()
+    assert "no sessions" in run_sessions(line, "list", "--here", "--cwd", str(tmp_path / "third"))
+    assert "default model" in run_sessions(line, "list")
+
+
+def test_here_includes_demo_sessions_in_copies_of_the_directory(line, tmp_path):
+    result = line("-p", "hi", "-m", "demo:tour", "--output-format", "json")[1]
+    session_id = json.loads(result)["session_id"]
+    listed = json.loads(run_sessions(line, "list", "--here", "--json"))
+    assert [each["id"] for each in listed] == [session_id]
+    hits = json.loads(run_sessions(line, "search", "hi", "--here", "--json"))
+    assert {hit["session_id"] for hit in hits} == {session_id}
     (tmp_path / "other").mkdir()
     assert "no sessions" in run_sessions(line, "list", "--here", "--cwd", str(tmp_path / "other"))
-    assert "default model" in run_sessions(line, "list")
 
 
 @pytest.mark.req("R-PER-08")

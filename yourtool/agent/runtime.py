@@ -128,7 +128,7 @@ class Runtime:
         if self._initial_model(chosen).provider == DEMO:
             own = own_directories(self.paths)
             workspace = await asyncio.to_thread(
-                make_scratch_copy, workspace, self._scratch_directory, own
+                make_scratch_copy, workspace, self.paths.scratch, own
             )
         lease = self.sessions.lease(session_id)
         state = State()
@@ -196,7 +196,7 @@ class Runtime:
     async def find_last_session(self) -> str | None:
         """Return the last session of the workspace, including demo sessions in copies of it."""
         workspace = self.options.workspace
-        copies = await asyncio.to_thread(find_scratch_copies, workspace, self._scratch_directory)
+        copies = await asyncio.to_thread(find_scratch_copies, workspace, self.paths.scratch)
         return await self.sessions.last_used(*map(str, (workspace, *copies)))
 
     async def fork(self, session_id: str, at: str | None = None) -> str:
@@ -291,10 +291,6 @@ class Runtime:
         """Return the cost of all sessions since midnight UTC."""
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return await self.sessions.spending_since(midnight)
-
-    @property
-    def _scratch_directory(self) -> Path:
-        return self.paths.cache / "scratch"
 
     @property
     def _discovery_file(self) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from ulid import ULID
 
 from yourtool.agent.history.state import State
+from yourtool.agent.session.demo_workspace import find_scratch_copies
 from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
@@ -59,16 +60,17 @@ def run(paths: Paths, arguments: Arguments) -> int:
 async def _run(paths: Paths, arguments: Arguments) -> None:
     database = Database(paths.database)
     sessions, log = Sessions(database, paths.data / "locks"), Log(database)
-    where = str(arguments.workspace) if arguments.here_only else None
+    workspaces = await asyncio.to_thread(_workspaces, paths, arguments)
     try:
         session_id = (
             await sessions.resolve_id(parse_session_prefix(arguments.id)) if arguments.id else ""
         )
         match arguments.action:
             case "list":
-                _print_sessions(await sessions.list(where), as_json=arguments.json)
+                _print_sessions(await sessions.list(*workspaces), as_json=arguments.json)
             case "search":
-                _print_hits(await sessions.search(arguments.query, where), as_json=arguments.json)
+                hits = await sessions.search(arguments.query, *workspaces)
+                _print_hits(hits, as_json=arguments.json)
             case "export":
                 await _export(session_id, log, paths, arguments)
             case "import":
@@ -80,6 +82,14 @@ async def _run(paths: Paths, arguments: Arguments) -> None:
                 await _show(session_id, log, as_json=arguments.json)
     finally:
         await database.close()
+
+
+def _workspaces(paths: Paths, arguments: Arguments) -> tuple[str, ...]:
+    """Return the workspaces whose sessions are requested; empty for all."""
+    if not arguments.here_only:
+        return ()
+    workspace = arguments.workspace
+    return tuple(map(str, (workspace, *find_scratch_copies(workspace, paths.scratch))))
 
 
 def parse_session_prefix(typed: str) -> str:

@@ -40,7 +40,7 @@ _SELECT_HITS = """
     CROSS JOIN messages AS m ON m.id = w.message_id
     CROSS JOIN sessions AS s ON s.id = m.session_id
     WHERE w.words MATCH :query
-      AND (:workspace IS NULL OR s.workspace_path = :workspace)
+      AND (NOT :count OR s.workspace_path IN (SELECT value FROM json_each(:workspaces)))
       AND NOT (
           m.id < coalesce(s.copied_through, '')
           AND coalesce(s.parent_session_id, '') IN (SELECT id FROM sessions)
@@ -105,18 +105,14 @@ class Sessions:
         self._database = database
         self._locks_dir = locks_dir
 
-    async def list(
-        self, workspace: str | None = None, limit: int = 200
-    ) -> tuple[SessionSummary, ...]:
-        """Return the sessions of one workspace or of all, last used first.
+    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+        """Return the sessions of these workspaces, or of all if none is given, last used first.
 
         Sessions without messages are omitted.
         """
-        return await self._database.read(lambda connection: _list(connection, workspace, limit))
+        return await self._database.read(lambda connection: _list(connection, workspaces, limit))
 
-    async def search(
-        self, text: str, workspace: str | None = None, limit: int = 100
-    ) -> tuple[SearchHit, ...]:
+    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
         """Return the messages that contain every word of `text`, newest first.
 
         Words match as prefixes, ignoring case and accents. A text without words matches nothing.
@@ -125,7 +121,12 @@ class Sessions:
             StoreError: the database cannot be read.
         """
         terms = search_terms(text)
-        parameters = {"query": fts_query(terms), "workspace": workspace, "limit": limit}
+        parameters = {
+            "query": fts_query(terms),
+            "count": len(workspaces),
+            "workspaces": json.dumps(workspaces),
+            "limit": limit,
+        }
         return await self._database.read(
             lambda connection: _search(connection, terms, parameters) if terms else ()
         )
@@ -254,10 +255,12 @@ def _recent_sessions(
     ).fetchall()
 
 
-def _list(connection: Connection, workspace: str | None, limit: int) -> tuple[SessionSummary, ...]:
+def _list(
+    connection: Connection, workspaces: tuple[str, ...], limit: int
+) -> tuple[SessionSummary, ...]:
     found = list[SessionSummary]()
     for session_id, path, model, created, updated in _recent_sessions(
-        connection, (workspace,) if workspace else (), limit
+        connection, workspaces, limit
     ):
         report = _cost_report(connection, "call.session_id = ?", session_id)
         found.append(
