@@ -49,18 +49,21 @@ def env(bench):
         calls("read_file", path="./src/../.env"),
         calls("read_file", path="link.txt"),
         calls("grep", path=".env", pattern="."),
+        calls("read_file", path="hard.txt"),
+        calls("grep", path="hard.txt", pattern="."),
     ],
-    ids=["read", "detour", "link", "grep"],
+    ids=["read", "detour", "link", "grep", "hard link", "grep in a hard link"],
 )
 async def test_credential_file_needs_approval_in_every_mode(bench, env, mode, line):
     (bench.workspace / "src").mkdir()
     (bench.workspace / "link.txt").symlink_to(".env")
+    os.link(env, bench.workspace / "hard.txt")
     user = User(DENY)
     [denied] = await play_calls(bench, user, line, mode=mode)
     assert denied.error_class == "user_denied"
     [question] = user.asked
     assert "may contain credentials" in question.reason
-    assert question.rule == f"{question.title}(.env)"
+    assert question.rule in (f"{question.title}(.env)", f"{question.title}(hard.txt)")
     [read] = await play_calls(bench, User(ALLOW), line, mode=mode)
     assert CANARY in text_of(read)
 
@@ -83,6 +86,7 @@ async def test_example_of_a_credential_file_needs_no_approval(bench):
 
 async def test_grep_skips_credential_files_and_reports_it(bench, env):
     (bench.workspace / "a.txt").write_text("TOKEN=none\n")
+    os.link(env, bench.workspace / "hard.txt")
     (bench.workspace / "tls.key").write_text(CANARY)
     [found] = await play_calls(bench, User(DENY), calls("grep", pattern="TOKEN|CANARY"))
     assert "a.txt:1: TOKEN=none" in text_of(found)

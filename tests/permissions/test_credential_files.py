@@ -1,6 +1,8 @@
+import os
+
 import pytest
 
-from yourtool.permissions.credential_files import is_credential_file
+from yourtool.permissions.credential_files import find_linked_files, is_credential_file
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,27 @@ def test_ordinary_file_is_not_a_credential_file(path):
 @pytest.mark.parametrize("path", [".ssh/config.example", ".kube/config/sample", ".aws/x.dist"])
 def test_example_name_is_no_exception_in_a_credential_directory(path):
     assert is_credential_file(path)
+
+
+@pytest.mark.parametrize(
+    "name", [".env", ".ssh/id_rsa", ".ssh/hosts/a", ".config/gh/hosts.yml", ".kube/config"]
+)
+def test_hard_link_to_a_credential_file_is_found_by_its_inode(tmp_path, name):
+    secret = tmp_path / "home" / name
+    secret.parent.mkdir(parents=True)
+    secret.write_text("4711")
+    assert not find_linked_files([tmp_path / "home", tmp_path / "missing"])
+    os.link(secret, tmp_path / "notes.txt")
+    status = secret.stat()
+    assert find_linked_files([tmp_path / "home"]) == {(status.st_dev, status.st_ino)}
+
+
+def test_hard_linked_ordinary_file_is_no_credential_file(tmp_path):
+    for name in ("notes.txt", ".config/app.toml", "project/.env"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        os.link(path, tmp_path / f"link to {path.name}")
+    os.mkfifo(tmp_path / ".netrc")
+    os.link(tmp_path / ".netrc", tmp_path / "fifo")
+    assert not find_linked_files([tmp_path])

@@ -1,15 +1,21 @@
 """Well-known credential files, which models can read only with an approval.
 
 They are recognised by their names and those of their directories, compared as in `protected`. Names
-that match a pattern but mark an example, such as `.env.example`, are ordinary files. The table in
+that match a pattern but mark an example, such as `.env.example`, are ordinary files. Hard links are
+recognised by device and inode, if the file itself is at a well-known location. The table in
 `docs/security.md` is generated from this module: run `make docs` after a change.
 """
 
 import fnmatch
 import itertools
+import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
+from yourtool.permissions.own_places import Identity, identity
 from yourtool.permissions.protected import folded_name
 
 DIRECTORIES = frozenset(
@@ -44,6 +50,9 @@ PATTERNS = (
 )
 _PATTERN = re.compile("|".join(fnmatch.translate(pattern) for pattern in PATTERNS))
 EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
+_OUTER_DIRECTORIES = frozenset(outer for outer, _ in PAIRS)
+_MAX_FILES = 20_000
+"""Maximum number of credential files that are searched for hard links."""
 
 
 def is_credential_file(path: str) -> bool:
@@ -66,6 +75,30 @@ def credential_names(folder: str, names: Iterable[str]) -> set[str]:
         or folded in DIRECTORIES
         or (last, folded) in PAIRS
     }
+
+
+def find_linked_files(places: Iterable[Path]) -> frozenset[Identity]:
+    """Return the credential files with further hard links, below each place; blocking.
+
+    Files directly in a place and in the well-known directories there are found.
+    """
+    linked = set[Identity]()
+    files = itertools.chain.from_iterable(map(_iter_credential_files, places))
+    for path in itertools.islice(files, _MAX_FILES):
+        with suppress(OSError):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                linked.add(identity(status))
+    return frozenset(linked)
+
+
+def _iter_credential_files(place: Path) -> Iterator[Path]:
+    for folder, directories, names in os.walk(place):
+        found = credential_names(folder, (*directories, *names))
+        yield from (Path(folder, name) for name in names if name in found)
+        directories[:] = [
+            name for name in directories if name in found or folded_name(name) in _OUTER_DIRECTORIES
+        ]
 
 
 def _is_credential_name(name: str) -> bool:

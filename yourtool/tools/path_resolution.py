@@ -65,6 +65,8 @@ class ResolvedPath(Struct, frozen=True):
     """The names at the end of `parts` that do not exist; the first one belongs in `parent`."""
     mode: int | None = None
     """File type and permissions; None if it does not exist."""
+    link_count: int = 0
+    """Number of hard links of an existing file."""
     trail: tuple[Identity, ...] = ()
     """All existing directories and files from the file system root to the end of the path."""
 
@@ -199,7 +201,10 @@ class _Walk:
         place = ResolvedPath(self._root, parent, names)
         status = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
         trail = trail if at_directory else (*trail, identity(status))
-        return ResolvedPath(self._root, parent, names, mode=status.st_mode, trail=trail)
+        links = 1 if stat.S_ISDIR(status.st_mode) else status.st_nlink
+        return ResolvedPath(
+            self._root, parent, names, mode=status.st_mode, link_count=links, trail=trail
+        )
 
     def _go_up(self) -> None:
         self._require_directory()

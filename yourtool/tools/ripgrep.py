@@ -29,7 +29,7 @@ class SearchRoot(Struct, frozen=True):
 
     descriptor: int
     excluded: frozenset[tuple[int, int]] = frozenset()
-    """Files and directories of the program itself, by device and inode."""
+    """Files and directories of the program itself and linked credentials, by device and inode."""
 
 
 class CandidateFiles(Struct, frozen=True):

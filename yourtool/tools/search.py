@@ -191,7 +191,10 @@ class _GrepRun:
             pattern = SearchPattern(
                 self._args.pattern, self._args.ignore_case, self._args.limit, _MAX_FILE_BYTES
             )
-            start = SearchRoot(tree.descriptor, own.directories | own.entries)
+            excluded = own.directories | own.entries
+            if not self._is_path_approved:
+                excluded |= context.workspace.linked_credential_files()
+            start = SearchRoot(tree.descriptor, excluded)
             ripgrep = _ripgrep(context, tree, start)
             self._matching = matching = MatcherPool(pattern, start, context.mask, ripgrep)
             if self._stopped:

@@ -19,8 +19,8 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.credential_files import is_credential_file
-from yourtool.permissions.own_places import OwnPlaces, Snapshot, identity
+from yourtool.permissions.credential_files import find_linked_files, is_credential_file
+from yourtool.permissions.own_places import Identity, OwnPlaces, Snapshot, identity
 from yourtool.tools.path_resolution import (
     DIRECTORY,
     ResolvedPath,
@@ -112,14 +112,24 @@ class Workspace:
             return None if place.mode is None else file_kind(place.mode)
 
     def is_credential_file(self, path: str) -> bool:
-        """Whether a path, as written or resolved, is a well-known credential file.
+        """Whether a path, as written or resolved, is a well-known credential file or a link to one.
 
         Raises:
             ToolError: as for `check`.
         """
         with self._resolve(path) as place:
             real = "/".join((str(place.root.path), *place.parts))
-        return is_credential_file(path) or is_credential_file(real)
+            has_links = place.link_count > 1
+        return (
+            is_credential_file(path)
+            or is_credential_file(real)
+            or (has_links and place.trail[-1] in self.linked_credential_files())
+        )
+
+    def linked_credential_files(self) -> frozenset[Identity]:
+        """Return the credential files of the user and of the roots that have other hard links."""
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - `Path.home` raises without a home
+        return find_linked_files((home, *(root.path for root in self._roots)))
 
     def own_places(self) -> Snapshot:
         """Return the program's own files and directories, which every search skips."""

@@ -78,6 +78,16 @@ def test_credentials_are_not_read_in_a_workspace_opened_through_a_link(tmp_path)
     assert "4711" not in system_messages(tmp_path / "work", "s")[0].text
 
 
+def test_hard_link_to_a_credential_file_of_the_user_is_not_read(tmp_path, monkeypatch):
+    home, work = tmp_path / "home", tmp_path / "work"
+    monkeypatch.setenv("HOME", str(home))
+    for each in (home / ".ssh", work):
+        each.mkdir(parents=True)
+    (home / ".ssh" / "id_rsa").write_text("4711")
+    os.link(home / ".ssh" / "id_rsa", work / "AGENTS.md")
+    assert "4711" not in system_messages(work, "s")[0].text
+
+
 def test_own_settings_are_not_read_under_another_name(tmp_path, monkeypatch):
     own, work = tmp_path / "own", tmp_path / "work"
     monkeypatch.setenv("YOURTOOL_HOME", str(own))
