@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
+from yourtool.text import encodable
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.output_filter import SanitizeFilter
@@ -34,6 +35,7 @@ from yourtool.tui.screens.sessions import (
 )
 from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.terminal import (
+    MAX_COPIED_CHARACTERS,
     OutputDriver,
     notification_sequence,
     restore_title_sequence,
@@ -158,6 +160,16 @@ class YourtoolApp(App[None]):
             prompt.insert_typed(event.character)
         else:
             await self._check_bindings(event.key)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text through the terminal, cut after `MAX_COPIED_CHARACTERS`."""
+        super().copy_to_clipboard(encodable(text[:MAX_COPIED_CHARACTERS]))
+        if len(text) > MAX_COPIED_CHARACTERS:
+            self.chat.note(
+                "warning",
+                f"Only the first {MAX_COPIED_CHARACTERS:,} characters were copied;"
+                " `/export FILE.jsonl` writes the complete session.",
+            )
 
     async def action_quit(self) -> None:
         """Stop the turn, store its end, close everything and restore the terminal."""

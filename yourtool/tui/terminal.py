@@ -16,6 +16,8 @@ from textual.drivers.linux_driver import LinuxDriver
 from yourtool.text import printable
 from yourtool.tui.keyboard import read_keys
 
+MAX_COPIED_CHARACTERS = 1_000_000
+"""Characters that are copied at most; encoding more would delay keys."""
 _BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
 

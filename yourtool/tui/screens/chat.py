@@ -8,6 +8,7 @@ from typing import Literal
 from textual import on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
+from textual.selection import Selection
 from textual.widgets import TextArea
 
 from yourtool.agent.commands import Invocation
@@ -18,7 +19,7 @@ from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS, set_mode
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.picker_choices import history_choices
 from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
-from yourtool.tui.terminal import has_job_control
+from yourtool.tui.terminal import MAX_COPIED_CHARACTERS, has_job_control
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.completion import CompletionList
 from yourtool.tui.widgets.notices import Banner, Greeting
@@ -132,7 +133,10 @@ class ChatScreen(TurnScreen):
 
     def action_interrupt(self) -> None:
         """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""
-        if selected := self.get_selected_text() or self.prompt.selected_text:
+        if (selection := self._long_selection) is not None:
+            self._copy_long_selection(selection)
+            self.clear_selection()
+        elif selected := self.get_selected_text() or self.prompt.selected_text:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
         elif self.prompt.text:
@@ -146,6 +150,13 @@ class ChatScreen(TurnScreen):
             self.stop()
             self.set_hint(HINT_QUIT)
             self.set_timer(QUIT_SECONDS, self._restore_hint)
+
+    def action_copy_text(self) -> None:
+        """Copy the selection, for the keys of Textual."""
+        if (selection := self._long_selection) is not None:
+            self._copy_long_selection(selection)
+        else:
+            super().action_copy_text()
 
     def action_leave(self) -> None:
         """Ctrl+D: quit if the prompt is empty, else delete a character."""
@@ -210,6 +221,19 @@ class ChatScreen(TurnScreen):
             await set_mode(self, modes[(modes.index(self.session.mode) + 1) % len(modes)])
 
     # ── internals ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _long_selection(self) -> Selection | None:
+        """The selection in the transcript if it must be read in slices."""
+        selection = self.transcript.text_selection
+        return selection if selection is not None and self.transcript.is_long(selection) else None
+
+    @work(group="copy", exclusive=True)
+    async def _copy_long_selection(self, selection: Selection) -> None:
+        text = await self.transcript.read_selection(selection)
+        self.app.copy_to_clipboard(text)
+        if len(text) <= MAX_COPIED_CHARACTERS:
+            self.note("info", f"Copied {len(text):,} characters.")
 
     def _edit_queued(self, at: int) -> None:
         if (draft := self.queue.pop(at)) is not None:

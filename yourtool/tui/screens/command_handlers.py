@@ -31,6 +31,7 @@ from yourtool.tui.screens.sessions import (
 )
 from yourtool.tui.screens.text_entry import TextEntry
 from yourtool.tui.screens.turn_screen import TurnScreen
+from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 
 CommandHandler: TypeAlias = "Callable[[TurnScreen, str], Awaitable[None]]"
 
@@ -227,7 +228,8 @@ async def copy_reply(chat: TurnScreen, argument: str) -> None:
         raise UsageError(f"The session has only {len(replies)} replies.")
     text = replies[-number].text
     chat.app.copy_to_clipboard(text)
-    chat.note("info", f"Copied {len(text):,} characters.")
+    if len(text) <= MAX_COPIED_CHARACTERS:
+        chat.note("info", f"Copied {len(text):,} characters.")
 
 
 async def quit_app(chat: TurnScreen, _argument: str) -> None:

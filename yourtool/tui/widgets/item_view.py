@@ -5,9 +5,10 @@ below keep their place. Painted rows are cached across scrolling.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
@@ -19,7 +20,7 @@ from yourtool.tui.styled_lines import BLANK, StyledLine
 from yourtool.tui.widgets.heights import Heights
 from yourtool.tui.widgets.items import Item
 from yourtool.tui.widgets.painting import GUTTER, Painter
-from yourtool.tui.widgets.selection import SelectedRow, selection_text
+from yourtool.tui.widgets.selection import SelectedRow, selection_lines
 from yourtool.tui.widgets.text_items import ReplyItem
 
 PAUSE_SECONDS = 0.005
@@ -30,6 +31,8 @@ _RESERVED_ROWS = 3
 """Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
 _MAX_DISTANCE = 400
 """Items around the visible ones whose rows are not discarded."""
+_LONG_SELECTION = 200
+"""Rows of a selection that are copied in slices."""
 
 
 class ItemView(ScrollView, can_focus=True):
@@ -145,7 +148,7 @@ class ItemView(ScrollView, can_focus=True):
 
     def _lay_out_item(self, index: int) -> None:
         item = self._items[index]
-        if item.layout_width != self._text_width:
+        if item.layout_width != self._text_width or index not in self._laid_out:
             item.lay_out(self._text_width)
             self._heights[index] = self._gap(index) + self._height(item)
             if item.is_partial and item not in self._partial_items:
@@ -159,7 +162,7 @@ class ItemView(ScrollView, can_focus=True):
         deadline = time.monotonic() + SLICE_SECONDS
         while self._partial_items and time.monotonic() < deadline:
             item = self._partial_items.pop()
-            if item.is_partial and (index := self._index.get(item)) is not None:
+            if (index := self._index.get(item)) is not None:
                 self._measure(index, item)
                 if item.is_partial:
                     self._partial_items.add(item)
@@ -325,25 +328,60 @@ class ItemView(ScrollView, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the source of completely selected blocks, and the visible text of others."""
-        first = selection.start.y if selection.start else 0
-        last = selection.end.y if selection.end else self._heights.total - 1
-        rows: list[SelectedRow] = []
-        for y in range(max(0, first), min(last, self._heights.total - 1) + 1):
-            self._lay_out_item(self._heights.index_at(y))
-            item, at, line = self._row_at(y)
-            while item is not None and item.is_partial and not item.is_streaming:
+        return "\n".join(chain.from_iterable(self.selected_lines(selection))), "\n"
+
+    def is_long(self, selection: Selection) -> bool:
+        """Whether `get_selection` may take too long for the event loop."""
+        first, last = self._selected_range(selection)
+        return last - first > _LONG_SELECTION or bool(self._partial_items)
+
+    def selected_lines(self, selection: Selection) -> Iterator[list[str]]:
+        """Yield the selected text of each item, and empty lists while an item is laid out."""
+        items, (start, end) = self._items, selection
+        if not items:
+            return
+        first_row, last_row = self._selected_range(selection)
+        first, last = self._heights.index_at(first_row), self._heights.index_at(last_row)
+        first_row -= self._heights.top(first)
+        last_row -= self._heights.top(last)
+        for index in range(first, last + 1):
+            item = items[index]
+            item.lay_out(self._text_width)
+            while item.is_partial and not item.is_streaming:
+                yield []
                 item.lay_out(self._text_width)
-                item, at, line = self._row_at(y)
-            if item is None or (span := selection.get_span(y)) is None:
-                continue
-            start, end = max(0, span[0] - GUTTER), span[1] - GUTTER if span[1] >= 0 else -1
-            inside = (
-                at > 0 and item.rows[at - 1].source is line.source,
-                0 <= at < len(item.rows) - 1 and item.rows[at + 1].source is line.source,
+            lines = [*(BLANK for _ in range(self._gap(index))), *item.rows]
+            begin = Offset(start.x if start else 0, first_row) if index == first else Offset()
+            stop = Offset(end.x if end else -1, last_row if end else len(lines))
+            yield selection_lines(
+                _selected_rows(lines, begin, stop if index == last else Offset(-1, len(lines)))
             )
-            rows.append(SelectedRow(line, start, end, *inside))
-        return selection_text(rows), "\n"
+            if index not in self._laid_out and items is self._items:
+                item.discard_rows()
+
+    def _selected_range(self, selection: Selection) -> tuple[int, int]:
+        """Return the first and the last selected row."""
+        end = self._heights.total - 1
+        return (
+            min(max(0, selection.start.y), end) if selection.start else 0,
+            min(selection.end.y, end) if selection.end else end,
+        )
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint the selection."""
         self._repaint()
+
+
+def _selected_rows(lines: Sequence[StyledLine], begin: Offset, stop: Offset) -> list[SelectedRow]:
+    """Return the rows of an item from `begin` to `stop`, where -1 is the end of a row."""
+    return [
+        SelectedRow(
+            line,
+            max(0, begin.x - GUTTER) if at == begin.y else 0,
+            stop.x - GUTTER if at == stop.y and stop.x >= 0 else -1,
+            at > 0 and lines[at - 1].source is line.source,
+            at + 1 < len(lines) and lines[at + 1].source is line.source,
+        )
+        for at, line in enumerate(lines)
+        if begin.y <= at <= stop.y
+    ]

@@ -125,6 +125,10 @@ class Prompt(TextArea):
         result = self.replace(text, *self.selection)
         self.move_cursor(result.end_location)
 
+    def action_paste(self) -> None:
+        """Insert what was copied last, folded like other pastes."""
+        self.paste(self.app.clipboard)
+
     def insert_text(self, text: str) -> None:
         """Insert text at the cursor."""
         result = self.replace(text, *self.selection)

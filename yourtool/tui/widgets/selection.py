@@ -29,7 +29,7 @@ class SelectedRow(NamedTuple):
         return self.start == 0 and (self.end < 0 or self.end >= len(self.line.text))
 
 
-def selection_text(rows: Sequence[SelectedRow]) -> str:
+def selection_lines(rows: Sequence[SelectedRow]) -> list[str]:
     """Return the source of blocks that are completely selected, and the visible text of others."""
     parts: list[str] = []
     for _, group in groupby(rows, key=lambda row: id(row.line.source) if row.line.source else None):
@@ -48,4 +48,4 @@ def selection_text(rows: Sequence[SelectedRow]) -> str:
             for row in block[1:]:
                 words += row.line.separator + row.text
             parts.append(words)
-    return "\n".join(parts)
+    return parts

@@ -13,12 +13,14 @@ from typing import ClassVar, Literal
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.selection import Selection
 from textual.timer import Timer
 
 from yourtool.deltas import MessageComplete
 from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCompleted
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import HighlighterFactory
+from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 from yourtool.tui.widgets.item_view import PAUSE_SECONDS, SLICE_SECONDS, ItemView
 from yourtool.tui.widgets.items import ErrorItem, Item
 from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem
@@ -163,6 +165,19 @@ class Transcript(ItemView):
     def last_reply_source(self) -> str:
         """Return the Markdown source of the last reply."""
         return self._timeline.last_reply
+
+    async def read_selection(self, selection: Selection) -> str:
+        """Return the text of a long selection, read in slices so that keys are handled."""
+        lines, length, started = list[str](), 0, time.monotonic()
+        for more in self.selected_lines(selection):
+            lines += more
+            length += sum(map(len, more)) + len(more)
+            if length > MAX_COPIED_CHARACTERS:
+                break
+            if time.monotonic() - started > SLICE_SECONDS:
+                await asyncio.sleep(PAUSE_SECONDS)
+                started = time.monotonic()
+        return "\n".join(lines).rstrip("\n")
 
     # Keys
 

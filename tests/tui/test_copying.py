@@ -1,0 +1,95 @@
+"""Copying never delays keys, however long the text is."""
+
+import asyncio
+
+import pytest
+from textual.geometry import Offset
+from textual.selection import SELECT_ALL, Selection
+
+from tests.tui.driving import press, screen_text, settle, until
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
+from yourtool.tui.widgets.text_items import ReplyItem
+
+PARAGRAPHS = "\n\n".join(f"Some **bold** words {n}, and a few more of them." for n in range(200))
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    runtime = FakeRuntime(
+        tmp_path / "home", FakeSession(turn("hello", "Hi."), workspace=tmp_path / "work")
+    )
+
+    async def opens():
+        return runtime
+
+    return YourtoolApp(opens)
+
+
+def add_reply(app, text):
+    reply = ReplyItem()
+    reply.finish(text)
+    app.chat.transcript._timeline._add(reply)
+    app.chat.transcript._flush()
+    return reply
+
+
+async def test_very_long_text_is_copied_up_to_a_limit(app):
+    text = "x" * 100_000_000
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.chat.transcript._selected = add_reply(app, text)
+        await settle(pilot)
+        app.chat.transcript.action_copy_item()
+        await until(pilot, lambda: "Only the first 1,000,000 characters" in screen_text(app))
+        assert app.clipboard == "x" * MAX_COPIED_CHARACTERS
+
+
+async def test_lone_surrogates_can_be_copied(app):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.copy_to_clipboard("a\ud800b")
+        assert app.clipboard == "a\ufffdb"
+
+
+async def test_copied_text_is_folded_when_it_is_pasted_with_ctrl_v(app):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.copy_to_clipboard("a line\n" * 100_000)
+        await press(pilot, "ctrl+v")
+        assert app.chat.prompt.text == "[Pasted text #1: 100,000 lines]"
+        assert app.chat.prompt.draft.full_text == "a line\n" * 100_000
+
+
+async def test_selection_of_a_very_long_transcript_is_copied_completely(app):
+    async with app.run_test(size=(60, 20)) as pilot:
+        await settle(pilot)
+        for _ in range(60):
+            add_reply(app, PARAGRAPHS)
+            await asyncio.sleep(0)
+        transcript = app.chat.transcript
+        app.screen.selections = {transcript: SELECT_ALL}
+        await press(pilot, "ctrl+c")
+        await until(pilot, lambda: "Copied" in screen_text(app))
+        assert app.clipboard.count(PARAGRAPHS) == 60
+        assert app.is_running and not app.screen.selections
+
+
+async def test_ends_of_a_long_selection_are_those_of_the_mouse(app):
+    async with app.run_test(size=(60, 20)) as pilot:
+        await settle(pilot)
+        add_reply(app, PARAGRAPHS)
+        transcript = app.chat.transcript
+        await until(pilot, lambda: not transcript._partial_items)
+        end = transcript._heights.total - 1
+        first = 50
+        while not transcript._row_at(first)[2].text.startswith("Some"):
+            first += 1
+        selection = Selection(Offset(7, first), Offset(11, end))
+        assert transcript.is_long(selection)
+        copied = await transcript.read_selection(selection)
+        assert copied == transcript.get_selection(selection)[0]
+        assert copied.startswith("bold words") and copied.endswith("Some bold")
