@@ -97,7 +97,7 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
     from yourtool.messages import StopReason, TextBlock
     from yourtool.tui.highlight import get_highlighter
     from yourtool.tui.output_filter import SanitizeFilter
-    from yourtool.tui.widgets.transcript import Transcript
+    from yourtool.tui.transcript.transcript import Transcript
 
     class Ours(App[None]):
         CSS = "Transcript { height: 1fr; } Input { dock: bottom; }"

@@ -60,10 +60,10 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
-from yourtool.tui.widgets.summary import format_headline, get_advice
-from yourtool.tui.widgets.text_items import ReplyItem, UserMessageItem
-from yourtool.tui.widgets.timeline import Timeline
-from yourtool.tui.widgets.tool_card import ToolCard
+from yourtool.tui.transcript.summary import format_headline, get_advice
+from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
+from yourtool.tui.transcript.timeline import Timeline
+from yourtool.tui.transcript.tool_card import ToolCard
 
 FEW = settings(max_examples=15, deadline=None)
 

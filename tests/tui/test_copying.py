@@ -3,14 +3,14 @@
 import asyncio
 
 import pytest
+from tests.tui.driving import press, screen_text, settle, until
 from textual.geometry import Offset
 from textual.selection import SELECT_ALL, Selection
 
-from tests.tui.driving import press, screen_text, settle, until
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
-from yourtool.tui.widgets.text_items import ReplyItem
+from yourtool.tui.transcript.text_items import ReplyItem
 
 PARAGRAPHS = "\n\n".join(f"Some **bold** words {n}, and a few more of them." for n in range(200))
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yourtool.tui.diff import DiffSize, diff_lines, diff_size
 from yourtool.tui.styled_lines import cell_width
-from yourtool.tui.widgets.diff import DiffSize, diff_lines, diff_size
 
 LINES = st.lists(st.sampled_from(["a", "b", "-- c", "++ d", "@@ -1 +1 @@", "", "\tx"]), max_size=12)
 

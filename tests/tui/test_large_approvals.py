@@ -8,7 +8,7 @@ from tests.tui.pilot_helpers import press, screen_text, settle, until
 from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
-from yourtool.tui.widgets.diff import approval_line
+from yourtool.tui.diff import approval_line
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
 RUSSIAN = "".join(f"слово{chr(0x430 + n % 32)}{chr(0x430 + n // 32)} " for n in range(600))

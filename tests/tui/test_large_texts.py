@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.events import Session
-from tests.tui.test_transcript import Stage
+from tests.tui.transcript.test_transcript import Stage
 from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.styled_lines import wrap
+from yourtool.tui.transcript.items import ErrorItem, FooterItem, NoticeItem
+from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem, UserMessageItem
 from yourtool.tui.verbatim import VerbatimStream, plain_lines
-from yourtool.tui.widgets.items import ErrorItem, FooterItem, NoticeItem
-from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem, UserMessageItem
 
 TEXTS = {
     "wide characters": "字" * 100_000,

@@ -21,7 +21,7 @@ from tests.tui.pilot_helpers import paint
 from yourtool.text import escape
 from yourtool.tui.ansi import AnsiParser
 from yourtool.tui.output_filter import SanitizeFilter
-from yourtool.tui.widgets.transcript import Transcript
+from yourtool.tui.transcript.transcript import Transcript
 
 OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
@@ -151,7 +151,7 @@ import sys
 from tests.tui.events import session
 from tests.security.corpora import payload_sets
 from tests.tui.test_output_filter import Screen, surfaces_of
-from yourtool.tui.widgets.transcript import Transcript
+from yourtool.tui.transcript.transcript import Transcript
 
 class Shown(Screen):
     def on_mount(self):

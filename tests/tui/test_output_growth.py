@@ -7,9 +7,9 @@ import pytest
 from tests.doubling import LINEAR, growth, ratio
 from yourtool.effects import SideEffects
 from yourtool.tui.ansi import AnsiParser
+from yourtool.tui.diff import diff_lines
+from yourtool.tui.transcript.tool_card import ToolCard
 from yourtool.tui.verbatim import plain_lines
-from yourtool.tui.widgets.diff import diff_lines
-from yourtool.tui.widgets.tool_card import ToolCard
 
 PIECES = ["\x1b[31m", "\x1b[1;2;3;42m a", "\x1b", "\x1b[", "\x1b[1;", "\r", "\r\n", "a", "a ", "\t"]
 PIECES += ["日", "\u202e", "a\u200d", "👩\ufe0f", "e\u0301", "\0", "\ud800", "\n", "\x1b[;;;;;;;;"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.tui.approval_text import approval_title
+from yourtool.tui.diff import approval_line, approval_pieces, diff_lines
 from yourtool.tui.styled_lines import find_breaks, wrap_pieces
-from yourtool.tui.widgets.diff import approval_line, approval_pieces, diff_lines
 from yourtool.tui.widgets.preview import preview_rows, quote_lines
 
 SIGNS = st.sampled_from(

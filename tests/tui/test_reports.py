@@ -34,8 +34,9 @@ from yourtool.tui.screens.picker_choices import (
     model_choices,
     session_choices,
 )
+from yourtool.tui.transcript.items import ErrorItem
+from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
 from yourtool.tui.widgets.approval import ApprovalPrompt
-from yourtool.tui.widgets.items import ErrorItem
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import (
     StatusFields,
@@ -44,7 +45,6 @@ from yourtool.tui.widgets.status import (
     fit_parts,
     status_parts,
 )
-from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem
 
 FULL = StatusFields(
     model="anthropic:claude-sonnet-4-6",

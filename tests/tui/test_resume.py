@@ -7,11 +7,11 @@ import pytest
 from tests.tui.events import Session
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
-from tests.tui.test_transcript import Stage
+from tests.tui.transcript.test_transcript import Stage
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.widgets import transcript
-from yourtool.tui.widgets.text_items import UserMessageItem
+from yourtool.tui.transcript import transcript
+from yourtool.tui.transcript.text_items import UserMessageItem
 
 TURNS = 50
 

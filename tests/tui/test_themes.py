@@ -7,7 +7,7 @@ from tests.tui.pilot_helpers import paint
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped_directory
 from yourtool.tui.themes import DEFAULT_STYLES, Palette, get_palette, load_theme, load_themes
-from yourtool.tui.widgets.transcript import Transcript
+from yourtool.tui.transcript.transcript import Transcript
 
 THEMES = load_themes([shipped_directory("themes")])
 

@@ -14,9 +14,9 @@ from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import help_report
+from yourtool.tui.transcript.timeline import Timeline
+from yourtool.tui.transcript.tool_card import CommandCard
 from yourtool.tui.widgets.status import describe_activity
-from yourtool.tui.widgets.timeline import Timeline
-from yourtool.tui.widgets.tool_card import CommandCard
 
 HELLO = turn("hello", "Hello to you.")
 

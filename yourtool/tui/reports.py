@@ -13,7 +13,7 @@ from yourtool.amounts import Spending, format_money
 from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, KeyPlace
-from yourtool.tui.widgets.transcript import Transcript
+from yourtool.tui.transcript.transcript import Transcript
 
 LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
 

@@ -20,13 +20,13 @@ from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.picker_choices import history_choices
 from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS, has_job_control
+from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.completion import CompletionList
 from yourtool.tui.widgets.notices import Banner, Greeting
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusLine
-from yourtool.tui.widgets.transcript import Transcript
 
 QUIT_SECONDS = 2
 """Maximum time between two presses of Ctrl+C that quit."""

@@ -27,14 +27,14 @@ from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.reports import format_spending
 from yourtool.tui.screens import hold_reasons
 from yourtool.tui.screens.user_shell import shell_hint, start_events
+from yourtool.tui.transcript.item_view import SLICE_SECONDS
+from yourtool.tui.transcript.timeline import Timeline
+from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.approval import ApprovalPrompt
-from yourtool.tui.widgets.item_view import SLICE_SECONDS
 from yourtool.tui.widgets.notices import MODE_DESCRIPTIONS, Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
-from yourtool.tui.widgets.timeline import Timeline
-from yourtool.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
     from yourtool.agent.runtime import Runtime

@@ -23,9 +23,9 @@ from yourtool.events import (
     TurnStarted,
 )
 from yourtool.text import printable
-from yourtool.tui.widgets.items import ErrorItem, Item
-from yourtool.tui.widgets.text_items import ThinkingItem
-from yourtool.tui.widgets.tool_card import CommandCard
+from yourtool.tui.transcript.items import ErrorItem, Item
+from yourtool.tui.transcript.text_items import ThinkingItem
+from yourtool.tui.transcript.tool_card import CommandCard
 
 NARROW_COLUMNS = 60
 _GAP = "  "

@@ -16,7 +16,7 @@ from yourtool.events import (
 )
 from yourtool.messages import StopReason
 from yourtool.routing.availability import TRIGGER_TEXTS
-from yourtool.tui.widgets.items import FooterItem
+from yourtool.tui.transcript.items import FooterItem
 
 _EXPLICIT_REASONS = {
     "per_message_override": "`@model` in this message",

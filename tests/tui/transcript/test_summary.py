@@ -6,7 +6,7 @@ from yourtool.errors import ErrorClass
 from yourtool.events import LlmCallFailed
 from yourtool.messages import StopReason, TextBlock
 from yourtool.routing.availability import MAX_FAILURES, Availability
-from yourtool.tui.widgets.summary import (
+from yourtool.tui.transcript.summary import (
     TurnSummary,
     format_headline,
     format_outage,

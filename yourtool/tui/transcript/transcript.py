@@ -21,11 +21,11 @@ from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCo
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
-from yourtool.tui.widgets.item_view import PAUSE_SECONDS, SLICE_SECONDS, ItemView
-from yourtool.tui.widgets.items import ErrorItem, Item
-from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem
-from yourtool.tui.widgets.timeline import Timeline
-from yourtool.tui.widgets.tool_card import ToolCard
+from yourtool.tui.transcript.item_view import PAUSE_SECONDS, SLICE_SECONDS, ItemView
+from yourtool.tui.transcript.items import ErrorItem, Item
+from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
+from yourtool.tui.transcript.timeline import Timeline
+from yourtool.tui.transcript.tool_card import ToolCard
 
 FLUSHES_PER_SECOND = 12
 """Updates of the screen per second while a reply streams."""

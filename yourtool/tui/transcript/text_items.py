@@ -6,8 +6,8 @@ from typing import Protocol
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.markdown.stream import MarkdownStream
 from yourtool.tui.styled_lines import StyledLine
+from yourtool.tui.transcript.items import Item, first_difference
 from yourtool.tui.verbatim import VerbatimStream
-from yourtool.tui.widgets.items import Item, first_difference
 
 STREAMING_SLICE = 4000
 """Characters of a streaming text that are laid out at once; the rest waits for a timer."""

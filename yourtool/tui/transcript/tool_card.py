@@ -11,10 +11,10 @@ from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiParser
+from yourtool.tui.diff import diff_lines, diff_size
 from yourtool.tui.styled_lines import BLANK, Source, Span, StyledLine, cell_width, truncate, wrap
+from yourtool.tui.transcript.items import Item
 from yourtool.tui.verbatim import plain_lines
-from yourtool.tui.widgets.diff import diff_lines, diff_size
-from yourtool.tui.widgets.items import Item
 
 CardStatus: TypeAlias = Literal[
     "queued", "waiting", "running", "ok", "failed", "denied", "cancelled"

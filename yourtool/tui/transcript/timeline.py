@@ -60,11 +60,11 @@ from yourtool.messages import (
 )
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.pending_attachments import count_attachments
-from yourtool.tui.widgets import summary
-from yourtool.tui.widgets.items import ErrorItem, Item, NoticeItem
-from yourtool.tui.widgets.session_changes import describe_change
-from yourtool.tui.widgets.text_items import ReplyItem, ThinkingItem, UserMessageItem
-from yourtool.tui.widgets.tool_card import CardStatus, CommandCard, ToolCard
+from yourtool.tui.transcript import summary
+from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
+from yourtool.tui.transcript.session_changes import describe_change
+from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem, UserMessageItem
+from yourtool.tui.transcript.tool_card import CardStatus, CommandCard, ToolCard
 
 _Part = TypeVar("_Part", ReplyItem, ThinkingItem)
 _FAILURE_STATUS: dict[str, CardStatus] = {

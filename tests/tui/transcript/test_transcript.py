@@ -32,14 +32,14 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.tui.output_filter import SanitizeFilter
-from yourtool.tui.widgets import transcript
-from yourtool.tui.widgets.heights import Heights
-from yourtool.tui.widgets.items import FooterItem
-from yourtool.tui.widgets.session_changes import describe_change
-from yourtool.tui.widgets.text_items import ReplyItem
-from yourtool.tui.widgets.timeline import Timeline
-from yourtool.tui.widgets.tool_card import ToolCard
-from yourtool.tui.widgets.transcript import Transcript
+from yourtool.tui.transcript import transcript
+from yourtool.tui.transcript.heights import Heights
+from yourtool.tui.transcript.items import FooterItem
+from yourtool.tui.transcript.session_changes import describe_change
+from yourtool.tui.transcript.text_items import ReplyItem
+from yourtool.tui.transcript.timeline import Timeline
+from yourtool.tui.transcript.tool_card import ToolCard
+from yourtool.tui.transcript.transcript import Transcript
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})
 DIFF = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"

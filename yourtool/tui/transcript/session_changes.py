@@ -10,7 +10,7 @@ from yourtool.events import (
     SessionModelRefused,
     SessionModelSelected,
 )
-from yourtool.tui.widgets import summary
+from yourtool.tui.transcript import summary
 
 SessionChange: TypeAlias = (
     SessionModelSelected

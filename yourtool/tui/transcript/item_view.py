@@ -17,11 +17,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from yourtool.tui.styled_lines import BLANK, StyledLine
-from yourtool.tui.widgets.heights import Heights
-from yourtool.tui.widgets.items import Item
-from yourtool.tui.widgets.painting import GUTTER, Painter
-from yourtool.tui.widgets.selection import SelectedRow, selection_lines
-from yourtool.tui.widgets.text_items import ReplyItem
+from yourtool.tui.transcript.heights import Heights
+from yourtool.tui.transcript.items import Item
+from yourtool.tui.transcript.painting import GUTTER, Painter
+from yourtool.tui.transcript.selection import SelectedRow, selection_lines
+from yourtool.tui.transcript.text_items import ReplyItem
 
 PAUSE_SECONDS = 0.005
 """Seconds between two slices of long work; Textual runs queued callbacks without a pause."""

@@ -1,0 +1,1 @@
+"""The conversation as a scrolling list of items."""
