@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from tests.tui.driving import press, screen_text, settle, until
 from textual.geometry import Offset
 from textual.selection import SELECT_ALL, Selection
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import press, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.text_items import ReplyItem
