@@ -34,7 +34,7 @@ from yourtool.messages import (
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.transcript import transcript
 from yourtool.tui.transcript.heights import Heights
-from yourtool.tui.transcript.items import FooterItem
+from yourtool.tui.transcript.items import FooterItem, NoticeItem
 from yourtool.tui.transcript.session_changes import describe_change
 from yourtool.tui.transcript.text_items import ReplyItem
 from yourtool.tui.transcript.timeline import Timeline
@@ -645,10 +645,30 @@ async def test_long_reply_does_not_block_the_loop_and_is_shown_completely(sessio
         assert len(reply.rows) == 7999
 
 
+@pytest.fixture(scope="module")
+def long_timeline():
+    timeline = Timeline()
+    timeline.items += [NoticeItem("info", "a notice of some words\nin two lines")] * 299_999
+    timeline.items.append(NoticeItem("info", "the last one"))
+    return timeline
+
+
+async def test_three_hundred_thousand_items_do_not_delay_keys(long_timeline):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        stage.transcript.set_timeline(long_timeline)
+        await paint(pilot)
+        assert "the last one" in stage.shown()
+        await pilot.resize_terminal(41, 20)
+        await paint(pilot)
+        assert "the last one" in stage.shown()
+        assert stage.transcript._heights.total >= 300_000
+
+
 def test_height_index_finds_every_position():
     heights = Heights()
     for height in (2, 0, 3, 1):
-        heights.append(height)
+        heights.extend([height])
     assert [heights.top(index) for index in range(5)] == [0, 2, 2, 5, 6]
     assert [heights.index_at(row) for row in (-1, 0, 1, 2, 4, 5, 99)] == [0, 0, 0, 2, 2, 3, 3]
     heights[2] = 1

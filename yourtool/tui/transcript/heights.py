@@ -1,6 +1,7 @@
 """The vertical positions of items whose heights change often."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from itertools import accumulate
 
 
@@ -18,9 +19,9 @@ class Heights:
     def __getitem__(self, index: int) -> int:
         return self._heights[index]
 
-    def append(self, height: int) -> None:
-        """Add an item at the end."""
-        self._heights.append(height)
+    def extend(self, heights: Iterable[int]) -> None:
+        """Add items at the end."""
+        self._heights.extend(heights)
 
     def __setitem__(self, index: int, height: int) -> None:
         if self._heights[index] != height:

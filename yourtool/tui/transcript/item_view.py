@@ -6,7 +6,7 @@ below keep their place. Painted rows are cached across scrolling.
 
 import time
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, count, islice
 
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
@@ -31,6 +31,8 @@ _RESERVED_ROWS = 3
 """Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
 _MAX_DISTANCE = 400
 """Items around the visible ones whose rows are not discarded."""
+_MAX_ESTIMATES = 5_000
+"""Items whose heights are estimated at once."""
 _LONG_SELECTION = 200
 """Rows of a selection that are copied in slices."""
 
@@ -93,11 +95,16 @@ class ItemView(ScrollView, can_focus=True):
         self._repaint()
 
     def _add_new_items(self) -> None:
-        """Append new items with an estimated height."""
-        items, room = self._items, self._text_width
-        for index in range(len(self._heights), len(items)):
-            self._index[items[index]] = index
-            self._heights.append(self._gap(index) + items[index].estimate(room))
+        """Append new items with an estimated height, those far from the end with the mean."""
+        items, first = self._items, len(self._heights)
+        far = max(0, len(items) - first - _MAX_ESTIMATES)
+        near = [self._estimate(index) for index in range(first + far, len(items))]
+        self._heights.extend([sum(near) // max(1, len(near))] * far)
+        self._heights.extend(near)
+        self._index.update(zip(islice(items, first, None), count(first)))
+
+    def _estimate(self, index: int) -> int:
+        return self._gap(index) + self._items[index].estimate(self._text_width)
 
     def _measure(self, index: int, item: Item) -> int:
         """Update the height of an item; return its first changed row."""
@@ -241,18 +248,15 @@ class ItemView(ScrollView, can_focus=True):
             self._repaint()
 
     def _relayout(self) -> None:
-        """Estimate all heights for a new width or theme, and lay out the visible items."""
+        """Lay out the visible items for a new width or theme; the others keep their heights."""
         if not self.size:
             return
-        count, room = (
-            len(self._heights),
-            self._text_width,
-        )  # looked up once, because there may be many items
-        self._add_new_items()
+        width = self._text_width
         top = self._heights.index_at(self._view_top) if len(self._heights) else 0
-        for index, item in enumerate(self._items[:count]):
-            if item.layout_width != room:
-                self._heights[index] = self._gap(index) + item.estimate(room)
+        for index in self._laid_out:
+            if self._items[index].layout_width != width:
+                self._heights[index] = self._estimate(index)
+        self._add_new_items()
         self._painter = None  # a painter has a fixed width
         if not self._following and len(self._heights):
             self._lay_out_item(top)
