@@ -16,8 +16,8 @@ import msgspec
 from yourtool.interrupt import Interrupt
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.replies.body_decoder import BodyDecoder
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.tool_ids import ToolIdMap

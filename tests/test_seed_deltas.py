@@ -52,7 +52,7 @@ from yourtool.messages import (
     UsageExtra,
     canonical_json,
 )
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops

@@ -28,8 +28,8 @@ from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.store.database import Database

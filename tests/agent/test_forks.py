@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import Checked, play
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 from yourtool.store.forks import fork
 

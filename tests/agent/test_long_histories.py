@@ -13,7 +13,7 @@ from yourtool.errors import NetworkError
 from yourtool.events import Fact
 from yourtool.invariants import validate_session
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.scripted import Scripted, says
 from yourtool.providers.wire import WireAdapter
 

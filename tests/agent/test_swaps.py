@@ -5,7 +5,7 @@ import pytest
 from tests.agent.harness import MODEL, Checked, play
 from yourtool.errors import UnknownModelError, UsageError
 from yourtool.messages import ImageBlock, ImageSource, Role, TextBlock
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 
 PIXEL = (

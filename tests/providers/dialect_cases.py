@@ -2,11 +2,11 @@
 
 import pytest
 
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.google.dialect import Google
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.generate_content.dialect import Google
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 
 DIALECTS = {
     "anthropic": (Anthropic(), "anthropic", "messages"),

@@ -40,11 +40,11 @@ from yourtool.messages import (
 )
 from yourtool.models import Model
 from yourtool.providers.base import FileRoots, ForcedTool
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.google.dialect import Google
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.generate_content.dialect import Google
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.quirks import find_quirks
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap

@@ -19,8 +19,8 @@ from yourtool.models import AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.cache_plan import CacheBreakpoint, CachePlan, plan_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import load_dialect

@@ -23,7 +23,7 @@ from tests.strategies import Writer
 from yourtool.errors import InvalidRequestError, OtherAdapterError
 from yourtool.invariants import validate_message
 from yourtool.messages import Role, StopReason, TextBlock
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.retry import RetryingAdapter
 from yourtool.providers.wire import StreamTimeouts, WireAdapter

@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.quirks import HOSTS, find_quirks
 
 WELL_KNOWN = (

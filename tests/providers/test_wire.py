@@ -40,8 +40,8 @@ from yourtool.errors import (
     ServerError,
 )
 from yourtool.messages import Role, StopReason, TextBlock
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 THINKING_AND_CALL = "anthropic-messages-call-stream"

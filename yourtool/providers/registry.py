@@ -244,21 +244,19 @@ def load_dialect(row: ProviderSpec) -> Any:
     match row.api:
         case "messages":
             is_own = _is_official_host(row)
-            return import_module(
-                "yourtool.providers.dialects.anthropic_messages.dialect"
-            ).Anthropic(supports_long_cache=is_own, requires_signatures=is_own)
+            return import_module("yourtool.providers.dialects.messages.dialect").Anthropic(
+                supports_long_cache=is_own, requires_signatures=is_own
+            )
         case "responses":
-            return import_module(
-                "yourtool.providers.dialects.openai_responses.dialect"
-            ).OpenAIResponses(supports_long_cache=_is_official_host(row))
+            return import_module("yourtool.providers.dialects.responses.dialect").OpenAIResponses(
+                supports_long_cache=_is_official_host(row)
+            )
         case "generate-content":
-            return import_module("yourtool.providers.dialects.google.dialect").Google()
+            return import_module("yourtool.providers.dialects.generate_content.dialect").Google()
         case "ollama":
             return import_module("yourtool.providers.dialects.ollama.dialect").Ollama()
         case _:
-            return import_module("yourtool.providers.dialects.openai_chat.dialect").OpenAIChat(
-                row.quirks
-            )
+            return import_module("yourtool.providers.dialects.chat.dialect").OpenAIChat(row.quirks)
 
 
 def _is_official_host(row: ProviderSpec) -> bool:

@@ -14,7 +14,7 @@ from yourtool.errors import SwapRefusedError
 from yourtool.events import FACT_TYPES, SessionEffortSelected, SessionModelRefused
 from yourtool.messages import TextBlock
 from yourtool.paths import resolve_paths
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.scripted import Scripted, says
 
 

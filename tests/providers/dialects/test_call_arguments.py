@@ -6,11 +6,11 @@ import pytest
 
 from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
 from yourtool.messages import StopReason, ToolUseBlock
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.google.dialect import Google
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.generate_content.dialect import Google
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 HUGE = "9" * 5_000

@@ -19,11 +19,11 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.google.dialect import Google
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.generate_content.dialect import Google
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 
 RAW = {
     "application/pdf": b"%PDF-1.7\n",

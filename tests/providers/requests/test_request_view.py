@@ -19,8 +19,8 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.requests.request_view import build_request_view
 
 SONNET = model("anthropic", "claude-sonnet-4-6")

@@ -1,1 +1,1 @@
-"""Wire formats, one package each."""
+"""Wire formats: one package for each API, named like its `api` in the settings."""

@@ -36,7 +36,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.anthropic_messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests.request_view import build_request_view

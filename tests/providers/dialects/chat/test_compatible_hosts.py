@@ -18,8 +18,8 @@ from yourtool.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.provider_specs import provider_specs
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.error_mapping import error_from_response

@@ -12,7 +12,7 @@ from typing import Any
 from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.anthropic_messages.request import API, build_body
+from yourtool.providers.dialects.messages.request import API, build_body
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
 from yourtool.providers.replies.body_decoder import SseEvent

@@ -24,7 +24,7 @@ from yourtool.messages import (
     TextBlock,
     ThinkingBlock,
 )
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.request_view import build_request_view
 

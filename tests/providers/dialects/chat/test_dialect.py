@@ -36,7 +36,7 @@ from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.openai_chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.request_view import build_request_view

@@ -15,13 +15,13 @@ from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.openai_chat.request import (
+from yourtool.providers.dialects.chat.request import (
     API,
     REASONING_ENTRIES,
     REASONING_FIELDS,
     build_body,
 )
-from yourtool.providers.dialects.openai_chat.usage import parse_usage
+from yourtool.providers.dialects.chat.usage import parse_usage
 from yourtool.providers.json_access import DONE, count, decode_frame, mapping, objects, text
 from yourtool.providers.quirks import Quirks
 from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json

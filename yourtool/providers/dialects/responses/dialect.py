@@ -15,8 +15,8 @@ from typing import Any
 from yourtool.deltas import StreamEvent
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.openai_chat.usage import parse_usage
-from yourtool.providers.dialects.openai_responses.request import API, build_body
+from yourtool.providers.dialects.chat.usage import parse_usage
+from yourtool.providers.dialects.responses.request import API, build_body
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_as_text
 from yourtool.providers.replies.body_decoder import SseEvent

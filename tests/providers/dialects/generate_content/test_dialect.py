@@ -36,7 +36,7 @@ from yourtool.messages import (
 )
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
-from yourtool.providers.dialects.google.dialect import Google
+from yourtool.providers.dialects.generate_content.dialect import Google
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter

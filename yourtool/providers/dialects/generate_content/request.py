@@ -22,7 +22,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.providers.base import ForcedTool, Request, ToolChoice
-from yourtool.providers.dialects.google.schema import google_schema
+from yourtool.providers.dialects.generate_content.schema import google_schema
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media_parts import prepare_media

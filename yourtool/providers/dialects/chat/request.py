@@ -15,7 +15,7 @@ from yourtool.messages import (
     canonical_json,
 )
 from yourtool.providers.base import ForcedTool, Request
-from yourtool.providers.dialects.openai_chat.media import media_parts
+from yourtool.providers.dialects.chat.media import media_parts
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.quirks import Quirks

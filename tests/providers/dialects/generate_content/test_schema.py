@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import examples, json_values
 from tests.validator.validate import errors, validate
-from yourtool.providers.dialects.google.schema import google_schema
+from yourtool.providers.dialects.generate_content.schema import google_schema
 from yourtool.tools.builtin import default_toolbox
 
 

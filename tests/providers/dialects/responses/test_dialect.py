@@ -35,7 +35,7 @@ from yourtool.messages import (
     ToolUseBlock,
 )
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.dialects.openai_responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter

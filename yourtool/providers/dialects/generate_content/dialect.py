@@ -13,7 +13,7 @@ from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.errors import NetworkError
 from yourtool.messages import StopReason, canonical_json
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.google.request import API, SIGNATURE, build_body
+from yourtool.providers.dialects.generate_content.request import API, SIGNATURE, build_body
 from yourtool.providers.json_access import count, decode, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_to_json
 from yourtool.providers.replies.body_decoder import SseEvent
