@@ -28,7 +28,8 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
     Raises:
         ValueError: it is not JSON, nested deeper than `MAX_JSON_DEPTH`, or has too many values.
     """
-    if data.count(b",") > MAX_VALUES:
+    containers = data.count(b"[") + data.count(b"{")
+    if max(data.count(b","), containers) > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
     try:
         value = _decoder.decode(data)
@@ -38,7 +39,7 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
         return _decode_leniently(
             data.decode("utf-8", "replace").removeprefix("\ufeff"), allow_lone_surrogates
         )
-    if data.count(b"[") + data.count(b"{") > MAX_JSON_DEPTH:
+    if containers > MAX_JSON_DEPTH:
         storable_json(value)  # checks the depth
     return value
 

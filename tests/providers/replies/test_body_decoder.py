@@ -90,6 +90,12 @@ def test_event_over_the_limit_is_an_error(monkeypatch):
             decode(*chunks)
 
 
+def test_event_with_many_empty_lines_reaches_the_limit(monkeypatch):
+    monkeypatch.setattr(module, "LINE_LIMIT", 1_000)
+    with pytest.raises(NetworkError, match="event of more than"):
+        decode(*[b"data:\n"] * 1_001)
+
+
 def test_many_events_do_not_reach_the_event_limit(monkeypatch):
     monkeypatch.setattr(module, "LINE_LIMIT", 1_000)
     assert len(decode(*[b"data: x\n\n: pong\n\n"] * 2_000)) == 2_000

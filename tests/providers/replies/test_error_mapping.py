@@ -325,6 +325,13 @@ def test_long_and_empty_bodies_give_a_message_of_one_line():
     assert str(error_from_response("acme", 502, page)).endswith(": Bad Gateway")
 
 
+def test_huge_json_body_is_not_parsed():
+    body = b'{"error": {"message": "no", "type": "overloaded_error", "x": "%b"}}' % (b"y" * 2**20)
+    error = error_from_response("acme", 500, body)
+    assert type(error) is ServerError
+    assert len(str(error)) < 700
+
+
 def test_error_has_the_request_id():
     assert error_from_response("acme", 400, anthropic("x").encode()).request_id == "req_1"
     assert error_from_response("acme", 400, b"", {"x-request-id": "r2"}).request_id == "r2"

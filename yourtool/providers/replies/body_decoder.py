@@ -81,7 +81,7 @@ class SseDecoder:
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
-            self._size += len(value)
+            self._size += len(value) + 1
         elif field == b"event":
             self._name = value.decode("utf-8", "replace")
         return None

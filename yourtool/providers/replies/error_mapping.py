@@ -37,6 +37,8 @@ from yourtool.text import storable, storable_json
 
 MESSAGE_LIMIT = 600
 """Longest message of a provider that is stored, in characters."""
+_MAX_JSON_BYTES = 2**20
+"""Longer bodies are not parsed, but shown as text."""
 
 _API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|AIza)[-_]?[A-Za-z0-9_*-]{8,}", re.IGNORECASE)
 _TAGS = re.compile(
@@ -258,7 +260,7 @@ def _find_code(number: int, report: _ErrorBody) -> ErrorCode | None:
 
 def _parse_body(body: bytes) -> _ErrorBody:
     try:
-        value = decode(body)
+        value = decode(body) if len(body) <= _MAX_JSON_BYTES else {}
     except ValueError:
         value = {}
     whole = next(iter(objects(value)), mapping(value))
