@@ -19,8 +19,8 @@ from typing import Any
 from yourtool.events import LlmCallStarted, SessionCreated, TurnStarted
 from yourtool.ids import new_id, new_session_id
 from yourtool.messages import Message, Role, TextBlock, canonical_json
-from yourtool.store.database import Database
-from yourtool.store.log import Log
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 _WORDS = "A message of a usual length, which is some hundreds of characters. " * 8
 
@@ -34,25 +34,25 @@ def measure(appends: int = 300, replayed: int = 10_000) -> dict[str, Any]:
 async def _measure(directory: Path, appends: int, replayed: int) -> dict[str, Any]:
     floor = _Floor(directory / "floor.db")
     database, session_id = Database(directory / "sessions.db"), new_session_id()
-    log = Log(database)
+    store = SqliteStore(database)
     began = time.perf_counter()
-    await log.append(_fact(SessionCreated, session_id, workspace_path="/w", workspace_hash=""))
+    await store.append(_fact(SessionCreated, session_id, workspace_path="/w", workspace_hash=""))
     opened = time.perf_counter() - began
 
     ours, bare = list[float](), list[float]()
     for _ in range(appends):
         began = time.perf_counter()
-        await log.append(_call(session_id))
+        await store.append(_call(session_id))
         ours.append(time.perf_counter() - began)
         bare.append(floor.commit())
 
     floor.close()
     for _ in range(replayed // 100):
-        await log.append(*(make(session_id) for make in (_turn, _call) * 50))
+        await store.append(*(make(session_id) for make in (_turn, _call) * 50))
     await database.close()
     database = Database(database.path)
     began = time.perf_counter()
-    facts = await Log(database).read(session_id)
+    facts = await SqliteStore(database).read(session_id)
     replay = time.perf_counter() - began
     await database.close()
     return {

@@ -133,7 +133,7 @@ def test_a_headless_start_loads_no_screen_and_no_sdk():
 
 
 def test_the_interface_paints_before_it_loads_what_a_turn_needs():
-    late = {"httpx", "sqlite3", "yourtool.agent.runtime", "yourtool.store.database", *SDKS}
+    late = {"httpx", "sqlite3", "yourtool.agent.runtime", "yourtool.store.sqlite.database", *SDKS}
     assert not late & loaded_by("yourtool.cli, yourtool.tui.app")
 
 

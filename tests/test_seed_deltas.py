@@ -436,7 +436,7 @@ async def test_request_options_are_stored_with_the_message(bench):
     await session.close()
     [stored] = [
         fact.message
-        for fact in await bench.log.read(session.id)
+        for fact in await bench.store.read(session.id)
         if isinstance(fact, LlmCallCompleted)
     ]
     extra = stored.metadata.usage_extra or UsageExtra()

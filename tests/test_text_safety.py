@@ -283,7 +283,7 @@ async def test_a_prompt_and_a_tool_s_output_are_stored_as_they_were_used(tmp_pat
         session = await bench.session(Scripted([calls("tell"), says("done")]), tools=[tell])
         events = await play(session.send(text))
         await session.close()
-        stored = await bench.log.read(session.id)
+        stored = await bench.store.read(session.id)
         assert [message.content for message in messages(stored)] == [
             message.content for message in session.state.messages
         ]

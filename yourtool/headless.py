@@ -43,6 +43,7 @@ from yourtool.run_result import (
     RunFailure,
     result_without_turn,
 )
+from yourtool.store.base import resolve_id
 from yourtool.text import printable, storable, storable_json
 from yourtool.tools import schema as json_schema
 
@@ -351,7 +352,7 @@ async def _resume_session(runtime: Runtime, session_id: str) -> Session:
 
 async def _find_session_id(runtime: Runtime, prefix: str) -> str:
     if prefix:
-        return await runtime.sessions.resolve_id(prefix)
+        return await resolve_id(runtime.store, prefix)
     workspace = runtime.options.workspace
     if (last := await runtime.find_last_session()) is None:
         raise UsageError(f"`{workspace}` has no session to continue.")

@@ -32,9 +32,8 @@ from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
-from yourtool.store.database import Database
-from yourtool.store.log import Log
-from yourtool.store.sessions import Sessions
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.base import Tool, Toolbox
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.workspace import Workspace
@@ -132,13 +131,12 @@ ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 class Bench:
     """Makes sessions over one database and one workspace."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, store: Any = None) -> None:
         self.root = root
         self.workspace = root / "work"
         self.workspace.mkdir(exist_ok=True)
         self.database = Database(root / "data" / "sessions.db")
-        self.log = Log(self.database)
-        self.sessions = Sessions(self.database, root / "locks")
+        self.store: Any = store or SqliteStore(self.database)
         self.availability = Availability()
         self.catalogue = Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN, NARROW], "2026-01-01")
 
@@ -164,16 +162,16 @@ class Bench:
         toolbox = default_toolbox() if tools is None else Toolbox(tools)
         registry: Any = OneAdapter(adapter)
         state = State()
-        record = Recorder(self.log, session_id, state)
+        record = Recorder(self.store, session_id, state)
         tool_ids = ToolIdMap()
         if resume is None:
             await record(
                 SessionCreated(workspace_path=str(self.workspace), workspace_hash="0" * 64)
             )
         else:
-            for fact in await self.log.read(resume):
+            for fact in await self.store.read(resume):
                 state.apply(fact)
-            tool_ids = ToolIdMap(await self.log.provider_call_ids(resume))
+            tool_ids = ToolIdMap(await self.store.provider_call_ids(resume))
             async for _ in close_open_turn(state, record, session_id):
                 pass
         spill = self.root / "spill"
@@ -201,10 +199,10 @@ class Bench:
             settings=settings,
             tool_ids=tool_ids,
         )
-        return Session(session_id, state, record, self.sessions.lease(session_id), env)
+        return Session(session_id, state, record, self.store.lease(session_id), env)
 
     async def close(self) -> None:
-        await self.database.close()
+        await self.store.close()
 
 
 async def play(events: AsyncGenerator[Event, None]) -> list[Event]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.agent.harness import Bench, play
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.store.sqlite.store import SqliteStore
 
 _PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n a dot").decode()
 PROMPT = (TextBlock("go"), ImageBlock(ImageSource("base64", _PNG), "image/png"))
@@ -24,17 +25,18 @@ SCRIPT = [
 ]
 
 
-class DyingLog:
-    """A log whose process is killed around the nth write."""
+class DyingStore(SqliteStore):
+    """A store whose process is killed around the nth write."""
 
-    def __init__(self, log, deadly, when):
-        self.log, self.left, self.when = log, deadly, when
+    def __init__(self, database, deadly, when):
+        super().__init__(database)
+        self.left, self.when = deadly, when
 
     async def append(self, *facts):
         self.left -= 1
         if self.left == 0 and self.when == "before":
             os.kill(os.getpid(), 9)
-        await self.log.append(*facts)
+        await super().append(*facts)
         if self.left == 0:
             os.kill(os.getpid(), 9)
 
@@ -42,7 +44,7 @@ class DyingLog:
 async def run(root, deadly, when):
     bench = Bench(root)
     (bench.workspace / "a.txt").write_text("a cat\n")
-    bench.log = DyingLog(bench.log, deadly, when)
+    bench.store = DyingStore(bench.database, deadly, when)
     session = await bench.session(Scripted(SCRIPT))
     (root / "session").write_text(session.id)
     await play(session.send(PROMPT))

@@ -99,8 +99,8 @@ async def test_session_continues_after_a_turn_that_failed_at_any_await(tmp_path,
     assert problems(session) == []
     assert turns_without_one_end(session) == []
     assert orphans(session) == []
-    assert await bench.log.pending_call_ids(session.id) == ()
-    stored = await bench.log.read(session.id)
+    assert await bench.store.pending_call_ids(session.id) == ()
+    stored = await bench.store.read(session.id)
     assert list(stored) == session.state.facts
     await session.close()
     await bench.close()
@@ -121,11 +121,11 @@ async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message
     else:
         sending.cancel()
     await asyncio.wait([sending])
-    stored = await bench.log.read(session.id)
+    stored = await bench.store.read(session.id)
     before = stored_attachments(bench, stored)
     session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
     await play(session.send(PROMPT))
-    assert stored_attachments(bench, await bench.log.read(session.id)) == before + 1
+    assert stored_attachments(bench, await bench.store.read(session.id)) == before + 1
     assert problems(session) == []
     assert turns_without_one_end(session) == []
     await session.close()
@@ -137,14 +137,14 @@ async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message
 async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_one(tmp_path, point):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
-    session._record._log = FailingLog(bench.log, point)
+    session._record._log = FailingLog(bench.store, point)
     with pytest.raises(StoreError):
         await play(session.send(PROMPT))
         await play(session.send(PROMPT))
-    stored_attachments(bench, await bench.log.read(session.id))
+    stored_attachments(bench, await bench.store.read(session.id))
     session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
     await play(session.send(PROMPT))
-    assert stored_attachments(bench, await bench.log.read(session.id)) >= 1
+    assert stored_attachments(bench, await bench.store.read(session.id)) >= 1
     assert problems(session) == []
     assert turns_without_one_end(session) == []
     await session.close()
@@ -155,11 +155,11 @@ async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_on
 async def test_unstorable_image_stores_nothing_and_text_is_still_sent(tmp_path):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("Fine.")])))
-    before = await bench.log.read(session.id)
+    before = await bench.store.read(session.id)
     (bench.root / "blobs").write_text("in the way")
     with pytest.raises(BlobError, match="cannot be stored"):
         await play(session.send(PROMPT))
-    assert await bench.log.read(session.id) == before
+    assert await bench.store.read(session.id) == before
     assert not session.busy
     await play(session.send("go"))
     assert session.state.messages[-1].text == "Fine."
@@ -185,13 +185,13 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
-    session._record._log = FailingLog(bench.log, point - 1)
+    session._record._log = FailingLog(bench.store, point - 1)
     visible = []
     with pytest.raises(StoreError):
         async for event in session.send("go"):
             visible.append(event)
         await play(session.send("more"))
-    stored = {fact.id for fact in await bench.log.read(session.id)}
+    stored = {fact.id for fact in await bench.store.read(session.id)}
     assert all(fact.id in stored for fact in visible if getattr(fact, "id", None))
     session._env.registry.only = Checked(Scripted(SCRIPT[3:]))
     await play(session.send("go on"))
@@ -219,7 +219,7 @@ def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when)
         session = await bench.session(
             Checked(Scripted(SCRIPT[3:])), resume=session_file.read_text()
         )
-        assert await bench.log.pending_call_ids(session.id) == ()
+        assert await bench.store.pending_call_ids(session.id) == ()
         stored_attachments(bench, session.state.facts)
         call_count = sum(name == "tool.called" for name in names(session.state.facts))
         await play(session.send("go on"))

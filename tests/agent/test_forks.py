@@ -15,7 +15,7 @@ async def test_fork_sends_the_bytes_of_its_original_and_both_continue(bench):
     original = Scripted([read, says("It is x."), says("left")])
     session = await bench.session(Checked(original))
     await play(session.send("what is in a.txt?"))
-    fork_id = await fork(bench.log, session.id)
+    fork_id = await fork(bench.store, session.id)
     copied = Scripted([says("right"), says("still right")])
     forked = await bench.session(Checked(copied), resume=fork_id)
     assert forked.state.cost_usd == 0 < session.state.cost_usd
@@ -40,7 +40,7 @@ async def test_fork_of_a_session_killed_in_a_turn_omits_that_turn(bench):
     await play(session.send("first"))
     events = session.send("second")
     await anext(events)  # the turn has started and never continues
-    fork_id = await fork(bench.log, session.id)
+    fork_id = await fork(bench.store, session.id)
     await events.aclose()
     forked = await bench.session(Checked(Scripted([says("on")])), resume=fork_id)
     await play(forked.send("go on"))

@@ -64,7 +64,7 @@ async def test_outage_and_its_end_are_stored_and_the_only_model_is_still_tried(b
     events = await play(session.send("and you?"))
     [route] = [event for event in events if isinstance(event, RouteDecided)]
     assert "tried because" not in route.chain[-1].reason
-    stored = await bench.log.read(session.id)
+    stored = await bench.store.read(session.id)
     assert sum(isinstance(fact, ProviderUnavailable) for fact in stored) == 1
     await session.close()
 

@@ -105,7 +105,7 @@ async def test_stop_during_a_pass_over_the_history_stores_every_fact_once(bench,
     assert names(await play(session.send("again")))[-1] == "turn.completed"
     assert [message.text for message in session.state.messages] == ["hello", "again", "One."]
     assert validate_session(session.state.messages) == []
-    stored = await bench.log.read(session.id)
+    stored = await bench.store.read(session.id)
     assert stored == tuple(session.state.facts)
     assert len({fact.id for fact in stored}) == len(stored)
     assert {e.id for e in events if isinstance(e, Fact)} < {fact.id for fact in stored}

@@ -134,7 +134,7 @@ async def test_dry_run_of_routing_stores_nothing(workspace):
     route = await runtime.route("hello")
     assert route.chosen_model == "demo:tour"
     assert [step.verdict for step in route.chain][-1] == "chose"
-    assert await runtime.sessions.list() == ()
+    assert await runtime.store.list() == ()
     await runtime.close()
 
 

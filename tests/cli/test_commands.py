@@ -22,7 +22,7 @@ from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
-from yourtool.store.database import Database
+from yourtool.store.sqlite.database import Database
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from tests.cli.command_line import CommandLine
 from tests.provider_server import ProviderServer, Reply
 from yourtool.paths import resolve_paths
-from yourtool.store.leases import Lease
+from yourtool.store.sqlite.leases import FileLease
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
@@ -87,7 +87,7 @@ def test_sessions_are_listed_with_title_cost_and_turns(line, served):
 def test_session_in_use_is_rejected_with_the_process_id(line):
     line.script([{"say": "one"}])
     first = line.result("-p", "a")["session_id"]
-    with Lease(resolve_paths().data / "locks", first):
+    with FileLease(resolve_paths().data / "locks", first):
         code, out, err = line("-p", "b", "-r", first)
     assert (code, out) == (1, "")
     assert f"process {os.getpid()}" in err

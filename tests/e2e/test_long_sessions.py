@@ -9,8 +9,8 @@ import pytest
 
 from tests.store.turns import Story
 from yourtool.messages import TextBlock
-from yourtool.store.database import Database
-from yourtool.store.log import Log
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 MIB = 1024 * 1024
 GROWTH = 5.5
@@ -25,8 +25,8 @@ print(status, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 async def write_session(home: Path, workspace: Path, messages: int) -> None:
     database = Database(home / "data" / "sessions.db")
-    story, log = Story(workspace=str(workspace)), Log(database)
-    await log.append(story.created())
+    story, store = Story(workspace=str(workspace)), SqliteStore(database)
+    await store.append(story.created())
     for _ in range(messages // 1_000):
         facts = []
         for number in range(125):
@@ -34,7 +34,7 @@ async def write_session(home: Path, workspace: Path, messages: int) -> None:
             facts += [story.asked(f"prompt {number}"), story.routed(), story.calling()]
             facts += [story.answered(TextBlock("Some words. " * 10)), story.ended()]
             facts += [story.asked("again"), story.answered(TextBlock("Yes.")), story.ended()]
-        await log.append(*facts)
+        await store.append(*facts)
     await database.close()
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from yourtool.store.database import Database
-from yourtool.store.log import Log
-from yourtool.store.sessions import Sessions
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -25,13 +24,8 @@ async def database(path: Path) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def log(database: Database) -> Log:
-    return Log(database)
-
-
-@pytest.fixture
-def sessions(database: Database, tmp_path: Path) -> Sessions:
-    return Sessions(database, tmp_path / "locks")
+def store(database: Database) -> SqliteStore:
+    return SqliteStore(database)
 
 
 @pytest.fixture

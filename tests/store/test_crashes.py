@@ -22,13 +22,12 @@ from yourtool.events import AnyFact
 from yourtool.invariants import validate_session
 from yourtool.messages import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.catalogue.discovery_cache import load_discoveries
-from yourtool.store.database import Database
 from yourtool.store.exports import to_jsonl
 from yourtool.store.forks import fork
-from yourtool.store.fulltext import stored_words
-from yourtool.store.leases import Lease
-from yourtool.store.log import Log
-from yourtool.store.sessions import Sessions
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.fulltext import stored_words
+from yourtool.store.sqlite.leases import FileLease
+from yourtool.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.blocks_loop("the tests wait for processes that they start and kill")
 ROOT = Path(__file__).parents[2]
@@ -61,9 +60,9 @@ async def sound(database: Database) -> None:
     assert await database.read(work) == ([("ok",)], [], (0,))
 
 
-async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
+async def has(store: SqliteStore, session_id: str, acknowledged: list[str]) -> None:
     """Check that a session has all acknowledged facts and at most one more."""
-    facts = await log.read(session_id)
+    facts = await store.read(session_id)
     ids = [fact.id for fact in facts]
     assert ids[: len(acknowledged)] == acknowledged
     assert len(ids) <= len(acknowledged) + 1
@@ -71,7 +70,7 @@ async def has(log: Log, session_id: str, acknowledged: list[str]) -> None:
     problems = validate_session(messages)
     assert all(problem.startswith("unanswered") for problem in problems)
     open_calls = [
-        f"unanswered: `{call}` has no result" for call in await log.pending_call_ids(session_id)
+        f"unanswered: `{call}` has no result" for call in await store.pending_call_ids(session_id)
     ]
     assert open_calls == problems
 
@@ -91,7 +90,7 @@ async def test_crash_before_any_statement_of_a_turn_loses_no_acknowledged_fact(t
         database = Database(directory / "sessions.db")
         await sound(database)
         if said := acknowledged[directory.name]:
-            await has(Log(database), said[0][0], [event_id for _, event_id in said])
+            await has(SqliteStore(database), said[0][0], [event_id for _, event_id in said])
         await database.close()
 
 
@@ -107,15 +106,15 @@ async def test_crash_at_a_random_time_loses_no_acknowledged_fact(path):
         whole = [line.split() for line in lines if line.endswith("\n")]
         database = Database(path)
         await sound(database)
-        await has(Log(database), whole[0][0], [event_id for _, event_id in whole])
+        await has(SqliteStore(database), whole[0][0], [event_id for _, event_id in whole])
         await database.close()
 
 
 async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_version(tmp_path):
     template, story = tmp_path / "template.db", Story()
     database = Database(template)
-    await Log(database).append(story.created(), *story.turn())
-    facts = await Log(database).read(story.session_id)
+    await SqliteStore(database).append(story.created(), *story.turn())
+    facts = await SqliteStore(database).read(story.session_id)
     await database.close()
     with writer("sweep-upgrade", template, tmp_path / "swept") as process:
         process.communicate()
@@ -124,7 +123,7 @@ async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_ve
     for directory in directories:
         database = Database(directory / "sessions.db", LATER)
         await sound(database)
-        assert await Log(database).read(story.session_id) == facts
+        assert await SqliteStore(database).read(story.session_id) == facts
         moods = await database.read(
             lambda connection: connection.execute("SELECT mood FROM sessions").fetchall()
         )
@@ -151,8 +150,8 @@ async def indexed(database: Database) -> None:
 async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
     """Create a database of version 1 with a session of two turns."""
     database, story = Database(path), Story()
-    await Log(database).append(story.created(), *story.turn(), *story.turn())
-    facts = await Log(database).read(story.session_id)
+    await SqliteStore(database).append(story.created(), *story.turn(), *story.turn())
+    facts = await SqliteStore(database).read(story.session_id)
     await database.close()
     to_first_version(path)
     return story.session_id, facts
@@ -172,10 +171,10 @@ async def is_upgraded(path: Path, session_id: str, facts: tuple[AnyFact, ...]) -
     database = Database(path)
     await sound(database)
     await indexed(database)
-    assert await Log(database).read(session_id) == facts
-    assert len(await Sessions(database, path.parent).search("secret plan")) == 2
-    fork_id = await fork(Log(database), session_id)
-    assert len(await Log(database).read(fork_id)) == len(facts) + 1
+    assert await SqliteStore(database).read(session_id) == facts
+    assert len(await SqliteStore(database).search("secret plan")) == 2
+    fork_id = await fork(SqliteStore(database), session_id)
+    assert len(await SqliteStore(database).read(fork_id)) == len(facts) + 1
     await database.close()
 
 
@@ -208,8 +207,8 @@ async def test_concurrent_processes_upgrade_once(path):
 @pytest.mark.req("R-PER-08")
 async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
     database, story = Database(tmp_path / "template.db"), Story()
-    await Log(database).append(story.created(), *story.turn())
-    facts = await Log(database).read(story.session_id)
+    await SqliteStore(database).append(story.created(), *story.turn())
+    facts = await SqliteStore(database).read(story.session_id)
     await database.close()
     template = tmp_path / "template.db"
     with writer("sweep-copies", template, story.session_id, tmp_path / "swept") as process:
@@ -221,14 +220,14 @@ async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
         database = Database(directory / "sessions.db")
         await sound(database)
         await indexed(database)
-        assert await Log(database).read(story.session_id) == facts
+        assert await SqliteStore(database).read(story.session_id) == facts
         sessions = await database.read(
             lambda connection: connection.execute("SELECT id FROM sessions").fetchall()
         )
         copies = [each for (each,) in sessions if each != story.session_id]
         assert len(copies) <= 1 and told.get(directory.name) in (None, *copies)
         for fork_id in copies:
-            assert len(await Log(database).read(fork_id)) == len(facts) + 1
+            assert len(await SqliteStore(database).read(fork_id)) == len(facts) + 1
         await database.close()
 
 
@@ -252,10 +251,10 @@ async def test_crash_during_an_import_leaves_no_message_without_its_attachment(t
         database = Database(directory / "sessions.db")
         await sound(database)
         await indexed(database)
-        imported = await Sessions(database, directory).last_used(str(directory))
+        imported = await SqliteStore(database).last_used(str(directory))
         if imported is not None:
             whole += 1
-            assert len(await Log(database).read(imported)) == 3
+            assert len(await SqliteStore(database).read(imported)) == 3
             assert read_blob(directory / "blobs", source.data) == PICTURE
         await database.close()
     assert 0 < whole < len(directories)
@@ -292,7 +291,7 @@ def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, 
 @pytest.mark.req("R-PER-06")
 async def test_processes_write_their_sessions_concurrently(path):
     database = Database(path)
-    await Log(database).append(Story().created())
+    await SqliteStore(database).append(Story().created())
     processes = [writer("turns", path, 15) for _ in range(3)]
     while any(process.poll() is None for process in processes):
         await sound(database)
@@ -300,8 +299,8 @@ async def test_processes_write_their_sessions_concurrently(path):
     sessions = [process.communicate()[0].strip() for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     for session_id in sessions:
-        assert len(await Log(database).read(session_id)) == 1 + 15 * 9
-        assert await Log(database).pending_call_ids(session_id) == ()
+        assert len(await SqliteStore(database).read(session_id)) == 1 + 15 * 9
+        assert await SqliteStore(database).pending_call_ids(session_id) == ()
     await sound(database)
     await database.close()
 
@@ -311,10 +310,10 @@ def test_lease_error_names_the_process_that_writes_the_session(tmp_path):
     process = writer("hold", tmp_path, "sess_1")
     assert process.stdout.readline() == "held\n"
     with pytest.raises(SessionBusyError, match=rf"process {process.pid}\); close it there first"):
-        Lease(tmp_path, "sess_1")
+        FileLease(tmp_path, "sess_1")
     process.kill()
     process.communicate()
-    Lease(tmp_path, "sess_1").release()
+    FileLease(tmp_path, "sess_1").release()
 
 
 @pytest.fixture
@@ -345,20 +344,20 @@ async def test_full_disk_is_reported_and_loses_no_stored_data(small_disk):
     for pages in range(0, 48, 3):
         directory = small_disk / str(pages)
         database, story = Database(directory / "sessions.db"), Story()
-        log = Log(database)
-        await log.append(story.created())
+        store = SqliteStore(database)
+        await store.append(story.created())
         ballast, stored, facts = fill(small_disk, pages * 4096), 1, story.turn("x" * 9000)
         try:
             for fact in facts:
-                await log.append(fact)
+                await store.append(fact)
                 stored += 1
         except StoreError as error:
             failures += 1
             assert "the disk is full" in str(error)
-        assert len(await log.read(story.session_id)) == stored
+        assert len(await store.read(story.session_id)) == stored
         ballast.unlink()
-        await log.append(*facts[stored - 1 :])
-        assert len(await log.read(story.session_id)) == 1 + len(facts)
+        await store.append(*facts[stored - 1 :])
+        assert len(await store.read(story.session_id)) == 1 + len(facts)
         await sound(database)
         await database.close()
         shutil.rmtree(directory)
@@ -372,9 +371,9 @@ async def test_new_database_on_a_full_disk_is_reported_and_works_once_there_is_s
     ballast = fill(small_disk, pages * 4096)
     database, story = Database(small_disk / "sessions.db"), Story()
     with pytest.raises(StoreError, match=r"disk|space"):
-        await Log(database).append(story.created())
+        await SqliteStore(database).append(story.created())
     ballast.unlink()
-    await Log(database).append(story.created())
+    await SqliteStore(database).append(story.created())
     await sound(database)
     await database.close()
 
@@ -386,7 +385,7 @@ async def test_upgrade_on_a_full_disk_is_reported_and_leaves_the_old_version(sma
     ballast = fill(small_disk, pages * 4096)
     database = Database(path)
     with pytest.raises(StoreError, match=r"disk|space"):
-        await Log(database).read(session_id)
+        await SqliteStore(database).read(session_id)
     await database.close()
     assert not list(small_disk.glob("*.part"))
     ballast.unlink()

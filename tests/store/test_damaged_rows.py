@@ -34,41 +34,41 @@ VALUES = {
 
 @pytest.mark.parametrize("column", ["content_json", "metadata_json", "created_at"])
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_only_the_damaged_message_is_skipped(log, sessions, rows, column, value):
+async def test_only_the_damaged_message_is_skipped(store, rows, column, value):
     story = Story()
-    await log.append(story.created(), *story.turn(), *story.turn("second"))
+    await store.append(story.created(), *story.turn(), *story.turn("second"))
     [first], *_, [last] = rows("SELECT id FROM messages ORDER BY id")
     for message_id in (first, last):
         try:
             rows(f"UPDATE messages SET {column} = ? WHERE id = ?", value, message_id)
         except sqlite3.IntegrityError as error:  # the schema rejects some values
             pytest.skip(str(error))
-    facts = await log.read(story.session_id)
+    facts = await store.read(story.session_id)
     assert sum(getattr(fact, "message", None) is not None for fact in facts) >= 6
-    [listed] = await sessions.list()
+    [listed] = await store.list()
     assert listed.id == story.session_id
-    assert await sessions.search("secret")
+    assert await store.search("secret")
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_only_the_damaged_event_is_skipped(log, sessions, rows, value):
+async def test_only_the_damaged_event_is_skipped(store, rows, value):
     story = Story()
-    await log.append(story.created(), *story.turn(), *story.turn("second"))
+    await store.append(story.created(), *story.turn(), *story.turn("second"))
     [last] = rows("SELECT max(id) FROM events WHERE type = 'llm.call_completed'")[0]
     try:
         rows("UPDATE events SET payload_json = ? WHERE id = ?", value, last)
     except sqlite3.IntegrityError as error:
         pytest.skip(str(error))
-    facts = await log.read(story.session_id)
+    facts = await store.read(story.session_id)
     assert len(facts) == 18
-    [listed] = await sessions.list()
+    [listed] = await store.list()
     assert listed.cost_usd > 0
-    assert sum(cost.calls for cost in await sessions.cost_report(story.session_id)) == 3
+    assert sum(cost.calls for cost in await store.cost_report(story.session_id)) == 3
 
 
-async def test_brackets_in_text_do_not_count_as_nesting(log):
+async def test_brackets_in_text_do_not_count_as_nesting(store):
     story = Story()
     text = '{"[' * 5_000 + "\\" * 3
-    await log.append(story.created(), story.asked(text), story.answered(TextBlock(text)))
-    *_, asked, answered = await log.read(story.session_id)
+    await store.append(story.created(), story.asked(text), story.answered(TextBlock(text)))
+    *_, asked, answered = await store.read(story.session_id)
     assert asked.message.text == answered.message.text == text

@@ -11,11 +11,10 @@ import pytest
 
 from tests.store.turns import Story
 from yourtool.errors import StoreError
-from yourtool.store.database import Database
-from yourtool.store.log import Log
-from yourtool.store.row_codec import INSERT_MESSAGE, message_row
-from yourtool.store.schema import MIGRATIONS
-from yourtool.store.sessions import Sessions
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row
+from yourtool.store.sqlite.schema import MIGRATIONS
+from yourtool.store.sqlite.store import SqliteStore
 
 LATER = (*MIGRATIONS, ("ALTER TABLE sessions ADD COLUMN mood TEXT", "CREATE TABLE extra (id TEXT)"))
 
@@ -27,8 +26,8 @@ async def pragma(database: Database, name: str) -> object:
 
 
 @pytest.mark.req("R-PER-01")
-async def test_tables_have_the_columns_and_indexes_of_the_schema(database, log, rows):
-    await log.append(Story().created())
+async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store, rows):
+    await store.append(Story().created())
     columns = {
         table: " ".join(row[1] for row in rows(f"PRAGMA table_info({table})"))
         for table in ("sessions", "messages", "tool_calls", "events")
@@ -72,10 +71,10 @@ async def test_commits_are_durable_and_foreign_keys_are_enforced(database):
         )
 
 
-async def test_files_are_private_to_their_owner(database, log, path):
+async def test_files_are_private_to_their_owner(database, store, path):
     before = os.umask(0)
     try:
-        await log.append(Story().created())
+        await store.append(Story().created())
     finally:
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
@@ -115,10 +114,10 @@ async def test_change_that_raises_is_rolled_back(database, rows):
     assert rows("SELECT * FROM sessions") == []
 
 
-async def test_cancelled_append_ends_before_the_cancellation_is_raised(log, database, rows):
+async def test_cancelled_append_ends_before_the_cancellation_is_raised(store, database, rows):
     story = Story()
-    await log.append(story.created())
-    task = asyncio.create_task(log.append(story.asked()))
+    await store.append(story.created())
+    task = asyncio.create_task(store.append(story.asked()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -143,20 +142,20 @@ async def test_newer_file_is_rejected_and_unchanged(path):
 async def test_upgrade_preserves_all_data_and_a_backup_of_the_old_file(path, tmp_path):
     story = Story()
     first = Database(path)
-    await Log(first).append(story.created(), *story.turn())
-    facts = await Log(first).read(story.session_id)
+    await SqliteStore(first).append(story.created(), *story.turn())
+    facts = await SqliteStore(first).read(story.session_id)
     await first.close()
 
     later = Database(path, LATER)
     assert await pragma(later, "user_version") == 3
-    assert await Log(later).read(story.session_id) == facts
+    assert await SqliteStore(later).read(story.session_id) == facts
     await later.close()
 
     backup = path.with_name("sessions.db.v2")
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     restored = Database(backup)
     assert await pragma(restored, "user_version") == 2
-    assert await Log(restored).read(story.session_id) == facts
+    assert await SqliteStore(restored).read(story.session_id) == facts
     await restored.close()
 
 
@@ -179,7 +178,7 @@ async def test_messages_of_an_older_file_are_searchable_after_the_upgrade(path):
     )
     await old.close()
     later = Database(path)
-    [hit] = await Sessions(later, path.parent).search("schlussel")
+    [hit] = await SqliteStore(later).search("schlussel")
     assert (hit.session_id, hit.message_id) == (story.session_id, asked.message.id)
     await later.close()
     assert path.with_name("sessions.db.v1").exists()
@@ -187,7 +186,7 @@ async def test_messages_of_an_older_file_are_searchable_after_the_upgrade(path):
 
 async def test_failed_upgrade_changes_nothing(path):
     first = Database(path)
-    await Log(first).append(Story().created())
+    await SqliteStore(first).append(Story().created())
     await first.close()
     broken = Database(path, (*MIGRATIONS, ("CREATE TABLE extra (id TEXT)", "nonsense")))
     with pytest.raises(StoreError, match="syntax error"):
@@ -229,32 +228,32 @@ async def test_database_of_another_program_is_rejected(path):
     await database.close()
 
 
-async def test_long_database_lock_is_reported(database, log, path):
+async def test_long_database_lock_is_reported(database, store, path):
     story = Story()
-    await log.append(story.created())
+    await store.append(story.created())
     with path.with_name("sessions.db.lock").open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         impatient = Database(path, lock_timeout=0.01)
         with pytest.raises(StoreError, match="locked by another yourtool"):
-            await Log(impatient).append(story.asked())
-    await Log(impatient).append(story.asked())
+            await SqliteStore(impatient).append(story.asked())
+    await SqliteStore(impatient).append(story.asked())
     await impatient.close()
 
 
-async def test_full_database_is_reported_and_works_once_there_is_space(database, log):
+async def test_full_database_is_reported_and_works_once_there_is_space(database, store):
     story = Story()
-    await log.append(story.created())
+    await store.append(story.created())
     [pages] = await database.read(lambda db: db.execute("PRAGMA page_count").fetchone())
     await database.write(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 5}"))
     facts, stored = story.turn("x" * 90_000), 1
     with pytest.raises(StoreError, match="the disk is full"):
         for fact in facts:
-            await log.append(fact)
+            await store.append(fact)
             stored += 1
-    assert len(await log.read(story.session_id)) == stored
+    assert len(await store.read(story.session_id)) == stored
     await database.write(lambda db: db.execute("PRAGMA max_page_count = 100000"))
-    await log.append(*facts[stored - 1 :])
-    assert len(await log.read(story.session_id)) == 1 + len(facts)
+    await store.append(*facts[stored - 1 :])
+    assert len(await store.read(story.session_id)) == 1 + len(facts)
 
 
 async def test_unwritable_directory_is_named(tmp_path):
@@ -266,7 +265,7 @@ async def test_unwritable_directory_is_named(tmp_path):
 
 
 def test_importing_the_store_loads_no_network_or_interface_module():
-    code = "import sys, yourtool.store.log, yourtool.store.sessions; print(*sys.modules)"
+    code = "import sys, yourtool.store.sqlite.store; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

@@ -13,11 +13,11 @@ from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
 from yourtool.events import SessionImported
 from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, to_jsonl, write_export
 from yourtool.store.forks import import_session
-from yourtool.store.log import Log
 from yourtool.store.markdown import to_markdown
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 
 def plain(text):
@@ -29,44 +29,44 @@ def markdown(facts, mask=plain):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_import_into_another_store_reproduces_equal_messages(log, tmp_path):
-    session_id, facts = await told(log, "one", "two")
+async def test_import_into_another_store_reproduces_equal_messages(store, tmp_path):
+    session_id, facts = await told(store, "one", "two")
     blobs = tmp_path / "blobs"
-    lines = list(to_jsonl(await log.read(session_id), plain, blobs))
+    lines = list(to_jsonl(await store.read(session_id), plain, blobs))
     elsewhere = Database(tmp_path / "elsewhere" / "sessions.db")
-    other = Log(elsewhere)
+    other = SqliteStore(elsewhere)
     assert await import_session(other, from_jsonl(lines, blobs), tmp_path) == session_id
     copy = await other.read(session_id)
     assert messages_of(copy) == messages_of(facts)
     assert [fact.id for fact in copy[:-1]] == [fact.id for fact in facts]
     assert isinstance(copy[-1], SessionImported)
     assert copy[0].workspace_path == str(tmp_path)
-    assert await other.provider_call_ids(session_id) == await log.provider_call_ids(session_id)
+    assert await other.provider_call_ids(session_id) == await store.provider_call_ids(session_id)
     await elsewhere.close()
 
 
 @pytest.mark.req("R-PER-08")
-async def test_import_into_the_same_store_has_new_ids(log, tmp_path):
-    session_id, facts = await told(log, "one")
+async def test_import_into_the_same_store_has_new_ids(store, tmp_path):
+    session_id, facts = await told(store, "one")
     lines = list(to_jsonl(facts, plain, tmp_path))
     first, second = [
-        await import_session(log, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)
+        await import_session(store, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)
     ]
     assert len({session_id, first, second}) == 3
-    assert texts(await log.read(first)) == texts(await log.read(second)) == texts(facts)
-    assert await log.read(session_id) == tuple(facts)
+    assert texts(await store.read(first)) == texts(await store.read(second)) == texts(facts)
+    assert await store.read(session_id) == tuple(facts)
 
 
-async def test_unknown_metadata_is_imported_and_exported_unchanged(log, tmp_path):
-    _, facts = await told(log, "one")
+async def test_unknown_metadata_is_imported_and_exported_unchanged(store, tmp_path):
+    _, facts = await told(store, "one")
     lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
     [asked, *_] = [line["message"] for line in lines if line.get("message")]
     asked["metadata"] = {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
     foreign = [json.dumps(line).encode() for line in lines]
-    session_id = await import_session(log, from_jsonl(foreign, tmp_path), tmp_path)
-    kept = messages_of(await log.read(session_id))[0].metadata.import_source
+    session_id = await import_session(store, from_jsonl(foreign, tmp_path), tmp_path)
+    kept = messages_of(await store.read(session_id))[0].metadata.import_source
     assert kept.extra == {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
-    again = list(to_jsonl(await log.read(session_id), plain, tmp_path))
+    again = list(to_jsonl(await store.read(session_id), plain, tmp_path))
     copy = messages_of(list(from_jsonl(again, tmp_path)))[0]
     assert copy.metadata.import_source == kept
     assert hash(copy.metadata) == hash(copy.metadata)
@@ -131,8 +131,8 @@ def test_reasoning_with_a_removed_key_loses_its_signature():
 
 
 @pytest.mark.req("R-PER-08")
-async def test_markdown_labels_the_author_of_each_message(log):
-    _, facts = await told(log, "what is `x`?")
+async def test_markdown_labels_the_author_of_each_message(store):
+    _, facts = await told(store, "what is `x`?")
     text = markdown(facts)
     assert text.startswith("# what is `x`?\n")
     assert "## You · " in text and "## Assistant · `anthropic:claude-sonnet-4-6` · " in text

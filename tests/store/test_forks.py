@@ -34,7 +34,7 @@ def every_string(value):
                 yield from every_string(entry)
 
 
-async def told(log, *prompts):
+async def told(store, *prompts):
     """Store a session with one turn and one tool call for each prompt."""
     story = Story()
     facts = [story.created()]
@@ -49,15 +49,15 @@ async def told(log, *prompts):
             story.completed(use),
             story.ended(),
         ]
-    await log.append(*facts)
+    await store.append(*facts)
     return story.session_id, facts
 
 
 @pytest.mark.req("R-PER-08")
-async def test_complete_fork_has_the_same_conversation_with_new_ids(log, rows):
-    session_id, facts = await told(log, "one", "two")
+async def test_complete_fork_has_the_same_conversation_with_new_ids(store, rows):
+    session_id, facts = await told(store, "one", "two")
     before = rows("SELECT * FROM events ORDER BY id"), rows("SELECT * FROM messages ORDER BY id")
-    copy = await log.read(await fork(log, session_id))
+    copy = await store.read(await fork(store, session_id))
     assert [type(fact) for fact in copy] == [*map(type, facts), SessionForked]
     assert copy[-1].parent_session_id == session_id
     assert texts(copy) == texts(facts)
@@ -70,26 +70,26 @@ async def test_complete_fork_has_the_same_conversation_with_new_ids(log, rows):
     assert rows("SELECT * FROM messages WHERE session_id = ?", session_id) == before[1]
 
 
-async def test_fork_refers_to_its_parent_and_has_a_result_for_every_copied_call(log, rows):
-    session_id, _ = await told(log, "one", "two")
-    fork_id = await fork(log, session_id)
+async def test_fork_refers_to_its_parent_and_has_a_result_for_every_copied_call(store, rows):
+    session_id, _ = await told(store, "one", "two")
+    fork_id = await fork(store, session_id)
     [(parent,)] = rows("SELECT parent_session_id FROM sessions WHERE id = ?", fork_id)
     assert parent == session_id
-    copy = await log.read(fork_id)
+    copy = await store.read(fork_id)
     assert validate_session(messages_of(copy)) == []
-    assert await log.pending_call_ids(fork_id) == ()
+    assert await store.pending_call_ids(fork_id) == ()
 
 
-async def test_fork_preserves_signatures_and_provider_ids(log):
-    session_id, _ = await told(log, "one", "two")
-    fork_id = await fork(log, session_id)
-    wires = [wire for _, _, wire in await log.provider_call_ids(session_id)]
-    assert [wire for _, _, wire in await log.provider_call_ids(fork_id)] == wires
-    ours = {ours for ours, _, _ in await log.provider_call_ids(fork_id)}
-    assert ours.isdisjoint(ours for ours, _, _ in await log.provider_call_ids(session_id))
+async def test_fork_preserves_signatures_and_provider_ids(store):
+    session_id, _ = await told(store, "one", "two")
+    fork_id = await fork(store, session_id)
+    wires = [wire for _, _, wire in await store.provider_call_ids(session_id)]
+    assert [wire for _, _, wire in await store.provider_call_ids(fork_id)] == wires
+    ours = {ours for ours, _, _ in await store.provider_call_ids(fork_id)}
+    assert ours.isdisjoint(ours for ours, _, _ in await store.provider_call_ids(session_id))
     signed = [
         block.signature
-        for message in messages_of(await log.read(fork_id))
+        for message in messages_of(await store.read(fork_id))
         for block in message.content
         if isinstance(block, ThinkingBlock)
     ]
@@ -97,39 +97,39 @@ async def test_fork_preserves_signatures_and_provider_ids(log):
 
 
 @pytest.mark.req("R-PER-08")
-async def test_fork_at_a_prompt_ends_before_it_and_fork_at_a_reply_ends_after_its_turn(log):
-    session_id, facts = await told(log, "one", "two", "three")
+async def test_fork_at_a_prompt_ends_before_it_and_fork_at_a_reply_ends_after_its_turn(store):
+    session_id, facts = await told(store, "one", "two", "three")
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
     reply = next(fact.message for fact in facts if texts([fact]) == ["re two"])
     first = next(fact.message for fact in facts if texts([fact]) == ["one"])
-    assert texts(await log.read(await fork(log, session_id, second.id))) == ["one", "re one"]
-    upto = await log.read(await fork(log, session_id, reply.id))
+    assert texts(await store.read(await fork(store, session_id, second.id))) == ["one", "re one"]
+    upto = await store.read(await fork(store, session_id, reply.id))
     assert texts(upto) == ["one", "re one", "two", "re two"]
     assert validate_session(messages_of(upto)) == []
-    assert messages_of(await log.read(await fork(log, session_id, first.id))) == []
+    assert messages_of(await store.read(await fork(store, session_id, first.id))) == []
 
 
-async def test_unfinished_turn_is_not_copied_into_a_fork(log):
-    session_id, facts = await told(log, "one")
+async def test_unfinished_turn_is_not_copied_into_a_fork(store):
+    session_id, facts = await told(store, "one")
     story = Story(session_id)
     use = call()
     asked, answered = story.asked("two"), story.answered(TextBlock("let me"), use)
-    await log.append(asked, answered)
-    copy = await log.read(await fork(log, session_id))
+    await store.append(asked, answered)
+    copy = await store.read(await fork(store, session_id))
     assert texts(copy) == texts(facts)
     with pytest.raises(UsageError, match="unfinished"):
-        await fork(log, session_id, answered.message.id)
+        await fork(store, session_id, answered.message.id)
 
 
-async def test_fork_copies_the_model_chosen_before_the_fork_point_only(log):
-    session_id, facts = await told(log, "one", "two")
+async def test_fork_copies_the_model_chosen_before_the_fork_point_only(store):
+    session_id, facts = await told(store, "one", "two")
     story = Story(session_id)
-    await log.append(story._fact(SessionModelSelected, model="openai:gpt-5"))
+    await store.append(story._fact(SessionModelSelected, model="openai:gpt-5"))
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
-    early, late = await fork(log, session_id, second.id), await fork(log, session_id)
+    early, late = await fork(store, session_id, second.id), await fork(store, session_id)
     chosen = {
         each: [
-            fact.model for fact in await log.read(each) if isinstance(fact, SessionModelSelected)
+            fact.model for fact in await store.read(each) if isinstance(fact, SessionModelSelected)
         ]
         for each in (early, late)
     }
@@ -137,37 +137,37 @@ async def test_fork_copies_the_model_chosen_before_the_fork_point_only(log):
 
 
 @pytest.mark.req("R-CST-02")
-async def test_costs_of_copied_turns_are_counted_once(log, sessions):
-    session_id, _ = await told(log, "one", "two")
-    spent = (await sessions.list())[0].cost_usd
-    fork_id = await fork(log, session_id)
-    costs = {each.id: each.cost_usd for each in await sessions.list()}
+async def test_costs_of_copied_turns_are_counted_once(store):
+    session_id, _ = await told(store, "one", "two")
+    spent = (await store.list())[0].cost_usd
+    fork_id = await fork(store, session_id)
+    costs = {each.id: each.cost_usd for each in await store.list()}
     assert costs == {session_id: spent, fork_id: 0}
     story = Story(fork_id)
-    await log.append(story.asked("three"), story.answered(TextBlock("re three"), cost="0.5"))
-    assert sum(cost.cost_usd for cost in await sessions.cost_report(fork_id)) == 0.5
+    await store.append(story.asked("three"), story.answered(TextBlock("re three"), cost="0.5"))
+    assert sum(cost.cost_usd for cost in await store.cost_report(fork_id)) == 0.5
 
 
-async def test_original_and_fork_continue_independently(log):
-    session_id, facts = await told(log, "one")
-    fork_id = await fork(log, session_id)
+async def test_original_and_fork_continue_independently(store):
+    session_id, facts = await told(store, "one")
+    fork_id = await fork(store, session_id)
     for each, word in ((session_id, "left"), (fork_id, "right")):
         story = Story(each)
-        await log.append(*story.turn(word))
-    assert "left" not in str(await log.read(fork_id))
-    assert "right" not in str(await log.read(session_id))
-    again = await fork(log, fork_id)
-    [first, last] = [f for f in await log.read(again) if isinstance(f, SessionForked)]
+        await store.append(*story.turn(word))
+    assert "left" not in str(await store.read(fork_id))
+    assert "right" not in str(await store.read(session_id))
+    again = await fork(store, fork_id)
+    [first, last] = [f for f in await store.read(again) if isinstance(f, SessionForked)]
     assert (first.parent_session_id, last.parent_session_id) == (session_id, fork_id)
-    assert len(facts) < len(await log.read(fork_id)) < len(await log.read(again))
+    assert len(facts) < len(await store.read(fork_id)) < len(await store.read(again))
 
 
-async def test_fork_error_names_what_cannot_be_forked(log):
-    session_id, _ = await told(log, "one")
+async def test_fork_error_names_what_cannot_be_forked(store):
+    session_id, _ = await told(store, "one")
     with pytest.raises(UsageError, match="no message `01NOTHING`"):
-        await fork(log, session_id, "01NOTHING")
+        await fork(store, session_id, "01NOTHING")
     with pytest.raises(SessionNotFoundError):
-        await fork(log, "sess_nowhere")
+        await fork(store, "sess_nowhere")
 
 
 @few
@@ -198,23 +198,23 @@ def test_copy_contains_no_old_id_and_preserves_the_order(messages):
     assert len(validate_session(copied)) == len(validate_session(messages))
 
 
-async def test_failed_import_stores_nothing(log, sessions, tmp_path):
+async def test_failed_import_stores_nothing(store, tmp_path):
     story = Story()
     use = call()
     facts = [story.created(), story.asked("one"), story.answered(TextBlock("a"), use)]
     for wrong in ([], facts[1:], [facts[0], facts[0]], [facts[0], facts[0], facts[1]]):
         with pytest.raises(UsageError, match="one session from its start"):
-            await import_session(log, wrong, tmp_path)
+            await import_session(store, wrong, tmp_path)
     wrong = changed(story.completed(use), tool_use_id="tu_of_nobody")
     with pytest.raises(InvalidMessageError, match="not the result"):
-        await import_session(log, [*facts, wrong], tmp_path)
-    assert await sessions.list() == ()
+        await import_session(store, [*facts, wrong], tmp_path)
+    assert await store.list() == ()
 
 
-async def test_import_replaces_future_ids_so_that_new_ids_are_greater(log, tmp_path):
+async def test_import_replaces_future_ids_so_that_new_ids_are_greater(store, tmp_path):
     story = Story("sess_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     last = "7" + "Z" * 25
     asked = changed(story.asked(), id=last)
-    adopted = await import_session(log, [story.created(), asked], tmp_path)
+    adopted = await import_session(store, [story.created(), asked], tmp_path)
     assert adopted != story.session_id
-    assert (await log.read(adopted))[-1].id < last
+    assert (await store.read(adopted))[-1].id < last

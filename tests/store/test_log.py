@@ -20,19 +20,19 @@ from yourtool.events import (
 from yourtool.ids import is_ulid, new_id
 from yourtool.invariants import validate_session
 from yourtool.messages import MessageMetadata, MessageStatus, Role, TextBlock
-from yourtool.store.database import Database
-from yourtool.store.log import Log
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 
 @pytest.mark.req("R-PER-04")
-async def test_appended_facts_are_read_back_equal_by_another_process(path, log):
+async def test_appended_facts_are_read_back_equal_by_another_process(path, store):
     story = Story()
     facts = (story.created(), *story.turn(), *story.turn())
     for fact in facts:
-        await log.append(fact)
-    await log._database.close()
+        await store.append(fact)
+    await store.database.close()
     again = Database(path)
-    assert await Log(again).read(story.session_id) == facts
+    assert await SqliteStore(again).read(story.session_id) == facts
     await again.close()
 
 
@@ -41,17 +41,17 @@ async def test_appended_facts_are_read_back_equal_by_another_process(path, log):
 @pytest.mark.req("R-CAN-01")
 async def test_any_valid_conversation_is_read_back_equal_and_in_order(tmp_path_factory, history):
     database = Database(tmp_path_factory.mktemp("db") / "sessions.db")
-    log, story = Log(database), Story(history[0].session_id)
-    await log.append(story.created())
+    store, story = SqliteStore(database), Story(history[0].session_id)
+    await store.append(story.created())
     for message in history:
-        await log.append(_bringing(story, message))
-    read = [fact.message for fact in await log.read(story.session_id) if hasattr(fact, "message")]
+        await store.append(_bringing(story, message))
+    read = [fact.message for fact in await store.read(story.session_id) if hasattr(fact, "message")]
     assert tuple(read) == history
     assert [message.metadata.provider_raw for message in read] == [
         message.metadata.provider_raw for message in history
     ]
     assert validate_session(read) == []
-    assert await log.pending_call_ids(story.session_id) == ()
+    assert await store.pending_call_ids(story.session_id) == ()
     await database.close()
 
 
@@ -92,43 +92,43 @@ def _broken(story):
 
 @pytest.mark.parametrize("code", ["M1", "M3", "D1", "D2", "D3", "D4", "T2"])
 @pytest.mark.req("R-CAN-04")
-async def test_invalid_complete_message_is_rejected_and_nothing_is_written(log, rows, code):
+async def test_invalid_complete_message_is_rejected_and_nothing_is_written(store, rows, code):
     story = Story()
-    await log.append(story.created())
+    await store.append(story.created())
     before = rows("SELECT * FROM sessions"), rows("SELECT * FROM events")
     with pytest.raises(InvalidMessageError, match=code):
-        await log.append(story.routed(), _broken(story)[code])
+        await store.append(story.routed(), _broken(story)[code])
     assert (rows("SELECT * FROM sessions"), rows("SELECT * FROM events")) == before
     assert rows("SELECT count(*) FROM messages") == [(0,)]
 
 
 @pytest.mark.req("R-CAN-04")
-async def test_partial_message_is_not_validated(log, rows):
+async def test_partial_message_is_not_validated(store, rows):
     story = Story()
     asked = story.asked()
     empty = changed(
         asked.message, content=(), metadata=MessageMetadata(status=MessageStatus.PARTIAL)
     )
-    await log.append(story.created(), changed(asked, message=empty))
+    await store.append(story.created(), changed(asked, message=empty))
     assert rows("SELECT count(*) FROM messages") == [(1,)]
 
 
-async def test_result_of_an_unknown_call_is_rejected(log):
+async def test_result_of_an_unknown_call_is_rejected(store):
     story, first, second = Story(), call(), call()
-    await log.append(story.created(), story.asked(), story.answered(first, second))
+    await store.append(story.created(), story.asked(), story.answered(first, second))
     swapped = changed(story.completed(first), message=story.result(second, "fine"))
     with pytest.raises(InvalidMessageError, match=f"not the result of `{first.id}`"):
-        await log.append(swapped)
+        await store.append(swapped)
 
 
 @pytest.mark.req("R-PER-03")
-async def test_call_is_pending_until_its_result_is_stored(log, rows):
+async def test_call_is_pending_until_its_result_is_stored(store, rows):
     story = Story()
     uses = [call("shell"), call("read_file"), call("edit_file"), call("glob"), call("grep")]
     good, bad, failing, stopped, open_ = uses
-    await log.append(story.created(), story.asked())
+    await store.append(story.created(), story.asked())
     reply = story.answered(*uses)
-    await log.append(reply)
+    await store.append(reply)
     assert rows("SELECT DISTINCT status, completed_at, result_message_id FROM tool_calls") == [
         ("pending", None, None)
     ]
@@ -138,7 +138,7 @@ async def test_call_is_pending_until_its_result_is_stored(log, rows):
         story.failed(failing),
         story.failed(stopped, "cancelled"),
     )
-    await log.append(*results)
+    await store.append(*results)
     assert rows("SELECT name, status, result_message_id FROM tool_calls ORDER BY id") == [
         ("shell", "succeeded", results[0].message.id),
         ("read_file", "failed", results[1].message.id),
@@ -147,30 +147,30 @@ async def test_call_is_pending_until_its_result_is_stored(log, rows):
         ("grep", "pending", None),
     ]
     assert rows("SELECT DISTINCT message_id FROM tool_calls") == [(reply.message.id,)]
-    assert await log.pending_call_ids(story.session_id) == (open_.id,)
+    assert await store.pending_call_ids(story.session_id) == (open_.id,)
 
 
 @pytest.mark.parametrize("again", ["completed", "failed"])
 @pytest.mark.req("R-PER-03")
-async def test_second_result_is_rejected_and_nothing_is_written(log, rows, again):
+async def test_second_result_is_rejected_and_nothing_is_written(store, rows, again):
     story, use = Story(), call()
-    await log.append(story.created(), story.asked(), story.answered(use), story.completed(use))
+    await store.append(story.created(), story.asked(), story.answered(use), story.completed(use))
     tables = ("events", "messages", "tool_calls", "sessions")
     before = [rows(f"SELECT * FROM {table}") for table in tables]
     with pytest.raises(StoreError, match=f"`{use.id}` was not stored"):
-        await log.append(story.routed(), getattr(story, again)(use))
+        await store.append(story.routed(), getattr(story, again)(use))
     assert [rows(f"SELECT * FROM {table}") for table in tables] == before
 
 
 @pytest.mark.req("R-PER-03")
-async def test_result_for_a_call_of_another_session_is_rejected(log):
+async def test_result_for_a_call_of_another_session_is_rejected(store):
     mine, theirs, use = Story(), Story(), call()
-    await log.append(mine.created(), theirs.created(), theirs.asked(), theirs.answered(use))
+    await store.append(mine.created(), theirs.created(), theirs.asked(), theirs.answered(use))
     with pytest.raises(StoreError, match="was not stored"):
-        await log.append(mine.completed(use))
+        await store.append(mine.completed(use))
 
 
-async def test_failed_request_stores_the_partial_reply(log, rows):
+async def test_failed_request_stores_the_partial_reply(store, rows):
     story, use = Story(), call()
     begin = story.created(), story.asked()
     message = story.message(
@@ -186,60 +186,60 @@ async def test_failed_request_stores_the_partial_reply(log, rows):
         latency_ms=3,
         message=message,
     )
-    await log.append(*begin, fact)
-    assert (await log.read(story.session_id))[-1] == fact
-    assert await log.pending_call_ids(story.session_id) == (use.id,)
+    await store.append(*begin, fact)
+    assert (await store.read(story.session_id))[-1] == fact
+    assert await store.pending_call_ids(story.session_id) == (use.id,)
 
 
-async def test_provider_ids_are_stored(log):
+async def test_provider_ids_are_stored(store):
     story, named, unnamed = Story(), call(), call()
-    await log.append(
+    await store.append(
         story.created(),
         story.asked(),
         story.answered(named),
         story.completed(named),
         story.answered(unnamed, wire_ids=False),
     )
-    assert await log.provider_call_ids(story.session_id) == (
+    assert await store.provider_call_ids(story.session_id) == (
         (named.id, "anthropic", f"toolu_{named.id[-6:]}"),
     )
 
 
-async def test_selected_model_is_that_of_the_last_selection(log, rows):
+async def test_selected_model_is_that_of_the_last_selection(store, rows):
     story = Story()
-    await log.append(changed(story.created(), initial_active_model="demo:tour"))
+    await store.append(changed(story.created(), initial_active_model="demo:tour"))
     for model in ("openai:gpt-5", None, MODEL):
-        await log.append(story._fact(SessionModelSelected, model=model))
+        await store.append(story._fact(SessionModelSelected, model=model))
         assert rows("SELECT active_model FROM sessions") == [(model,)]
 
 
-async def test_facts_of_a_session_that_was_not_created_are_rejected(log, rows):
+async def test_facts_of_a_session_that_was_not_created_are_rejected(store, rows):
     with pytest.raises(SessionNotFoundError, match="no session `sess_"):
-        await log.append(Story().asked())
+        await store.append(Story().asked())
     assert rows("SELECT count(*) FROM messages") == [(0,)]
 
 
-async def test_reading_an_unknown_session_raises(log):
+async def test_reading_an_unknown_session_raises(store):
     with pytest.raises(SessionNotFoundError, match="`sess_nobody`"):
-        await log.read("sess_nobody")
+        await store.read("sess_nobody")
 
 
-async def test_fact_without_an_id_is_rejected(log):
+async def test_fact_without_an_id_is_rejected(store):
     with pytest.raises(StoreError, match="without an id"):
-        await log.append(changed(Story().created(), id=""))
+        await store.append(changed(Story().created(), id=""))
 
 
-async def test_duplicate_fact_id_is_rejected(log):
+async def test_duplicate_fact_id_is_rejected(store):
     story = Story()
     created = story.created()
-    await log.append(created)
+    await store.append(created)
     with pytest.raises(StoreError, match=r"UNIQUE constraint failed: events\.id"):
-        await log.append(changed(story.routed(), id=created.id))
+        await store.append(changed(story.routed(), id=created.id))
 
 
-async def test_message_content_is_stored_once_and_not_in_events(log, rows):
+async def test_message_content_is_stored_once_and_not_in_events(store, rows):
     story = Story()
-    await log.append(story.created(), *story.turn(output="contents of a file"))
+    await store.append(story.created(), *story.turn(output="contents of a file"))
     payloads = [row[0] for row in rows("SELECT payload_json FROM events")]
     for text in (PROMPT, "let me see", "contents of a file", "done"):
         assert not any(text in payload for payload in payloads)
@@ -250,11 +250,11 @@ async def test_message_content_is_stored_once_and_not_in_events(log, rows):
 
 
 @pytest.mark.req("R-EVT-04")
-async def test_events_are_stored_with_the_privacy_of_their_type(log, rows):
+async def test_events_are_stored_with_the_privacy_of_their_type(store, rows):
     story, use = Story(), call()
     other = call()
-    await log.append(story.created(), *story.turn(), story.asked(), story.answered(use, other))
-    await log.append(story.started(use), story.failed(use), story.failed(other))
+    await store.append(story.created(), *story.turn(), story.asked(), story.answered(use, other))
+    await store.append(story.started(use), story.failed(use), story.failed(other))
     recorded = rows("SELECT DISTINCT type, actor, sensitivity FROM events")
     assert len(recorded) > 8
     for name, actor, sensitivity in recorded:
@@ -262,10 +262,10 @@ async def test_events_are_stored_with_the_privacy_of_their_type(log, rows):
 
 
 @pytest.mark.req("R-EVT-02")
-async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(log):
+async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(store):
     story = Story()
-    await log.append(story.created(), *story.turn(), *story.turn())
-    facts = {fact.id: fact for fact in await log.read(story.session_id)}
+    await store.append(story.created(), *story.turn(), *story.turn())
+    facts = {fact.id: fact for fact in await store.read(story.session_id)}
     turns = [fact for fact in facts.values() if fact.turn_id is not None]
     for fact in turns:
         root = fact
@@ -277,11 +277,11 @@ async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(log):
 
 
 @pytest.mark.req("R-CAN-11")
-async def test_rows_of_a_later_version_do_not_affect_other_rows(log, rows, caplog):
+async def test_rows_of_a_later_version_do_not_affect_other_rows(store, rows, caplog):
     story = Story()
-    await log.append(story.created(), story.asked())
+    await store.append(story.created(), story.asked())
     answered = story.answered(TextBlock("hello"))
-    await log.append(answered, story.ended())
+    await store.append(answered, story.ended())
     content = [{"type": "hologram", "data": 1}, {"type": "text", "text": "hello"}]
     rows(
         "UPDATE messages SET content_json = ?, metadata_json = json_set(metadata_json,"
@@ -290,7 +290,7 @@ async def test_rows_of_a_later_version_do_not_affect_other_rows(log, rows, caplo
         answered.message.id,
     )
     caplog.clear()
-    facts = await log.read(story.session_id)
+    facts = await store.read(story.session_id)
     assert [type(fact).__name__ for fact in facts] == [
         "SessionCreated",
         "TurnStarted",
@@ -314,12 +314,12 @@ async def test_rows_of_a_later_version_do_not_affect_other_rows(log, rows, caplo
     ],
 )
 @pytest.mark.req("R-CAN-11")
-async def test_unknown_event_is_skipped_with_one_warning(log, rows, caplog, damage):
+async def test_unknown_event_is_skipped_with_one_warning(store, rows, caplog, damage):
     story = Story()
     facts = (story.created(), *story.turn())
-    await log.append(*facts)
+    await store.append(*facts)
     rows(damage)
-    assert await log.read(story.session_id) == tuple(
+    assert await store.read(story.session_id) == tuple(
         fact for fact in facts if type(fact).__name__ != "RouteDecided"
     )
     assert len(caplog.records) == 1
@@ -329,49 +329,51 @@ async def test_unknown_event_is_skipped_with_one_warning(log, rows, caplog, dama
     "damage", ["role = 'narrator'", 'content_json = \'[{"type": "text"}]\'', "content_json = '{'"]
 )
 @pytest.mark.req("R-CAN-11")
-async def test_only_the_unreadable_message_is_skipped(log, rows, caplog, damage):
+async def test_only_the_unreadable_message_is_skipped(store, rows, caplog, damage):
     story = Story()
-    await log.append(story.created(), *story.turn())
+    await store.append(story.created(), *story.turn())
     [last] = rows("SELECT max(id) FROM messages")
     rows(f"UPDATE messages SET {damage} WHERE id = ?", *last)
-    facts = await log.read(story.session_id)
+    facts = await store.read(story.session_id)
     assert len(facts) == 9
     assert sum(isinstance(fact, LlmCallCompleted) for fact in facts) == 1
     assert "skipped message" in caplog.text
 
 
 @pytest.mark.req("R-CAN-12")
-async def test_old_row_is_rewritten_only_by_an_explicit_save(log, rows):
+async def test_old_row_is_rewritten_only_by_an_explicit_save(store, rows):
     story = Story()
     created, asked = story.created(), story.asked()
-    await log.append(created, asked)
+    await store.append(created, asked)
     rows("UPDATE messages SET schema_version = 0")
-    message = (await log.read(story.session_id))[-1].message
+    message = (await store.read(story.session_id))[-1].message
     assert message == asked.message
     assert message.schema_version == 1
     assert rows("SELECT schema_version FROM messages") == [(0,)]
-    await log.update_messages(message)
+    await store.update_messages(message)
     assert rows("SELECT schema_version FROM messages") == [(1,)]
 
 
-async def test_save_validates_like_append(log, rows):
+async def test_save_validates_like_append(store, rows):
     story = Story()
     asked = story.asked()
-    await log.append(story.created(), asked)
+    await store.append(story.created(), asked)
     before = rows("SELECT * FROM messages")
     with pytest.raises(InvalidMessageError, match="M1"):
-        await log.update_messages(changed(asked.message, content=()))
+        await store.update_messages(changed(asked.message, content=()))
     with pytest.raises(StoreError, match="no message"):
-        await log.update_messages(asked.message, story.message(Role.USER, (TextBlock("new"),)))
+        await store.update_messages(asked.message, story.message(Role.USER, (TextBlock("new"),)))
     assert rows("SELECT * FROM messages") == before
 
 
-async def test_characters_that_utf_8_cannot_encode_are_replaced(log):
+async def test_characters_that_utf_8_cannot_encode_are_replaced(store):
     story = Story()
     use = call("shell", command="ls \udcff", flags={"\ud800": ["a\udfffb", 2**70]})
-    await log.append(story.created(), story.asked("caf\udce9 \0 \N{SNOWMAN}"), story.answered(use))
-    await log.append(story.completed(use, "out \ud83d put", files_modified=("a\udcffb",)))
-    _, asked, answered, done = await log.read(story.session_id)
+    await store.append(
+        story.created(), story.asked("caf\udce9 \0 \N{SNOWMAN}"), story.answered(use)
+    )
+    await store.append(story.completed(use, "out \ud83d put", files_modified=("a\udcffb",)))
+    _, asked, answered, done = await store.read(story.session_id)
     assert asked.message.text == "caf\N{REPLACEMENT CHARACTER}  \N{SNOWMAN}"
     assert answered.message.tool_uses[0].input == {
         "command": "ls \N{REPLACEMENT CHARACTER}",
@@ -383,41 +385,41 @@ async def test_characters_that_utf_8_cannot_encode_are_replaced(log):
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
 @given(text=st.text(min_size=1))
-async def test_any_text_can_be_stored(log, text):
+async def test_any_text_can_be_stored(store, text):
     story = Story()
-    await log.append(story.created(), story.asked(text))
-    [_, asked] = await log.read(story.session_id)
+    await store.append(story.created(), story.asked(text))
+    [_, asked] = await store.read(story.session_id)
     safe = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
     assert asked.message.text.replace("\0", "") == safe.replace("\0", "")
 
 
-async def test_ids_after_a_resume_are_greater_than_all_stored_ids(log):
+async def test_ids_after_a_resume_are_greater_than_all_stored_ids(store):
     ahead = datetime.now(UTC) + timedelta(minutes=1)
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     clock = int(ahead.timestamp() * 1000)
     future = "".join(alphabet[clock >> shift & 31] for shift in range(45, -1, -5)) + "0" * 16
     assert is_ulid(future)
     story = Story()
-    await log.append(story.created(), changed(story.routed(), id=future))
+    await store.append(story.created(), changed(story.routed(), id=future))
     assert new_id() < future
-    await log.read(story.session_id)
+    await store.read(story.session_id)
     assert new_id() > future
 
 
 @pytest.mark.req("R-PER-06")
-async def test_facts_of_two_sessions_are_separate(log):
+async def test_facts_of_two_sessions_are_separate(store):
     first, second = Story(), Story()
     one, two = (first.created(), *first.turn()), (second.created(), *second.turn())
     for pair in zip(one, two, strict=True):
-        await log.append(*pair)
-    assert await log.read(first.session_id) == one
-    assert await log.read(second.session_id) == two
+        await store.append(*pair)
+    assert await store.read(first.session_id) == one
+    assert await store.read(second.session_id) == two
 
 
-async def test_call_that_never_ran_has_a_result(log):
+async def test_call_that_never_ran_has_a_result(store):
     story, use = Story(), call()
-    await log.append(
+    await store.append(
         story.created(), story.asked(), story.answered(use), story.failed(use, "user_denied")
     )
-    assert isinstance((await log.read(story.session_id))[-1], ToolFailed)
-    assert await log.pending_call_ids(story.session_id) == ()
+    assert isinstance((await store.read(story.session_id))[-1], ToolFailed)
+    assert await store.pending_call_ids(story.session_id) == ()

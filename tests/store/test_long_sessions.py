@@ -14,19 +14,19 @@ def story_of(turns: int) -> tuple[Story, list]:
     return story, [story.created(), *(fact for _ in range(turns) for fact in story.turn("x" * 500))]
 
 
-async def test_replay_stores_one_fact_at_a_time_in_memory(log):
+async def test_replay_stores_one_fact_at_a_time_in_memory(store):
     story, facts = story_of(300)
-    await log.append(*facts)
+    await store.append(*facts)
     seen = 0
 
     def count(_fact):
         nonlocal seen
         seen += 1
 
-    await log.replay(story.session_id, count)
+    await store.replay(story.session_id, count)
     tracemalloc.start()
     try:
-        await log.replay(story.session_id, count)
+        await store.replay(story.session_id, count)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -88,81 +88,81 @@ REPLIES = {
 
 
 @pytest.fixture
-async def story(log):
+async def story(store):
     story = Story()
-    await log.append(story.created(), story.asked())
+    await store.append(story.created(), story.asked())
     return story
 
 
 @pytest.mark.parametrize("field", REPLIES)
-async def test_rejection_names_the_field_and_stores_nothing(log, rows, story, field):
+async def test_rejection_names_the_field_and_stores_nothing(store, rows, story, field):
     before = rows("SELECT * FROM messages"), rows("SELECT * FROM events")
     with pytest.raises(StoreError) as raised:
-        await log.append(REPLIES[field](story.answered(TextBlock("hi"))))
+        await store.append(REPLIES[field](story.answered(TextBlock("hi"))))
     assert field in str(raised.value)
     assert (rows("SELECT * FROM messages"), rows("SELECT * FROM events")) == before
-    await log.append(story.answered(TextBlock("hi")))
+    await store.append(story.answered(TextBlock("hi")))
 
 
-async def test_image_without_dimensions_is_rejected(log, story):
+async def test_image_without_dimensions_is_rejected(store, story):
     asked = story.asked()
     with pytest.raises(StoreError, match=r"`content\[0\].pixels`"):
-        await log.append(with_message(asked, content=(PICTURE,)))
+        await store.append(with_message(asked, content=(PICTURE,)))
 
 
-async def test_message_id_must_be_greater_than_those_in_its_session(log, story):
+async def test_message_id_must_be_greater_than_those_in_its_session(store, story):
     earlier = story.asked("earlier")
-    await log.append(story.answered(TextBlock("hi")))
+    await store.append(story.answered(TextBlock("hi")))
     with pytest.raises(StoreError, match=r"`id` is .* before"):
-        await log.append(earlier)
+        await store.append(earlier)
 
 
-async def test_order_is_independent_of_other_sessions(log):
+async def test_order_is_independent_of_other_sessions(store):
     first, second = Story(), Story()
     asked = first.asked()
-    await log.append(second.created(), second.asked())
-    await log.append(first.created(), asked)
+    await store.append(second.created(), second.asked())
+    await store.append(first.created(), asked)
 
 
-async def test_duplicate_message_is_rejected(log, story):
+async def test_duplicate_message_is_rejected(store, story):
     asked = story.asked()
-    await log.append(asked)
+    await store.append(asked)
     with pytest.raises(StoreError, match="already used by a stored message"):
-        await log.append(changed(asked, id=new_id()))
+        await store.append(changed(asked, id=new_id()))
 
 
-async def test_call_id_is_unique_in_the_store(log, story):
+async def test_call_id_is_unique_in_the_store(store, story):
     use = call()
-    await log.append(story.answered(use), story.completed(use))
+    await store.append(story.answered(use), story.completed(use))
     other = Story()
-    await log.append(other.created(), other.asked())
+    await store.append(other.created(), other.asked())
     with pytest.raises(StoreError, match=rf"T3.*{use.id}"):
-        await log.append(other.answered(use))
+        await store.append(other.answered(use))
 
 
-async def test_result_before_the_message_of_its_call_is_rejected(log, story):
+async def test_result_before_the_message_of_its_call_is_rejected(store, story):
     use, early = call(), new_id()
-    await log.append(story.answered(use))
+    await store.append(story.answered(use))
     done = story.completed(use)
     with pytest.raises(StoreError, match="contains the call"):
-        await log.append(with_message(done, id=early))
+        await store.append(with_message(done, id=early))
     unknown = story.completed(replace(use, id=new_tool_use_id()))
     with pytest.raises(StoreError, match="does not exist or already has a result"):
-        await log.append(unknown)
-    await log.append(done)
+        await store.append(unknown)
+    await store.append(done)
 
 
-async def test_results_can_be_stored_in_any_order(log, story):
+async def test_results_can_be_stored_in_any_order(store, story):
     first, second = call(), call()
-    await log.append(story.answered(first, second))
+    await store.append(story.answered(first, second))
     one, other = story.completed(first), story.completed(second)
-    await log.append(other)
-    await log.append(one)
+    await store.append(other)
+    await store.append(one)
 
 
-async def test_partial_message_needs_only_an_id_and_a_time_zone(log, story):
+async def test_partial_message_needs_only_an_id_and_a_time_zone(store, story):
     partial = MessageMetadata(status=MessageStatus.PARTIAL, request=RequestOptions(max_tokens=-1))
     asked = story.asked()
     with pytest.raises(StoreError, match="`created_at`"):
-        await log.append(with_message(asked, metadata=partial, created_at=NAIVE))
-    await log.append(with_message(asked, metadata=partial))
+        await store.append(with_message(asked, metadata=partial, created_at=NAIVE))
+    await store.append(with_message(asked, metadata=partial))

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from tests.strategies import any_messages, few, times
 from yourtool.messages import MessageMetadata, Role, TextBlock, ThinkingBlock
-from yourtool.store.row_codec import (
+from yourtool.store.sqlite.row_codec import (
     from_microseconds,
     message_from_row,
     message_row,

@@ -14,28 +14,28 @@ from tests.strategies import few
 from yourtool.errors import StoreError
 from yourtool.events import message_of
 from yourtool.messages import Role, TextBlock
-from yourtool.store.database import Database
 from yourtool.store.forks import fork, import_session
-from yourtool.store.fulltext import fts_query, search_terms, snippet
-from yourtool.store.log import Log
-from yourtool.store.sessions import Sessions
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.fulltext import fts_query
+from yourtool.store.sqlite.store import SqliteStore
+from yourtool.store.texts import search_terms, snippet
 
 
-async def said(log, *prompts, workspace="/work"):
+async def said(store, *prompts, workspace="/work"):
     story = Story(workspace=workspace)
-    await log.append(story.created(), *(story.asked(prompt) for prompt in prompts))
+    await store.append(story.created(), *(story.asked(prompt) for prompt in prompts))
     return story.session_id
 
 
 @pytest.mark.req("R-PER-09")
-async def test_hit_contains_session_message_and_snippet(log, sessions):
+async def test_hit_contains_session_message_and_snippet(store):
     story = Story(workspace="/work/here")
     asked = story.asked("why is the\nfrobnicator slow?")
     use = call()
     answered = story.answered(TextBlock("It blocks: the Frobnicator waits for a lock."), use)
-    await log.append(story.created(), asked, answered, story.started(use))
-    await log.append(story.completed(use, "frobnicator.py: 1 match"))
-    latest, first = await sessions.search("frobnicator")
+    await store.append(story.created(), asked, answered, story.started(use))
+    await store.append(story.completed(use, "frobnicator.py: 1 match"))
+    latest, first = await store.search("frobnicator")
     assert (first.session_id, first.message_id) == (story.session_id, asked.message.id)
     assert (first.role, first.snippet) == (Role.USER, "why is the frobnicator slow?")
     assert (first.title, first.workspace_path) == ("why is the", "/work/here")
@@ -57,33 +57,33 @@ async def test_hit_contains_session_message_and_snippet(log, sessions):
         ("it's NEAR(the) end", "it's near"),
     ],
 )
-async def test_words_of_any_script_case_and_punctuation_are_found(log, sessions, text, words):
-    session_id = await said(log, text)
-    await said(log, "something else altogether")
-    assert [hit.session_id for hit in await sessions.search(words)] == [session_id]
+async def test_words_of_any_script_case_and_punctuation_are_found(store, text, words):
+    session_id = await said(store, text)
+    await said(store, "something else altogether")
+    assert [hit.session_id for hit in await store.search(words)] == [session_id]
 
 
 @pytest.mark.parametrize("words", ["", "  ", "!!!", '"', "*", "-- ; --", "\0", "zzz", "fix zzz"])
-async def test_absent_words_are_not_found(log, sessions, words):
-    await said(log, "please fix this")
-    assert await sessions.search(words) == ()
+async def test_absent_words_are_not_found(store, words):
+    await said(store, "please fix this")
+    assert await store.search(words) == ()
 
 
-async def test_hits_are_sorted_newest_first_and_filtered_by_workspace_and_limit(log, sessions):
-    first = await said(log, "fix one", workspace="/a")
-    second = await said(log, "fix two", "fix three", workspace="/b")
-    assert [hit.session_id for hit in await sessions.search("fix")] == [second, second, first]
-    assert [hit.session_id for hit in await sessions.search("fix", "/a")] == [first]
-    assert len(await sessions.search("fix", limit=1)) == 1
+async def test_hits_are_sorted_newest_first_and_filtered_by_workspace_and_limit(store):
+    first = await said(store, "fix one", workspace="/a")
+    second = await said(store, "fix two", "fix three", workspace="/b")
+    assert [hit.session_id for hit in await store.search("fix")] == [second, second, first]
+    assert [hit.session_id for hit in await store.search("fix", "/a")] == [first]
+    assert len(await store.search("fix", limit=1)) == 1
 
 
-async def test_messages_copied_by_a_fork_are_found_once(log, sessions):
+async def test_messages_copied_by_a_fork_are_found_once(store):
     story = Story()
-    await log.append(story.created(), *story.turn())
-    fork_id = await fork(log, story.session_id)
-    assert {hit.session_id for hit in await sessions.search("secret plan")} == {story.session_id}
-    await log.append(Story(fork_id).asked("another secret plan"))
-    found = [hit.session_id for hit in await sessions.search("secret plan")]
+    await store.append(story.created(), *story.turn())
+    fork_id = await fork(store, story.session_id)
+    assert {hit.session_id for hit in await store.search("secret plan")} == {story.session_id}
+    await store.append(Story(fork_id).asked("another secret plan"))
+    found = [hit.session_id for hit in await store.search("secret plan")]
     assert found == [fork_id, story.session_id]
 
 
@@ -99,39 +99,39 @@ DEEDS = st.lists(
 
 async def done(path, deeds):
     """Return a database after a sequence of operations."""
-    log, ids = Log(Database(path)), []
+    store, ids = SqliteStore(Database(path)), []
     for deed, text, which in [("begin", "", 0), *deeds]:
         chosen = ids[which % len(ids)] if ids else ""
         match deed:
             case "say":
-                await log.append(Story(chosen).asked(text))
+                await store.append(Story(chosen).asked(text))
             case "answer":
                 use, story = call(), Story(chosen)
-                await log.append(story.answered(TextBlock(f"re {text}"), use), story.started(use))
-                await log.append(story.completed(use, text))
+                await store.append(story.answered(TextBlock(f"re {text}"), use), story.started(use))
+                await store.append(story.completed(use, text))
             case "fork":
-                ids.append(await fork(log, chosen))
+                ids.append(await fork(store, chosen))
             case "import":
-                ids.append(await import_session(log, await log.read(chosen), path.parent))
+                ids.append(await import_session(store, await store.read(chosen), path.parent))
             case "save":
-                messages = [each.message for each in await log.read(chosen) if message_of(each)]
+                messages = [each.message for each in await store.read(chosen) if message_of(each)]
                 users = [each for each in messages if each.role is Role.USER]
                 texts = (TextBlock(text),)
-                await log.update_messages(*(replace(each, content=texts) for each in users))
+                await store.update_messages(*(replace(each, content=texts) for each in users))
             case "upgrade":
-                await log._database.close()
+                await store.database.close()
                 to_first_version(path)
-                log = Log(Database(path))
-                await log.read(chosen)
+                store = SqliteStore(Database(path))
+                await store.read(chosen)
             case "fail":
                 story = Story(chosen)
                 with pytest.raises(StoreError):
-                    await log.append(story.asked(text), story.completed(call()))
+                    await store.append(story.asked(text), story.completed(call()))
             case _:
                 story = Story()
-                await log.append(story.created())
+                await store.append(story.created())
                 ids.append(story.session_id)
-    return log._database
+    return store.database
 
 
 @few
@@ -149,21 +149,20 @@ def test_index_matches_the_messages_after_any_operations(tmp_path_factory, deeds
 @pytest.mark.req("R-PER-06")
 async def test_fork_search_and_read_work_during_writes(path):
     database, story = Database(path), Story()
-    log = Log(database)
-    await log.append(story.created(), *story.turn())
-    sessions = Sessions(database, path.parent)
+    store = SqliteStore(database)
+    await store.append(story.created(), *story.turn())
     processes = [writer("turns", path, 15) for _ in range(2)]
     forks = 0
     while any(process.poll() is None for process in processes):
-        await fork(log, story.session_id)
+        await fork(store, story.session_id)
         forks += 1
-        found = await sessions.search("secret plan", limit=10_000)
+        found = await store.search("secret plan", limit=10_000)
         originals = {hit.session_id for hit in found}
         assert story.session_id in originals and len(originals) <= 3
-        assert len(await log.read(story.session_id)) == 10
+        assert len(await store.read(story.session_id)) == 10
     assert [process.communicate()[0] != "" for process in processes] == [True, True]
     assert forks > 0
-    assert len(await sessions.search("secret plan", limit=10_000)) == 31
+    assert len(await store.search("secret plan", limit=10_000)) == 31
     await indexed(database)
     await sound(database)
     await database.close()

@@ -11,17 +11,18 @@ from yourtool.amounts import Spending
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 from yourtool.events import LlmCallFailed, SessionModelSelected
 from yourtool.messages import ImageBlock, ImageSource, MessageStatus, Role, TextBlock
-from yourtool.store.sessions import ModelCost
+from yourtool.store.base import resolve_id
+from yourtool.store.sqlite.queries import ModelCost
 
 IMAGE = ImageBlock(ImageSource("base64", "aGk="), "image/png")
 
 
-async def test_summary_describes_a_session(log, sessions):
+async def test_summary_describes_a_session(store):
     story = Story(workspace="/work/here")
     facts = (story.created(), *story.turn(), *story.turn())
     chosen = story._fact(SessionModelSelected, model="openai:gpt-5")
-    await log.append(*facts, chosen)
-    [summary] = await sessions.list()
+    await store.append(*facts, chosen)
+    [summary] = await store.list()
     assert summary.id == story.session_id
     assert summary.title == "please read the secret plan"
     assert summary.workspace_path == "/work/here"
@@ -43,96 +44,98 @@ async def test_summary_describes_a_session(log, sessions):
         ((TextBlock("one\u2028two"),), "one"),
     ],
 )
-async def test_title_is_one_line_of_the_first_message(log, sessions, content, title):
+async def test_title_is_one_line_of_the_first_message(store, content, title):
     story = Story()
-    await log.append(story.created())
+    await store.append(story.created())
     asked = story.asked()
-    await log.append(changed(asked, message=changed(asked.message, content=content)))
-    await log.append(story.asked("something else"))
-    [summary] = await sessions.list()
+    await store.append(changed(asked, message=changed(asked.message, content=content)))
+    await store.append(story.asked("something else"))
+    [summary] = await store.list()
     assert summary.title == title
 
 
-async def test_sessions_are_listed_by_last_use_and_filtered_by_workspace_and_limit(log, sessions):
+async def test_sessions_are_listed_by_last_use_and_filtered_by_workspace_and_limit(store):
     stories = [Story(workspace=place) for place in ("/a", "/b", "/a")]
     for story in stories:
-        await log.append(story.created(), story.asked())
-    await log.append(stories[0].asked("again"))
+        await store.append(story.created(), story.asked())
+    await store.append(stories[0].asked("again"))
     first, second, third = (story.session_id for story in stories)
-    assert [each.id for each in await sessions.list()] == [first, third, second]
-    assert [each.id for each in await sessions.list("/a")] == [first, third]
-    assert [each.id for each in await sessions.list(limit=2)] == [first, third]
-    assert await sessions.list("/nowhere") == ()
+    assert [each.id for each in await store.list()] == [first, third, second]
+    assert [each.id for each in await store.list("/a")] == [first, third]
+    assert [each.id for each in await store.list(limit=2)] == [first, third]
+    assert await store.list("/nowhere") == ()
 
 
-async def test_session_without_messages_is_not_listed(log, sessions):
+async def test_session_without_messages_is_not_listed(store):
     spoken, silent = Story(), Story()
-    await log.append(spoken.created(), spoken.asked())
-    await log.append(silent.created())
-    assert await sessions.last_used("/work") == spoken.session_id
-    assert [each.id for each in await sessions.list()] == [spoken.session_id]
-    assert await sessions.resolve_id(silent.session_id) == silent.session_id
-    assert await sessions.last_used("/elsewhere") is None
+    await store.append(spoken.created(), spoken.asked())
+    await store.append(silent.created())
+    assert await store.last_used("/work") == spoken.session_id
+    assert [each.id for each in await store.list()] == [spoken.session_id]
+    assert await resolve_id(store, silent.session_id) == silent.session_id
+    assert await store.last_used("/elsewhere") is None
 
 
-async def test_session_is_found_by_a_prefix_of_its_id(log, sessions):
+async def test_session_is_found_by_a_prefix_of_its_id(store):
     ids = [
         "sess_01AAAAAAAAAAAAAAAAAAAAAAAA",
         "sess_01AAAAAAAAAAAAAAAAAAAAAAAB",
         "sess_01BAAAAAAAAAAAAAAAAAAAAAAA",
     ]
     for session_id in ids:
-        await log.append(Story(session_id).created())
-    assert await sessions.resolve_id("sess_01B") == ids[2]
-    assert await sessions.resolve_id("01b") == ids[2]
-    assert await sessions.resolve_id(ids[0]) == ids[0]
+        await store.append(Story(session_id).created())
+    assert await resolve_id(store, "sess_01B") == ids[2]
+    assert await resolve_id(store, "01b") == ids[2]
+    assert await resolve_id(store, ids[0]) == ids[0]
     with pytest.raises(StoreError, match="matches 2 sessions") as caught:
-        await sessions.resolve_id("01a")
+        await resolve_id(store, "01a")
     assert ids[0] in str(caught.value)
     assert ids[1] in str(caught.value)
     for nothing in ("", "sess_", "zzz", "%", "_", "' OR 1=1 --"):
         with pytest.raises(SessionNotFoundError, match="sessions list"):
-            await sessions.resolve_id(nothing)
+            await resolve_id(store, nothing)
 
 
 @pytest.mark.blocks_loop("ten thousand facts are made in one go")
 @pytest.mark.req("R-PER-05")
-async def test_ten_thousand_random_costs_are_summed_exactly(log, sessions):
+async def test_ten_thousand_random_costs_are_summed_exactly(store):
     story, chance = Story(), random.Random(7)
     costs = [Decimal(chance.randrange(10**12)).scaleb(-12) for _ in range(10_000)]
     assert reduce(add, map(float, costs)) != float(sum(costs)), "floats would not do"
-    await log.append(story.created(), story.asked())
-    await log.append(*(story.answered(TextBlock("a"), cost=str(cost)) for cost in costs))
-    assert (await sessions.list())[0].cost_usd == sum(costs)
-    assert await sessions.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
+    await store.append(story.created(), story.asked())
+    await store.append(*(story.answered(TextBlock("a"), cost=str(cost)) for cost in costs))
+    assert (await store.list())[0].cost_usd == sum(costs)
+    assert await store.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
         cost_usd=sum(costs), requests=len(costs)
     )
 
 
-async def test_costs_since_a_time_include_every_session(log, sessions):
+async def test_costs_since_a_time_include_every_session(store):
     first, second = Story(), Story()
     old = first.answered(TextBlock("a"), cost="5")
-    await log.append(first.created(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2)))
-    await log.append(first.answered(TextBlock("b"), cost="0.1"))
-    await log.append(second.created(), second.answered(TextBlock("c"), cost="0.2"))
-    assert await sessions.spending_since(datetime.now(UTC) - timedelta(days=1)) == Spending(
+    await store.append(
+        first.created(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2))
+    )
+    await store.append(first.answered(TextBlock("b"), cost="0.1"))
+    await store.append(second.created(), second.answered(TextBlock("c"), cost="0.2"))
+    assert await store.spending_since(datetime.now(UTC) - timedelta(days=1)) == Spending(
         cost_usd=Decimal("0.3"), requests=2
     )
-    assert await sessions.spending_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
+    assert await store.spending_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
 
 
 @pytest.mark.req("R-CST-02")
-async def test_report_counts_the_answered_requests_of_each_model(log, sessions):
+async def test_report_counts_the_answered_requests_of_each_model(store):
     story = Story()
-    await log.append(story.created(), *story.turn())
+    await store.append(story.created(), *story.turn())
     dear = changed(story.answered(TextBlock("a"), cost="2.5"), model="openai:gpt-5")
     free = changed(
         story.answered(TextBlock("b"), cost="0"), model="ollama:qwen3:8b", pricing_version=""
     )
-    await log.append(dear, free)
+    await store.append(dear, free)
     stopped = changed(reply_metadata(MODEL, "0.005"), status=MessageStatus.CANCELLED)
     for message in (story.message(Role.ASSISTANT, (TextBlock("half"),), stopped), None):
-        await log.append(
+        await store.append(
             story._fact(
                 LlmCallFailed,
                 model=MODEL,
@@ -144,7 +147,7 @@ async def test_report_counts_the_answered_requests_of_each_model(log, sessions):
                 message=message,
             )
         )
-    assert await sessions.cost_report(story.session_id) == (
+    assert await store.cost_report(story.session_id) == (
         ModelCost(
             model="openai:gpt-5",
             calls=1,
@@ -163,30 +166,30 @@ async def test_report_counts_the_answered_requests_of_each_model(log, sessions):
             unpriced_calls=1,
         ),
     )
-    assert await sessions.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
+    assert await store.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
         cost_usd=Decimal("2.52"), requests=4, unpriced_requests=1
     )
-    [listed] = await sessions.list()
+    [listed] = await store.list()
     assert (listed.cost_usd, listed.unpriced) == (Decimal("2.52"), True)
-    assert await sessions.cost_report("sess_other") == ()
+    assert await store.cost_report("sess_other") == ()
 
 
 @pytest.mark.req("R-PER-06")
-async def test_session_has_at_most_one_writer(sessions, tmp_path):
-    lease = sessions.lease("sess_1")
+async def test_session_has_at_most_one_writer(store, tmp_path):
+    lease = store.lease("sess_1")
     with pytest.raises(SessionBusyError, match="`sess_1` is open"):
-        sessions.lease("sess_1")
-    with sessions.lease("sess_2"):
+        store.lease("sess_1")
+    with store.lease("sess_2"):
         pass
     lease.release()
     lease.release()
-    with sessions.lease("sess_1"):
-        assert [file.name for file in (tmp_path / "locks").iterdir()] == ["sess_1.lock"]
-    assert not list((tmp_path / "locks").iterdir())
+    with store.lease("sess_1"):
+        assert [file.name for file in (tmp_path / "data" / "locks").iterdir()] == ["sess_1.lock"]
+    assert not list((tmp_path / "data" / "locks").iterdir())
 
 
 @pytest.mark.parametrize("name", ["../sess_1", "/etc/passwd", "a/b"])
-async def test_lease_is_never_taken_outside_its_directory(sessions, tmp_path, name):
+async def test_lease_is_never_taken_outside_its_directory(store, tmp_path, name):
     with pytest.raises(SessionNotFoundError):
-        sessions.lease(name)
-    assert not (tmp_path / "locks").exists()
+        store.lease(name)
+    assert not (tmp_path / "data" / "locks").exists()

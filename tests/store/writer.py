@@ -21,12 +21,12 @@ from tests.store.turns import Story
 from yourtool import blobs, credentials, files
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.store.database import Database
 from yourtool.store.exports import from_jsonl, read_lines
 from yourtool.store.forks import fork, import_session
-from yourtool.store.leases import Lease
-from yourtool.store.log import Log
-from yourtool.store.schema import MIGRATIONS, Migrations
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.leases import FileLease
+from yourtool.store.sqlite.schema import MIGRATIONS, Migrations
+from yourtool.store.sqlite.store import SqliteStore
 
 PICTURE = b"\x89PNG\r\n\x1a\n a dot"
 LATER: Migrations = (
@@ -81,30 +81,30 @@ class Doomed(Database):
 
 async def one_turn(database: Database, *prefix: object) -> None:
     """Write a session of one turn, fact by fact."""
-    log, story = Log(database), Story()
+    store, story = SqliteStore(database), Story()
     for fact in (story.created(), *story.turn()):
-        await log.append(fact)
+        await store.append(fact)
         say(*prefix, fact.session_id, fact.id)
     await database.close()
 
 
 async def forever(path: Path) -> None:
     """Write turns until the process is killed."""
-    log, story = Log(Database(path)), Story()
+    store, story = SqliteStore(Database(path)), Story()
     facts = itertools.chain((story.created(),), *(story.turn() for _ in range(1000)))
     for fact in facts:
-        await log.append(fact)
+        await store.append(fact)
         say(fact.session_id, fact.id)
 
 
 async def turns(path: Path, count: int) -> None:
     """Write a number of turns."""
     database, story = Database(path), Story()
-    log = Log(database)
-    await log.append(story.created())
+    store = SqliteStore(database)
+    await store.append(story.created())
     for _ in range(count):
         for fact in story.turn():
-            await log.append(fact)
+            await store.append(fact)
     await database.close()
     say(story.session_id)
 
@@ -146,7 +146,7 @@ def sweep_copies(template: Path, session_id: str, directory: Path) -> None:
     """Crash before every statement of a fork of a session."""
 
     async def forking(database: Database) -> None:
-        say(database.path.parent.name, await fork(Log(database), session_id))
+        say(database.path.parent.name, await fork(SqliteStore(database), session_id))
         await database.close()
 
     for statement in itertools.count(1):
@@ -166,7 +166,7 @@ def sweep_imports(export: Path, directory: Path) -> None:
         death.watch(blobs, files)
         with export.open("rb") as file:
             facts = from_jsonl(read_lines(file), place / "blobs")
-        say(place.name, await import_session(Log(database), facts, place))
+        say(place.name, await import_session(SqliteStore(database), facts, place))
         await database.close()
 
     for step in itertools.count(1):
@@ -218,7 +218,7 @@ def sweep_files(name: str, directory: Path) -> None:
 
 def hold(directory: Path, session_id: str) -> None:
     """Acquire a lease and release it at the end of standard input."""
-    with Lease(directory, session_id):
+    with FileLease(directory, session_id):
         say("held")
         sys.stdin.read()
 

@@ -340,8 +340,8 @@ class FakeCredentials:
         self.saved: dict[str, str] = {}
 
 
-class FakeSessions:
-    """Stored sessions that a test lists."""
+class FakeStore:
+    """Lists the sessions of a test."""
 
     def __init__(self) -> None:
         self.summaries: list[SimpleNamespace] = []
@@ -349,11 +349,8 @@ class FakeSessions:
     async def list(self, workspace: str | None = None, limit: int = 200) -> list[SimpleNamespace]:
         return self.summaries
 
-    async def resolve_id(self, prefix: str) -> str:
-        for each in self.summaries:
-            if each.id.startswith(prefix):
-                return str(each.id)
-        raise UsageError(f"There is no session `{prefix}`.")
+    async def find_ids(self, prefix: str) -> tuple[str, ...]:
+        return tuple(each.id for each in self.summaries if each.id.startswith(prefix))
 
 
 class FakeRuntime:
@@ -370,13 +367,13 @@ class FakeRuntime:
         self.credentials = FakeCredentials()
         self.registry = FakeRegistry(self.credentials)
         self.availability = SimpleNamespace(reset=lambda provider: None)
-        self.sessions = FakeSessions()
+        self.store = FakeStore()
         self.closed = False
         self.resumed: list[str] = []
         self._prepared = list(sessions)
 
     async def find_last_session(self) -> str | None:
-        return self.sessions.summaries[0].id if self.sessions.summaries else None
+        return self.store.summaries[0].id if self.store.summaries else None
 
     def take_warnings(self) -> list[str]:
         return []

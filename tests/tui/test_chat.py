@@ -105,7 +105,7 @@ async def test_resume_replays_the_stored_session(home, session):
         if hasattr(fact, "session_id"):
             session.state.apply(fact)
     app, runtime = app_of(home, session, resume="sess_9")
-    runtime.sessions.summaries.append(type("S", (), {"id": "sess_9abc"}))
+    runtime.store.summaries.append(type("S", (), {"id": "sess_9abc"}))
     async with app.run_test() as pilot:
         await settle(pilot)
         assert runtime.resumed == ["sess_9abc"]
@@ -114,7 +114,7 @@ async def test_resume_replays_the_stored_session(home, session):
 
 async def test_session_in_use_is_reported_and_a_new_one_starts(home, session):
     app, runtime = app_of(home, session, resume="sess_9")
-    runtime.sessions.summaries.append(type("S", (), {"id": "sess_9"}))
+    runtime.store.summaries.append(type("S", (), {"id": "sess_9"}))
 
     async def busy(session_id, confirm):
         raise SessionBusyError("Process 42 writes `sess_9`.")

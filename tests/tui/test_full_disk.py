@@ -21,7 +21,7 @@ async def refuse(runtime, event):
             " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
         )
 
-    await runtime.database.write(change)
+    await runtime.store.database.write(change)
 
 
 def opened(tmp_path, replies):

@@ -38,7 +38,7 @@ def sessions(tmp_path, monkeypatch):
 
 def app_of(tmp_path, *sessions, **options):
     runtime = FakeRuntime(tmp_path / "home", *sessions)
-    runtime.sessions.summaries.append(type("S", (), {"id": "sess_2"}))
+    runtime.store.summaries.append(type("S", (), {"id": "sess_2"}))
 
     async def opens():
         return runtime

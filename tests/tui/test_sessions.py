@@ -76,7 +76,7 @@ async def test_fork_continues_in_a_copy_of_the_session(work):
         await send(pilot, "other words")
         assert prompts_of(app.chat.session) == ["first words", "other words"]
         assert prompts_of(first) == ["first words"]
-        ids = {each.id for each in await app.runtime.sessions.list()}
+        ids = {each.id for each in await app.runtime.store.list()}
         assert ids == {first.id, app.chat.session.id}
 
 

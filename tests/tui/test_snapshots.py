@@ -180,7 +180,7 @@ def test_resume(app_of, snap_compare, size, monkeypatch):
 
     async def play(pilot):
         await opened(pilot)
-        pilot.app.runtime_of_test.sessions.summaries = [
+        pilot.app.runtime_of_test.store.summaries = [
             SimpleNamespace(
                 id=f"sess_{n}",
                 title=title,

@@ -47,12 +47,11 @@ from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
-from yourtool.store.database import Database
+from yourtool.store.base import Lease, SessionStore
 from yourtool.store.exports import export_format_of, export_lines, write_export
 from yourtool.store.forks import fork, workspace_hash
-from yourtool.store.leases import Lease
-from yourtool.store.log import Log
-from yourtool.store.sessions import Sessions
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.workspace import Workspace
 
@@ -63,7 +62,10 @@ DEMO = "demo"
 class Runtime:
     """The shared objects of a process; creates and resumes sessions."""
 
-    def __init__(self, paths: Paths, options: RunOptions, config: Config) -> None:
+    def __init__(
+        self, paths: Paths, options: RunOptions, config: Config, store: SessionStore
+    ) -> None:
+        """`store` is closed with the runtime."""
         self.paths = paths
         self.options = options
         self.config = config
@@ -72,9 +74,7 @@ class Runtime:
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.toolbox = default_toolbox()
         self.availability = Availability()
-        self.database = Database(paths.database)
-        self.log = Log(self.database)
-        self.sessions = Sessions(self.database, paths.data / "locks")
+        self.store = store
         self._rules = RuleSet(
             parse_rules("--allow", options.allow, self.toolbox),
             parse_rules("--deny", options.deny, self.toolbox),
@@ -91,19 +91,19 @@ class Runtime:
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
-        """Load the settings and open the store in a thread.
+        """Load the settings in a thread; sessions are stored in SQLite.
 
         Raises:
             ConfigError: a configuration file is invalid.
             UsageError: a value of `--allow` or `--deny` is not a rule or names an unknown tool.
-            StoreError: the database cannot be opened.
         """
-        return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths)))
+        store = SqliteStore(Database(paths.database))
+        return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths), store))
 
     async def close(self) -> None:
         """Close the connections and the store; idempotent."""
         await self.registry.close()
-        await self.database.close()
+        await self.store.close()
 
     def take_warnings(self) -> list[str]:
         """Return the new warnings, each only once.
@@ -130,9 +130,9 @@ class Runtime:
             workspace = await asyncio.to_thread(
                 make_scratch_copy, workspace, self.paths.scratch, own
             )
-        lease = self.sessions.lease(session_id)
+        lease = self.store.lease(session_id)
         state = State()
-        record = Recorder(self.log, session_id, state)
+        record = Recorder(self.store, session_id, state)
         await record(
             SessionCreated(
                 workspace_path=str(workspace),
@@ -159,7 +159,7 @@ class Runtime:
             SessionBusyError: another process uses the session.
             UsageError: the directory of the session does not exist.
         """
-        lease = self.sessions.lease(session_id)
+        lease = self.store.lease(session_id)
         try:
             session = await self._resume(session_id, confirm, lease)
             if not keep_model:
@@ -171,7 +171,7 @@ class Runtime:
 
     async def _resume(self, session_id: str, confirm: Confirm, lease: Lease) -> Session:
         state = State(keep_facts=self.options.interactive)
-        await self.log.replay(session_id, state.apply)
+        await self.store.replay(session_id, state.apply)
         if not state.facts:
             raise SessionNotFoundError(
                 f"There is no session `{session_id}`; `yourtool sessions list` shows all sessions."
@@ -183,13 +183,13 @@ class Runtime:
                 " Restore the directory, or read the session with `yourtool sessions show`."
             )
         last = state.facts[-1].id
-        record = Recorder(self.log, session_id, state)
+        record = Recorder(self.store, session_id, state)
         async for _ in close_open_turn(state, record, session_id):
             pass
         here = workspace_hash(workspace)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)
-        known = ToolIdMap(await self.log.provider_call_ids(session_id))
+        known = ToolIdMap(await self.store.provider_call_ids(session_id))
         env = await self._build_environment(session_id, workspace, confirm, known, state.parents)
         return Session(session_id, state, record, lease, env)
 
@@ -197,11 +197,11 @@ class Runtime:
         """Return the last session of the workspace, including demo sessions in copies of it."""
         workspace = self.options.workspace
         copies = await asyncio.to_thread(find_scratch_copies, workspace, self.paths.scratch)
-        return await self.sessions.last_used(*map(str, (workspace, *copies)))
+        return await self.store.last_used(*map(str, (workspace, *copies)))
 
     async def fork(self, session_id: str, at: str | None = None) -> str:
         """Copy a stored session, up to the prompt `at` if given; return the new id."""
-        return await fork(self.log, session_id, at)
+        return await fork(self.store, session_id, at)
 
     async def export(self, session_id: str, file: Path, *, overwrite: bool = False) -> None:
         """Export a stored session with keys masked; the file name determines the format.
@@ -209,7 +209,7 @@ class Runtime:
         Raises:
             UsageError: the file exists and `overwrite` is false, or it cannot be written.
         """
-        facts = await self.log.read(session_id)
+        facts = await self.store.read(session_id)
         mask = (await asyncio.to_thread(self._build_mask)).text
         lines = export_lines(facts, export_format_of(file), mask, self.paths.blobs)
         await asyncio.to_thread(write_export, file, lines, overwrite=overwrite)
@@ -290,7 +290,7 @@ class Runtime:
     async def spent_today(self) -> Spending:
         """Return the cost of all sessions since midnight UTC."""
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        return await self.sessions.spending_since(midnight)
+        return await self.store.spending_since(midnight)
 
     @property
     def _discovery_file(self) -> Path:

@@ -25,7 +25,7 @@ from yourtool.providers.catalogue.local_servers import LocalServer, discover_ser
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
-from yourtool.store.database import Database
+from yourtool.store.sqlite.database import Database
 from yourtool.tools.ripgrep import find_ripgrep
 
 

@@ -33,7 +33,7 @@ from yourtool.messages import (
 )
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
-from yourtool.store.database import Database
+from yourtool.store.base import SearchHit, SessionStore, SessionSummary, resolve_id
 from yourtool.store.exports import (
     export_format_of,
     export_lines,
@@ -42,8 +42,8 @@ from yourtool.store.exports import (
     write_export,
 )
 from yourtool.store.forks import fork, import_session
-from yourtool.store.log import Log
-from yourtool.store.sessions import SearchHit, Sessions, SessionSummary
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 STANDARD_STREAM = Path("-")
 """Standard output or input."""
@@ -58,30 +58,29 @@ def run(paths: Paths, arguments: Arguments) -> int:
 
 
 async def _run(paths: Paths, arguments: Arguments) -> None:
-    database = Database(paths.database)
-    sessions, log = Sessions(database, paths.data / "locks"), Log(database)
+    store = SqliteStore(Database(paths.database))
     workspaces = await asyncio.to_thread(_workspaces, paths, arguments)
     try:
         session_id = (
-            await sessions.resolve_id(parse_session_prefix(arguments.id)) if arguments.id else ""
+            await resolve_id(store, parse_session_prefix(arguments.id)) if arguments.id else ""
         )
         match arguments.action:
             case "list":
-                _print_sessions(await sessions.list(*workspaces), as_json=arguments.json)
+                _print_sessions(await store.list(*workspaces), as_json=arguments.json)
             case "search":
-                hits = await sessions.search(arguments.query, *workspaces)
+                hits = await store.search(arguments.query, *workspaces)
                 _print_hits(hits, as_json=arguments.json)
             case "export":
-                await _export(session_id, log, paths, arguments)
+                await _export(session_id, store, paths, arguments)
             case "import":
-                await _import(log, paths, arguments)
+                await _import(store, paths, arguments)
             case "fork":
-                fork_id = await fork(log, session_id, arguments.at)
+                fork_id = await fork(store, session_id, arguments.at)
                 _print_resume_command(fork_id, "Continue with", as_json=arguments.json)
             case _:
-                await _show(session_id, log, as_json=arguments.json)
+                await _show(session_id, store, as_json=arguments.json)
     finally:
-        await database.close()
+        await store.close()
 
 
 def _workspaces(paths: Paths, arguments: Arguments) -> tuple[str, ...]:
@@ -165,13 +164,13 @@ def _print_resume_command(session_id: str, label: str, *, as_json: bool) -> None
         print_lines(f"{label}: yourtool --resume {session_id}")
 
 
-async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments) -> None:
+async def _export(session_id: str, store: SessionStore, paths: Paths, arguments: Arguments) -> None:
     file = None if arguments.file == STANDARD_STREAM else arguments.file
     file_format = arguments.export_format or (
         export_format_of(file) if file else "jsonl" if arguments.json else "markdown"
     )
     mask = partial(mask_secrets, secrets=find_known_secrets(paths, os.environ))
-    lines = export_lines(await log.read(session_id), file_format, mask, paths.blobs)
+    lines = export_lines(await store.read(session_id), file_format, mask, paths.blobs)
     if file is None:
         sys.stdout.flush()
         sys.stdout.buffer.writelines(lines)
@@ -183,7 +182,7 @@ async def _export(session_id: str, log: Log, paths: Paths, arguments: Arguments)
         print_lines(f"Exported to {file}.")
 
 
-async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
+async def _import(store: SessionStore, paths: Paths, arguments: Arguments) -> None:
     file = arguments.file or STANDARD_STREAM
     try:
         # Standard input stays open: the caller owns it.
@@ -191,7 +190,7 @@ async def _import(log: Log, paths: Paths, arguments: Arguments) -> None:
             nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as source
         ):
             facts = await asyncio.to_thread(lambda: from_jsonl(read_lines(source), paths.blobs))
-        session_id = await import_session(log, facts, arguments.workspace)
+        session_id = await import_session(store, facts, arguments.workspace)
     except OSError as error:
         raise UsageError(f"cannot read `{file}`: {error.strerror}") from error
     except (UsageError, StoreError) as error:
@@ -203,8 +202,8 @@ def _format_local_time(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
-async def _show(session_id: str, log: Log, *, as_json: bool) -> None:
-    facts = await log.read(session_id)
+async def _show(session_id: str, store: SessionStore, *, as_json: bool) -> None:
+    facts = await store.read(session_id)
     if as_json:
         print_json(facts)
         return

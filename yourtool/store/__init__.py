@@ -1,1 +1,1 @@
-"""Session storage: facts in SQLite, and the tables projected from them."""
+"""Session storage: the port, its implementation in SQLite, copies and exports of sessions."""

@@ -25,7 +25,7 @@ from yourtool.events import AnyFact, message_of
 from yourtool.messages import MediaBlock, MessageMetadata, canonical_json, iter_blocks
 from yourtool.store.forks import require_complete
 from yourtool.store.markdown import to_markdown
-from yourtool.store.row_codec import TextTransform, transform_texts
+from yourtool.store.texts import TextTransform, transform_texts
 
 EXPORT_VERSION = 1
 ExportFormat: TypeAlias = Literal["markdown", "jsonl"]

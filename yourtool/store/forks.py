@@ -30,13 +30,13 @@ from yourtool.events import (
 )
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
 from yourtool.messages import ContentBlock, Message, ToolResultBlock, ToolUseBlock, now
-from yourtool.store.log import Log
+from yourtool.store.base import SessionStore
 
 _CALL_PREFIX = "tu_"
 _SESSION_PREFIX = "sess_"
 
 
-async def fork(log: Log, session_id: str, at: str | None = None) -> str:
+async def fork(store: SessionStore, session_id: str, at: str | None = None) -> str:
     """Copy a session up to the message `at` and return the id of the copy.
 
     The copy ends between turns: before the turn of `at` if it is a prompt of the user, after it
@@ -47,17 +47,17 @@ async def fork(log: Log, session_id: str, at: str | None = None) -> str:
         UsageError: the session has no message `at`, or its turn is unfinished.
         StoreError: the database cannot be read or written.
     """
-    facts = facts_until(await log.read(session_id), at)
+    facts = facts_until(await store.read(session_id), at)
     fork_id = new_session_id()
     copied = await asyncio.to_thread(with_new_ids, facts, fork_id)
     forked = SessionForked(
         id=new_id(), timestamp=now(), session_id=fork_id, parent_session_id=session_id
     )
-    await log.append(*copied, forked)
+    await store.append(*copied, forked)
     return fork_id
 
 
-async def import_session(log: Log, facts: Sequence[AnyFact], workspace: Path) -> str:
+async def import_session(store: SessionStore, facts: Sequence[AnyFact], workspace: Path) -> str:
     """Store the facts of an exported session in a workspace and return the session id.
 
     The ids stay the same if all of them are unused here; otherwise all are replaced. The workspace
@@ -71,7 +71,7 @@ async def import_session(log: Log, facts: Sequence[AnyFact], workspace: Path) ->
     """
     require_complete(facts)
     source = facts[0].session_id
-    if not _can_keep_ids(facts) or await log.has_any(_unique_ids(facts), source):
+    if not _can_keep_ids(facts) or await store.has_any(_unique_ids(facts), source):
         facts = await asyncio.to_thread(with_new_ids, facts, new_session_id())
     created, session_id = facts[0], facts[0].session_id
     assert isinstance(created, SessionCreated), "checked by require_complete"
@@ -79,7 +79,7 @@ async def import_session(log: Log, facts: Sequence[AnyFact], workspace: Path) ->
     imported = SessionImported(
         id=new_id(), timestamp=now(), session_id=session_id, source_session_id=source
     )
-    await log.append(here, *facts[1:], imported)
+    await store.append(here, *facts[1:], imported)
     return session_id
 
 

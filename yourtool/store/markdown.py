@@ -18,8 +18,7 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.store.fulltext import message_title
-from yourtool.store.row_codec import TextTransform, transform_texts
+from yourtool.store.texts import TextTransform, message_title, transform_texts
 from yourtool.text import printable
 
 _TICKS = re.compile("`+")

@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerCancelled, WorkerFailed
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
+from yourtool.store.base import resolve_id
 from yourtool.text import encodable
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.markdown.blocks import HighlighterFactory
@@ -263,7 +264,7 @@ class YourtoolApp(App[None]):
     ) -> "tuple[Session | None, SwapRefusedError | None]":
         try:
             if self._resume is not None:
-                session_id = await runtime.sessions.resolve_id(self._resume)
+                session_id = await resolve_id(runtime.store, self._resume)
             elif self._continue_last:
                 session_id = await runtime.find_last_session()
                 if session_id is None:

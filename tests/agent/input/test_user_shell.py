@@ -274,20 +274,20 @@ async def test_forks_have_the_commands_and_can_split_before_them(bench, tmp_path
     fact = await run_command(session, "echo hi")
     await session.close()
     forked = await bench.session(
-        Checked(Scripted([says("two")])), resume=await fork(bench.log, session.id)
+        Checked(Scripted([says("two")])), resume=await fork(bench.store, session.id)
     )
     assert forked.state.messages[-1].content == fact.message.content
     assert forked.state.messages[-1].id != fact.message.id
     await play(forked.send("on"))
     await forked.close()
-    facts = await bench.log.read(session.id)
+    facts = await bench.store.read(session.id)
     before = facts_until(facts, fact.message.id)
     assert not any(isinstance(each, ShellRan) for each in before)
     assert any(isinstance(each, TurnStarted) for each in before)
 
     lines = list(export_lines(facts, "jsonl", str, tmp_path))
-    imported = await import_session(bench.log, from_jsonl(lines, tmp_path), bench.workspace)
-    [copy] = [each for each in await bench.log.read(imported) if isinstance(each, ShellRan)]
+    imported = await import_session(bench.store, from_jsonl(lines, tmp_path), bench.workspace)
+    [copy] = [each for each in await bench.store.read(imported) if isinstance(each, ShellRan)]
     assert (copy.command, copy.message.content) == (fact.command, fact.message.content)
     assert copy.message.metadata == fact.message.metadata
 
@@ -296,7 +296,7 @@ async def test_export_fences_the_output_and_contains_no_key(bench, tmp_path):
     session = await bench.session(Scripted([says("one")]))
     await run_command(session, "echo '# sk-known'; echo '```'")
     await run_command(session, "echo me", shared=False)
-    facts = await bench.log.read(session.id)
+    facts = await bench.store.read(session.id)
     document = b"".join(
         export_lines(facts, "markdown", lambda text: mask_secrets(text, ("sk-known",)), tmp_path)
     ).decode()
@@ -312,9 +312,9 @@ async def test_export_fences_the_output_and_contains_no_key(bench, tmp_path):
 async def test_command_is_found_by_its_text(bench):
     session = await bench.session(Scripted([says("one")]))
     fact = await run_command(session, "echo zebra")
-    [hit] = await bench.sessions.search("zebra")
+    [hit] = await bench.store.search("zebra")
     assert (hit.message_id, hit.role) == (fact.message.id, Role.USER)
-    [listed] = await bench.sessions.list()
+    [listed] = await bench.store.list()
     assert (listed.title, listed.turn_count) == ("$ echo zebra", 0)
     await session.close()
 

@@ -90,7 +90,7 @@ async def sums(bench: Bench, session, events, outcomes):
     """Return the sum of each place that counts money; all must be equal."""
     ends = [event for event in events if isinstance(event, TurnCompleted | TurnCancelled)]
     calls = [event for event in events if isinstance(event, LlmCallCompleted | LlmCallFailed)]
-    report = await bench.sessions.cost_report(session.id)
+    report = await bench.store.cost_report(session.id)
     stored = sum((model.cost_usd for model in report), Decimal(0))
     results = [outcome.result(session.id) for outcome in outcomes]
     return {
@@ -98,7 +98,7 @@ async def sums(bench: Bench, session, events, outcomes):
         "turns": sum((end.total_cost_usd for end in ends), Decimal(0)),
         "run": session.budget.cost,
         "session": session.state.cost_usd,
-        "day": (await bench.sessions.spending_since(EPOCH)).cost_usd,
+        "day": (await bench.store.spending_since(EPOCH)).cost_usd,
         "/cost": stored,
         "-p": sum((result.cost_usd for result in results), Decimal(0)),
     }
@@ -201,7 +201,7 @@ async def test_failure_without_usage_costs_nothing(bench):
     events, _ = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert (failed.cost_usd, failed.pricing_version) == (0, None)
-    assert await bench.sessions.cost_report(session.id) == ()
+    assert await bench.store.cost_report(session.id) == ()
     await session.close()
 
 
@@ -356,6 +356,6 @@ async def test_failure_stored_without_usage_counts_as_nothing_everywhere(bench):
     await session.close()
     again = await bench.session(Checked(Wire()), resume=session.id)
     assert again.state.cost_usd == failed.cost_usd
-    [report] = await bench.sessions.cost_report(session.id)
+    [report] = await bench.store.cost_report(session.id)
     assert (report.calls, report.cost_usd) == (1, failed.cost_usd)
     await again.close()

@@ -51,7 +51,7 @@ from yourtool.messages import (
 )
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
-from yourtool.store.leases import Lease
+from yourtool.store.base import Lease
 from yourtool.text import storable
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import FileReads

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.store.base import resolve_id
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.picker import Choice, Picker
 from yourtool.tui.screens.picker_choices import fork_choices, hit_choices, session_choices
@@ -50,9 +51,7 @@ async def new_session(chat: TurnScreen, _argument: str) -> None:
 async def resume_session(chat: TurnScreen, argument: str) -> None:
     """`/resume`: resume a session by id or prefix, or pick one from a list."""
     runtime, old = require_session(chat)
-    session_id = (
-        await runtime.sessions.resolve_id(argument) if argument else await pick_session(chat)
-    )
+    session_id = await resolve_id(runtime.store, argument) if argument else await pick_session(chat)
     if session_id == old.id:
         chat.note("info", "This session is already open.")
     elif session_id is not None:
@@ -63,7 +62,7 @@ async def pick_session(chat: TurnScreen, runtime: "Runtime | None" = None) -> st
     """Let the user pick a stored session; return its id or None."""
     if (runtime := runtime or chat.runtime) is None:
         return None
-    found = await runtime.sessions.list()
+    found = await runtime.store.list()
     choices = session_choices(found, runtime.options.workspace, now())
     return await chat.app.push_screen_wait(Picker("Sessions", choices))
 
@@ -94,7 +93,7 @@ async def search_sessions(chat: TurnScreen, argument: str) -> None:
     runtime, session = require_session(chat)
     if not argument:
         raise UsageError("Nothing to search for; use `/search WORDS`.")
-    hits = await runtime.sessions.search(argument)
+    hits = await runtime.store.search(argument)
     if not hits:
         chat.note("info", "No message contains all of these words; tool output is not searched.")
         return

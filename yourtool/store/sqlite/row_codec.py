@@ -7,7 +7,7 @@ rest of the session is read. Rows of an older version are upgraded in memory.
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -21,7 +21,6 @@ from yourtool.message_codec import (
     require_shallow,
 )
 from yourtool.messages import SCHEMA_VERSION, Message, Role, canonical_json
-from yourtool.text import storable
 
 _log = logging.getLogger(__name__)
 
@@ -61,8 +60,6 @@ Upgrade: TypeAlias = Callable[
     [list[dict[str, Any]], dict[str, Any]], tuple[list[dict[str, Any]], dict[str, Any]]
 ]
 """Upgrades content and metadata, as decoded JSON, from one schema version to the next."""
-
-TextTransform: TypeAlias = Callable[[str], str]
 
 UPGRADES: Mapping[int, Upgrade] = {}
 """Upgrades by their source version; a version without an entry needs none."""
@@ -167,16 +164,6 @@ def message_from_row(
         return None
 
 
-def to_storable(fact: AnyFact) -> AnyFact:
-    """Return the fact with every string made storable as UTF-8."""
-    return transform_texts(fact, storable)
-
-
-def transform_texts(fact: AnyFact, transform: TextTransform) -> AnyFact:
-    """Return the fact with every string transformed, object keys included."""
-    return msgspec.convert(_transform_value(msgspec.to_builtins(fact), transform), type(fact))
-
-
 def _apply_upgrades(
     content: str, metadata: str, versions: range, upgrades: Mapping[int, Upgrade]
 ) -> tuple[str, str]:
@@ -186,21 +173,3 @@ def _apply_upgrades(
         if (upgrade := upgrades.get(version)) is not None:
             blocks, fields = upgrade(blocks, fields)
     return canonical_json(blocks).decode(), canonical_json(fields).decode()
-
-
-def _transform_value(value: object, transform: TextTransform) -> object:
-    match value:
-        case str():
-            return transform(value)
-        case dict():
-            entries = cast("dict[str, object]", value)  # builtins have string keys
-            new = {
-                transform(key): _transform_value(entry, transform) for key, entry in entries.items()
-            }
-            if entries.get("type") == "thinking" and new != entries:
-                new["signature"] = None  # providers reject a signature of a different text
-            return new
-        case list() | tuple():
-            return [_transform_value(entry, transform) for entry in cast("list[object]", value)]
-        case _:
-            return value

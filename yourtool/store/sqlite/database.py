@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from yourtool.errors import StoreError
-from yourtool.store.fulltext import stored_words
-from yourtool.store.schema import MIGRATIONS, Migrations
+from yourtool.store.sqlite.fulltext import stored_words
+from yourtool.store.sqlite.schema import MIGRATIONS, Migrations
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ Every function runs inside the transaction that stores the fact; raising rolls i
 from collections.abc import Iterator, Mapping
 from sqlite3 import Connection
 
-from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError, ToolFailure
+from yourtool.errors import SessionNotFoundError, StoreError, ToolFailure
 from yourtool.events import (
     Fact,
     LlmCallCompleted,
@@ -18,10 +18,10 @@ from yourtool.events import (
     ToolCompleted,
     ToolFailed,
 )
-from yourtool.invariants import validate_message, value_problems
 from yourtool.messages import SCHEMA_VERSION, Message
-from yourtool.store.fulltext import searchable_text
-from yourtool.store.row_codec import INSERT_MESSAGE, message_row, to_microseconds
+from yourtool.store.sqlite.fulltext import searchable_text
+from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row, to_microseconds
+from yourtool.store.validation import require_valid_message
 
 
 def project(connection: Connection, fact: Fact, message: Message | None) -> None:
@@ -37,7 +37,7 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     else:
         _touch(connection, fact)
     if message is not None:
-        _check(connection, fact, message)
+        require_valid_message(fact, message, _order_problems(connection, message))
         connection.execute(INSERT_MESSAGE, message_row(message))
         index_message(connection, message)
     match fact:
@@ -101,21 +101,6 @@ def _touch(connection: Connection, fact: Fact) -> None:
     )
     if touched.rowcount == 0:
         raise SessionNotFoundError(f"There is no session `{fact.session_id}`.")
-
-
-def _check(connection: Connection, fact: Fact, message: Message) -> None:
-    problems = [*validate_message(message), *value_problems(message)]
-    if message.session_id != fact.session_id:
-        problems.append(f"T2: it belongs to session `{message.session_id}`")
-    if isinstance(fact, ToolCompleted | ToolFailed) and (
-        message.result is None or message.result.tool_use_id != fact.tool_use_id
-    ):
-        problems.append(f"T2: it is not the result of `{fact.tool_use_id}`")
-    problems += _order_problems(connection, message)
-    if problems:
-        raise InvalidMessageError(
-            f"The {message.role} message `{message.id}` was not stored: {'; '.join(problems)}"
-        )
 
 
 def _order_problems(connection: Connection, message: Message) -> Iterator[str]:

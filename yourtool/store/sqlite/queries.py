@@ -1,28 +1,24 @@
-"""Queries over all stored sessions: listing, search, cost reports and leases."""
+"""Queries over all stored sessions: listing, search and costs."""
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
 from sqlite3 import Connection
 
 import msgspec
 from msgspec import Struct
 
 from yourtool.amounts import Spending
-from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.message_codec import decode_content, require_shallow
 from yourtool.messages import ContentBlock, Role
-from yourtool.store.database import Database
-from yourtool.store.fulltext import fts_query, message_title, search_terms, snippet
-from yourtool.store.leases import Lease
-from yourtool.store.row_codec import DECODE_ERRORS, from_microseconds, to_microseconds
+from yourtool.store.base import SearchHit, SessionSummary
+from yourtool.store.sqlite.fulltext import fts_query
+from yourtool.store.sqlite.row_codec import DECODE_ERRORS, from_microseconds, to_microseconds
+from yourtool.store.texts import message_title, search_terms, snippet
 
 _log = logging.getLogger(__name__)
-
-_MAX_CANDIDATES = 5
 
 _SELECT_CALLS = """
     SELECT call.id, call.payload_json
@@ -53,23 +49,6 @@ the index, newest messages first, only until the limit is reached
 """
 
 
-class SessionSummary(Struct, frozen=True, kw_only=True):
-    """A session in a list of sessions."""
-
-    id: str
-    title: str
-    """The first line of the first message; empty if that message has no text."""
-    workspace_path: str
-    active_model: str | None
-    """The model chosen for the session, if any."""
-    turn_count: int
-    cost_usd: Decimal
-    unpriced: bool = False
-    """The price of some requests is unknown, so `cost_usd` is too low."""
-    created_at: datetime
-    updated_at: datetime
-
-
 class ModelCost(Struct, frozen=True, kw_only=True):
     """Usage and cost of one model in a session."""
 
@@ -82,114 +61,6 @@ class ModelCost(Struct, frozen=True, kw_only=True):
     cost_usd: Decimal = Decimal(0)
     unpriced_calls: int = 0
     """Calls without a known price; they add nothing to `cost_usd`."""
-
-
-class SearchHit(Struct, frozen=True, kw_only=True):
-    """A message that matches a search."""
-
-    session_id: str
-    message_id: str
-    role: Role
-    snippet: str
-    """One line of the message, starting shortly before the first match."""
-    title: str
-    """The title of the session."""
-    workspace_path: str
-    created_at: datetime
-
-
-class Sessions:
-    """Queries over all sessions; `Log` reads and writes the facts of one."""
-
-    def __init__(self, database: Database, locks_dir: Path) -> None:
-        self._database = database
-        self._locks_dir = locks_dir
-
-    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
-        """Return the sessions of these workspaces, or of all if none is given, last used first.
-
-        Sessions without messages are omitted.
-        """
-        return await self._database.read(lambda connection: _list(connection, workspaces, limit))
-
-    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
-        """Return the messages that contain every word of `text`, newest first.
-
-        Words match as prefixes, ignoring case and accents. A text without words matches nothing.
-
-        Raises:
-            StoreError: the database cannot be read.
-        """
-        terms = search_terms(text)
-        parameters = {
-            "query": fts_query(terms),
-            "count": len(workspaces),
-            "workspaces": json.dumps(workspaces),
-            "limit": limit,
-        }
-        return await self._database.read(
-            lambda connection: _search(connection, terms, parameters) if terms else ()
-        )
-
-    async def last_used(self, *workspaces: str) -> str | None:
-        """Return the id of the last used session of these workspaces."""
-        latest = await self._database.read(
-            lambda connection: _recent_sessions(connection, workspaces, 1)
-        )
-        return latest[0][0] if latest else None
-
-    async def resolve_id(self, prefix: str) -> str:
-        """Return the only session id that starts with `prefix`; `sess_` is optional.
-
-        Raises:
-            SessionNotFoundError: no session matches.
-            StoreError: several sessions match; the message names some of them.
-        """
-        wanted = prefix.strip().removeprefix("sess_").upper()
-        found = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT id FROM sessions WHERE substr(id, 6, length(?)) = ? ORDER BY id DESC",
-                (wanted, wanted),
-            ).fetchall()
-        )
-        ids = [row[0] for row in found if wanted]
-        if not ids:
-            raise SessionNotFoundError(
-                f"There is no session `{prefix}`; list the sessions with `yourtool sessions list`."
-            )
-        if len(ids) > 1:
-            some = ", ".join(f"`{session_id}`" for session_id in ids[:_MAX_CANDIDATES])
-            raise StoreError(
-                f"`{prefix}` matches {len(ids)} sessions, such as {some}; use a longer prefix."
-            )
-        return ids[0]
-
-    async def spending_since(self, start: datetime) -> Spending:
-        """Return the exact cost of all requests since `start`."""
-        report = await self._database.read(
-            lambda connection: _cost_report(
-                connection, "call.timestamp_us >= ?", to_microseconds(start)
-            )
-        )
-        return Spending(
-            cost_usd=_total(report),
-            requests=sum(cost.calls for cost in report),
-            unpriced_requests=sum(cost.unpriced_calls for cost in report),
-        )
-
-    async def cost_report(self, session_id: str) -> tuple[ModelCost, ...]:
-        """Return usage and cost of each model of a session, most expensive first."""
-        return await self._database.read(
-            lambda connection: _cost_report(connection, "call.session_id = ?", session_id)
-        )
-
-    def lease(self, session_id: str) -> Lease:
-        """Acquire the right to write to a session until it is released or the process dies.
-
-        Raises:
-            SessionBusyError: another process has the lease; the message names that process.
-        """
-        return Lease(self._locks_dir, session_id)
 
 
 class _CallUsage(Struct, frozen=True):
@@ -207,7 +78,36 @@ class _CallUsage(Struct, frozen=True):
 _CALL_USAGE = msgspec.json.Decoder(_CallUsage)
 
 
-def _cost_report(connection: Connection, condition: str, value: str | int) -> tuple[ModelCost, ...]:
+def spending_since(connection: Connection, start: datetime) -> Spending:
+    """Return the exact cost of all requests since `start`, without those in copies."""
+    report = _sum_by_model(connection, "call.timestamp_us >= ?", to_microseconds(start))
+    return Spending(
+        cost_usd=_total(report),
+        requests=sum(cost.calls for cost in report),
+        unpriced_requests=sum(cost.unpriced_calls for cost in report),
+    )
+
+
+def session_costs(connection: Connection, session_id: str) -> tuple[ModelCost, ...]:
+    """Return usage and cost of each model of a session, most expensive first."""
+    return _sum_by_model(connection, "call.session_id = ?", session_id)
+
+
+def find_ids(connection: Connection, prefix: str) -> list[str]:
+    """Return the ids of the sessions that start with `prefix`, newest first."""
+    query = "SELECT id FROM sessions WHERE substr(id, 1, length(?)) = ? ORDER BY id DESC"
+    return [row[0] for row in connection.execute(query, (prefix, prefix))]
+
+
+def last_used(connection: Connection, workspaces: tuple[str, ...]) -> str | None:
+    """Return the id of the last used session of these workspaces that has messages."""
+    latest = _recent_sessions(connection, workspaces, 1)
+    return latest[0][0] if latest else None
+
+
+def _sum_by_model(
+    connection: Connection, condition: str, value: str | int
+) -> tuple[ModelCost, ...]:
     costs: dict[str, ModelCost] = {}
     for event_id, payload in connection.execute(f"{_SELECT_CALLS} AND {condition}", (value,)):
         try:
@@ -255,14 +155,15 @@ def _recent_sessions(
     ).fetchall()
 
 
-def _list(
+def list_sessions(
     connection: Connection, workspaces: tuple[str, ...], limit: int
 ) -> tuple[SessionSummary, ...]:
+    """Return the sessions of these workspaces, or of all if none is given, last used first."""
     found = list[SessionSummary]()
     for session_id, path, model, created, updated in _recent_sessions(
         connection, workspaces, limit
     ):
-        report = _cost_report(connection, "call.session_id = ?", session_id)
+        report = session_costs(connection, session_id)
         found.append(
             SessionSummary(
                 id=session_id,
@@ -279,9 +180,18 @@ def _list(
     return tuple(found)
 
 
-def _search(
-    connection: Connection, terms: Sequence[str], parameters: Mapping[str, object]
+def search_messages(
+    connection: Connection, text: str, workspaces: tuple[str, ...], limit: int
 ) -> tuple[SearchHit, ...]:
+    """Return the messages that contain every word of `text`, newest first."""
+    if not (terms := search_terms(text)):
+        return ()
+    parameters = {
+        "query": fts_query(terms),
+        "count": len(workspaces),
+        "workspaces": json.dumps(workspaces),
+        "limit": limit,
+    }
     hits = list[SearchHit]()
     for message_id, session_id, role, content, created, path in connection.execute(
         _SELECT_HITS, parameters

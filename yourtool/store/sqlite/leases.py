@@ -1,4 +1,4 @@
-"""Session locks: one process at a time can write to a session."""
+"""Leases by lock files: one process at a time can write to a session."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from types import TracebackType
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 
 
-class Lease:
+class FileLease:
     """The right to write to a session; the kernel releases it when the process dies.
 
     The lock file contains the process id of the holder and is removed on release.
@@ -42,7 +42,7 @@ class Lease:
             os.close(self._handle)
             self._handle = -1
 
-    def __enter__(self) -> "Lease":
+    def __enter__(self) -> "FileLease":
         return self
 
     def __exit__(

@@ -1,0 +1,204 @@
+"""A second implementation of the store port: sessions in memory."""
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from yourtool.amounts import Spending
+from yourtool.errors import (
+    SessionBusyError,
+    SessionNotFoundError,
+    StoreError,
+)
+from yourtool.events import (
+    AnyFact,
+    LlmCallCompleted,
+    LlmCallFailed,
+    SessionCreated,
+    SessionForked,
+    SessionImported,
+    SessionModelSelected,
+    ToolCompleted,
+    ToolFailed,
+    TurnStarted,
+    message_of,
+)
+from yourtool.messages import Message, Role, TextBlock
+from yourtool.store.base import SearchHit, SessionStore, SessionSummary
+from yourtool.store.texts import message_title, search_terms, snippet, to_storable
+from yourtool.store.validation import require_valid_fact, require_valid_message
+
+
+class MemoryStore(SessionStore):
+    """Sessions of one process, which are lost with it."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, list[AnyFact]] = {}
+        self._leases: set[str] = set()
+
+    async def append(self, *facts: AnyFact) -> None:
+        before = {session_id: list(stored) for session_id, stored in self._sessions.items()}
+        try:
+            for fact in map(to_storable, facts):
+                self._append(fact)
+        except StoreError:
+            self._sessions = before
+            raise
+
+    async def read(self, session_id: str) -> tuple[AnyFact, ...]:
+        if (facts := self._sessions.get(session_id)) is None:
+            raise SessionNotFoundError(f"There is no session `{session_id}`.")
+        return tuple(sorted(facts, key=lambda fact: fact.id))
+
+    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+        for fact in await self.read(session_id):
+            callback(fact)
+
+    async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
+        return tuple(
+            (ours, fact.provider, wire)
+            for fact in self._sessions[session_id]
+            if isinstance(fact, LlmCallCompleted)
+            for ours, wire in sorted(fact.provider_tool_ids.items())
+        )
+
+    async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
+        stored = {fact.id for facts in self._sessions.values() for fact in facts}
+        messages = [message for facts in self._sessions.values() for message in _messages(facts)]
+        stored |= {message.id for message in messages}
+        stored |= {call.id for message in messages for call in message.tool_uses}
+        return session_id in self._sessions or not stored.isdisjoint(ids)
+
+    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+        spoken = [facts for facts in self._sessions.values() if _messages(facts)]
+        found = [_summary(facts) for facts in spoken]
+        found.sort(key=lambda each: (each.updated_at, each.id), reverse=True)
+        return tuple(each for each in found if not workspaces or each.workspace_path in workspaces)[
+            :limit
+        ]
+
+    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
+        terms = search_terms(text)
+        hits = [
+            SearchHit(
+                session_id=message.session_id,
+                message_id=message.id,
+                role=message.role,
+                snippet=snippet(message.content, terms),
+                title=summary.title,
+                workspace_path=summary.workspace_path,
+                created_at=message.created_at,
+            )
+            for summary in await self.list(*workspaces)
+            for message in _messages(_own(self._sessions[summary.id]))
+            if terms and _contains(message, terms)
+        ]
+        return tuple(sorted(hits, key=lambda hit: hit.message_id, reverse=True)[:limit])
+
+    async def last_used(self, *workspaces: str) -> str | None:
+        found = [each.id for each in await self.list() if each.workspace_path in workspaces]
+        return found[0] if found else None
+
+    async def find_ids(self, prefix: str) -> tuple[str, ...]:
+        return tuple(sorted((i for i in self._sessions if i.startswith(prefix)), reverse=True))
+
+    async def spending_since(self, start: datetime) -> Spending:
+        facts = [fact for facts in self._sessions.values() for fact in _requests(facts)]
+        recent = [fact for fact in facts if fact.timestamp >= start]
+        return Spending(
+            cost_usd=sum((fact.cost_usd for fact in recent), Decimal(0)),
+            requests=len(recent),
+            unpriced_requests=sum(fact.pricing_version == "" for fact in recent),
+        )
+
+    def lease(self, session_id: str) -> "MemoryLease":
+        if "/" in session_id:
+            raise SessionNotFoundError(f"There is no session `{session_id}`.")
+        return MemoryLease(self._leases, session_id)
+
+    async def close(self) -> None:
+        pass
+
+    def _append(self, fact: AnyFact) -> None:
+        require_valid_fact(fact)
+        if isinstance(fact, SessionCreated):
+            self._sessions[fact.session_id] = []
+        if (facts := self._sessions.get(fact.session_id)) is None:
+            raise SessionNotFoundError(f"There is no session `{fact.session_id}`.")
+        if (message := message_of(fact)) is not None:
+            known = _messages(facts)
+            taken = [each for each in known if each.id == message.id]
+            require_valid_message(fact, message, [f"`id` is `{each.id}`" for each in taken])
+            _require_one_result(fact, known)
+        facts.append(fact)
+
+
+class MemoryLease:
+    """A lease within one process."""
+
+    def __init__(self, leases: set[str], session_id: str) -> None:
+        if session_id in leases:
+            raise SessionBusyError(f"Session `{session_id}` is open.")
+        self._leases, self._session_id = leases, session_id
+        leases.add(session_id)
+
+    def release(self) -> None:
+        self._leases.discard(self._session_id)
+
+
+def _require_one_result(fact: AnyFact, known: list[Message]) -> None:
+    if isinstance(fact, ToolCompleted | ToolFailed):
+        calls = {call.id for message in known for call in message.tool_uses}
+        results = {message.metadata.parent_tool_use_id for message in known}
+        if fact.tool_use_id not in calls - results:
+            raise StoreError(f"The call `{fact.tool_use_id}` does not exist or has a result.")
+
+
+def _messages(facts: Iterable[AnyFact]) -> list[Message]:
+    return [message for fact in facts if (message := message_of(fact)) is not None]
+
+
+def _own(facts: list[AnyFact]) -> list[AnyFact]:
+    """Return the facts that are not copied from another session."""
+    copied = [i for i, fact in enumerate(facts) if isinstance(fact, SessionForked)]
+    return facts[copied[-1] :] if copied else facts
+
+
+def _requests(facts: list[AnyFact]) -> list[LlmCallCompleted | LlmCallFailed]:
+    """Return the requests that were paid for in this session."""
+    copies = [i for i, f in enumerate(facts) if isinstance(f, SessionForked | SessionImported)]
+    return [
+        fact
+        for fact in facts[copies[-1] if copies else 0 :]
+        if isinstance(fact, LlmCallCompleted | LlmCallFailed) and fact.pricing_version is not None
+    ]
+
+
+def _summary(facts: list[AnyFact]) -> SessionSummary:
+    [created] = [fact for fact in facts if isinstance(fact, SessionCreated)]
+    prompts = [message for message in _messages(facts) if message.role is Role.USER]
+    chosen = [fact.model for fact in facts if isinstance(fact, SessionModelSelected)]
+    requests = _requests(facts)
+    return SessionSummary(
+        id=created.session_id,
+        title=message_title(prompts[0].content) if prompts else "",
+        workspace_path=created.workspace_path,
+        active_model=chosen[-1] if chosen else created.initial_active_model,
+        turn_count=sum(isinstance(fact, TurnStarted) for fact in facts),
+        cost_usd=sum((fact.cost_usd for fact in requests), Decimal(0)),
+        unpriced=any(fact.pricing_version == "" for fact in requests),
+        created_at=created.timestamp.astimezone(UTC),
+        updated_at=max(fact.timestamp for fact in facts),
+    )
+
+
+def _contains(message: Message, terms: Iterable[str]) -> bool:
+    texts = (block.text for block in message.content if isinstance(block, TextBlock))
+    words = [_folded(word) for text in texts for word in text.split()]
+    return all(any(word.startswith(_folded(term)) for word in words) for term in terms)
+
+
+def _folded(word: str) -> str:
+    letters = unicodedata.normalize("NFD", word.casefold())
+    return "".join(each for each in letters if not unicodedata.combining(each))

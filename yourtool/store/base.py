@@ -1,0 +1,168 @@
+"""The port to the session store: what the program needs of one.
+
+A store contains the facts of sessions and answers questions about them. What needs only these
+methods, such as forks and exports, works with every store. A store validates facts with
+`validation.py`, so that all stores reject the same ones.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from msgspec import Struct
+
+from yourtool.amounts import Spending
+from yourtool.errors import SessionNotFoundError, StoreError
+from yourtool.events import AnyFact
+from yourtool.messages import Role
+
+_MAX_CANDIDATES = 5
+
+
+class SessionSummary(Struct, frozen=True, kw_only=True):
+    """A session in a list of sessions."""
+
+    id: str
+    title: str
+    """The first line of the first message; empty if that message has no text."""
+    workspace_path: str
+    active_model: str | None
+    """The model chosen for the session, if any."""
+    turn_count: int
+    cost_usd: Decimal
+    unpriced: bool = False
+    """The price of some requests is unknown, so `cost_usd` is too low."""
+    created_at: datetime
+    updated_at: datetime
+
+
+class SearchHit(Struct, frozen=True, kw_only=True):
+    """A message that matches a search."""
+
+    session_id: str
+    message_id: str
+    role: Role
+    snippet: str
+    """One line of the message, starting shortly before the first match."""
+    title: str
+    """The title of the session."""
+    workspace_path: str
+    created_at: datetime
+
+
+class Lease(Protocol):
+    """The right to write to a session."""
+
+    def release(self) -> None:
+        """Release the lease; idempotent."""
+        ...
+
+
+class SessionStore(Protocol):
+    """Stores the facts of sessions, and finds sessions and messages.
+
+    Every method raises `StoreError` if the store cannot be used.
+    """
+
+    async def append(self, *facts: AnyFact) -> None:
+        """Store facts durably, all or none.
+
+        Characters that UTF-8 cannot encode are replaced with U+FFFD. When it raises, none of
+        `facts` was stored.
+
+        Raises:
+            InvalidMessageError: a message breaks an invariant.
+            SessionNotFoundError: the first fact of a session is not `session.created`.
+            StoreError: a fact is invalid, or a call has two results.
+        """
+        ...
+
+    async def read(self, session_id: str) -> tuple[AnyFact, ...]:
+        """Return the facts of a session in the order of their ids, with their messages.
+
+        Facts that this version cannot read are skipped with a warning in the log file. Ids
+        generated afterwards are greater than every id in the session.
+
+        Raises:
+            SessionNotFoundError: the session does not exist.
+        """
+        ...
+
+    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+        """Call `callback` with each fact that `read` would return, possibly in another thread.
+
+        Only one fact is in memory at a time, unless `callback` stores it.
+
+        Raises:
+            SessionNotFoundError: the session does not exist.
+        """
+        ...
+
+    async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
+        """Return (our id, provider, the provider's id) of the calls that have a provider id."""
+        ...
+
+    async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
+        """Whether the session, or an event, message or call with one of the ids, is stored."""
+        ...
+
+    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+        """Return the sessions of these workspaces, or of all if none is given, last used first.
+
+        Sessions without messages are omitted.
+        """
+        ...
+
+    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
+        """Return the messages that contain every word of `text`, newest first.
+
+        Words match as prefixes, ignoring case and accents. A text without words matches nothing.
+        """
+        ...
+
+    async def last_used(self, *workspaces: str) -> str | None:
+        """Return the id of the last used session of these workspaces that has messages."""
+        ...
+
+    async def find_ids(self, prefix: str) -> tuple[str, ...]:
+        """Return the ids of the sessions that start with `prefix`, newest first."""
+        ...
+
+    async def spending_since(self, start: datetime) -> Spending:
+        """Return the exact cost of all requests since `start`, without those in copies."""
+        ...
+
+    def lease(self, session_id: str) -> Lease:
+        """Acquire the right to write to a session until it is released or the process dies.
+
+        Raises:
+            SessionBusyError: another process has the lease.
+            SessionNotFoundError: the id is not a valid session id.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release all resources permanently; idempotent."""
+        ...
+
+
+async def resolve_id(store: SessionStore, prefix: str) -> str:
+    """Return the only session id that starts with `prefix`; `sess_` and upper case are optional.
+
+    Raises:
+        SessionNotFoundError: no session matches.
+        StoreError: several sessions match; the message names some of them.
+    """
+    wanted = prefix.strip().removeprefix("sess_").upper()
+    ids = [*await store.find_ids(f"sess_{wanted}")] if wanted else []
+    if not ids:
+        raise SessionNotFoundError(
+            f"There is no session `{prefix}`; list the sessions with `yourtool sessions list`."
+        )
+    if len(ids) > 1:
+        some = ", ".join(f"`{session_id}`" for session_id in ids[:_MAX_CANDIDATES])
+        raise StoreError(
+            f"`{prefix}` matches {len(ids)} sessions, such as {some}; use a longer prefix."
+        )
+    return ids[0]

@@ -1,0 +1,112 @@
+"""The facts of a session: appended with their derived tables, and read back unchanged."""
+
+import json
+from collections.abc import Callable, Iterable
+from sqlite3 import Connection
+
+from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
+from yourtool.events import AnyFact, message_of
+from yourtool.ids import is_ulid, new_id
+from yourtool.invariants import validate_message, value_problems
+from yourtool.messages import Message
+from yourtool.store.sqlite.derived_tables import index_message, project
+from yourtool.store.sqlite.row_codec import (
+    INSERT_EVENT,
+    SELECT_EVENTS,
+    SELECT_MESSAGE,
+    event_row,
+    fact_from_row,
+    message_from_row,
+    message_row,
+)
+from yourtool.store.texts import to_storable
+from yourtool.store.validation import require_valid_fact
+
+_LAST_IDS = """
+    SELECT max(id) FROM messages WHERE session_id = :session
+    UNION ALL SELECT max(id) FROM events WHERE session_id = :session
+    UNION ALL SELECT max(id) FROM tool_calls WHERE session_id = :session
+"""
+
+
+def append(connection: Connection, facts: Iterable[AnyFact]) -> None:
+    """Store facts and update the derived tables; see `SessionStore.append`."""
+    for fact in facts:
+        try:
+            _append_fact(connection, fact)
+        except UnicodeEncodeError:
+            _append_fact(connection, to_storable(fact))
+
+
+def _append_fact(connection: Connection, fact: AnyFact) -> None:
+    require_valid_fact(fact)
+    message = message_of(fact)
+    row = event_row(fact, message)
+    project(connection, fact, message)
+    connection.execute(INSERT_EVENT, row)
+
+
+def replay(connection: Connection, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+    """Call `callback` with each fact of a session; see `SessionStore.replay`."""
+    if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
+        raise SessionNotFoundError(f"There is no session `{session_id}`.")
+    last = connection.execute(_LAST_IDS, {"session": session_id})
+    _advance_ids(row[0] for row in last if isinstance(row[0], str))
+
+    def message(message_id: str) -> Message | None:
+        row = connection.execute(SELECT_MESSAGE, (message_id, session_id)).fetchone()
+        return None if row is None else message_from_row(row)
+
+    for row in connection.execute(SELECT_EVENTS, (session_id,)):
+        if (fact := fact_from_row(row, message)) is not None:
+            callback(fact)
+
+
+def provider_call_ids(connection: Connection, session_id: str) -> list[tuple[str, str, str]]:
+    """Return (our id, provider, the provider's id) of the calls that have a provider id."""
+    return connection.execute(
+        "SELECT id, provider, provider_id FROM tool_calls"
+        " WHERE session_id = ? AND provider_id IS NOT NULL ORDER BY id",
+        (session_id,),
+    ).fetchall()
+
+
+def pending_call_ids(connection: Connection, session_id: str) -> list[str]:
+    """Return the ids of the calls that have no result yet."""
+    query = "SELECT id FROM tool_calls WHERE session_id = ? AND status = 'pending' ORDER BY id"
+    return [row[0] for row in connection.execute(query, (session_id,))]
+
+
+def has_any(connection: Connection, ids: Iterable[str], session_id: str) -> bool:
+    """Return whether the session, or an event, message or call with one of the ids, is stored."""
+    [row] = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = :session)"
+        " OR EXISTS (SELECT 1 FROM events WHERE id IN (SELECT value FROM json_each(:ids)))"
+        " OR EXISTS (SELECT 1 FROM messages WHERE id IN (SELECT value FROM json_each(:ids)))"
+        " OR EXISTS (SELECT 1 FROM tool_calls WHERE id IN (SELECT value FROM json_each(:ids)))",
+        {"session": session_id, "ids": json.dumps(list(ids))},
+    )
+    return bool(row[0])
+
+
+def _advance_ids(ids: Iterable[str]) -> None:
+    for ulid in (text.removeprefix("tu_") for text in ids):
+        if is_ulid(ulid):
+            new_id.advance(ulid)
+
+
+def update_messages(connection: Connection, messages: Iterable[Message]) -> None:
+    """Overwrite the rows of stored messages, in the current schema version."""
+    for message in messages:
+        if problems := [*validate_message(message), *value_problems(message)]:
+            raise InvalidMessageError(f"`{message.id}` was not saved: {'; '.join(problems)}")
+        message_id, session_id, _, content, metadata, _, version = message_row(message)
+        updated = connection.execute(
+            "UPDATE messages SET content_json = ?, metadata_json = ?, schema_version = ?"
+            " WHERE id = ? AND session_id = ?",
+            (content, metadata, version, message_id, session_id),
+        )
+        if updated.rowcount == 0:
+            raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")
+        connection.execute("DELETE FROM message_words WHERE message_id = ?", (message_id,))
+        index_message(connection, message)

@@ -1,0 +1,101 @@
+"""The implementation of the store port with SQLite."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from yourtool.amounts import Spending
+from yourtool.events import AnyFact
+from yourtool.messages import Message
+from yourtool.store.base import SearchHit, SessionStore, SessionSummary
+from yourtool.store.sqlite import log, queries
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.leases import FileLease
+
+
+class SqliteStore(SessionStore):
+    """Sessions in one database file; the lock files are in `locks` next to it.
+
+    Facts are stored together with the tables derived from them, in one transaction.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._locks_dir = database.path.parent / "locks"
+
+    async def append(self, *facts: AnyFact) -> None:
+        await self.database.write(lambda connection: log.append(connection, facts))
+
+    async def read(self, session_id: str) -> tuple[AnyFact, ...]:
+        facts: list[AnyFact] = []
+        await self.replay(session_id, facts.append)
+        return tuple(facts)
+
+    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+        await self.database.read(lambda connection: log.replay(connection, session_id, callback))
+
+    async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
+        return tuple(
+            await self.database.read(
+                lambda connection: log.provider_call_ids(connection, session_id)
+            )
+        )
+
+    async def pending_call_ids(self, session_id: str) -> tuple[str, ...]:
+        """Return the ids of the calls that have no result yet."""
+        return tuple(
+            await self.database.read(
+                lambda connection: log.pending_call_ids(connection, session_id)
+            )
+        )
+
+    async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
+        return await self.database.read(lambda connection: log.has_any(connection, ids, session_id))
+
+    async def update_messages(self, *messages: Message) -> None:
+        """Overwrite the rows of stored messages, in the current schema version.
+
+        Reading upgrades older rows in memory only; this stores the upgrade. When it raises,
+        nothing was written.
+
+        Raises:
+            InvalidMessageError: a message breaks an invariant.
+            StoreError: a message is not stored yet.
+        """
+        await self.database.write(lambda connection: log.update_messages(connection, messages))
+
+    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+        return await self.database.read(
+            lambda connection: queries.list_sessions(connection, workspaces, limit)
+        )
+
+    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
+        return await self.database.read(
+            lambda connection: queries.search_messages(connection, text, workspaces, limit)
+        )
+
+    async def last_used(self, *workspaces: str) -> str | None:
+        return await self.database.read(
+            lambda connection: queries.last_used(connection, workspaces)
+        )
+
+    async def find_ids(self, prefix: str) -> tuple[str, ...]:
+        return tuple(
+            await self.database.read(lambda connection: queries.find_ids(connection, prefix))
+        )
+
+    async def spending_since(self, start: datetime) -> Spending:
+        return await self.database.read(
+            lambda connection: queries.spending_since(connection, start)
+        )
+
+    async def cost_report(self, session_id: str) -> tuple[queries.ModelCost, ...]:
+        """Return usage and cost of each model of a session, most expensive first."""
+        return await self.database.read(
+            lambda connection: queries.session_costs(connection, session_id)
+        )
+
+    def lease(self, session_id: str) -> FileLease:
+        return FileLease(self._locks_dir, session_id)
+
+    async def close(self) -> None:
+        await self.database.close()

@@ -1,0 +1,69 @@
+"""The texts of a session: transformation of all of them, titles, and snippets of search results."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, cast
+
+import msgspec
+
+from yourtool.events import AnyFact
+from yourtool.messages import ContentBlock, TextBlock
+from yourtool.text import storable
+
+TextTransform: TypeAlias = Callable[[str], str]
+
+TITLE_LENGTH = 120
+_SNIPPET_LEAD = 40
+_SNIPPET_LENGTH = 160
+
+
+def to_storable(fact: AnyFact) -> AnyFact:
+    """Return the fact with every string made storable as UTF-8."""
+    return transform_texts(fact, storable)
+
+
+def transform_texts(fact: AnyFact, transform: TextTransform) -> AnyFact:
+    """Return the fact with every string transformed, object keys included."""
+    return msgspec.convert(_transform_value(msgspec.to_builtins(fact), transform), type(fact))
+
+
+def message_title(content: Sequence[ContentBlock]) -> str:
+    """Return the first non-blank line of a message, truncated; else an empty string."""
+    text = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+    title = next((words for line in text.splitlines() if (words := " ".join(line.split()))), "")
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
+
+
+def search_terms(text: str) -> tuple[str, ...]:
+    """Return the words of a search text; words without letters or digits are ignored."""
+    return tuple(word for word in storable(text).split() if any(map(str.isalnum, word)))
+
+
+def snippet(content: Sequence[ContentBlock], terms: Sequence[str]) -> str:
+    """Return one line of a message's text, starting shortly before the first match."""
+    text = " ".join(
+        " ".join(block.text.split()) for block in content if isinstance(block, TextBlock)
+    )
+    lowered = text.lower()
+    places = [at for term in terms if (at := lowered.find(term.lower())) >= 0]
+    start = max(0, min(places, default=0) - _SNIPPET_LEAD)
+    passage = text[start : start + _SNIPPET_LENGTH]
+    before, after = "…" if start else "", "…" if start + _SNIPPET_LENGTH < len(text) else ""
+    return f"{before}{passage}{after}"
+
+
+def _transform_value(value: object, transform: TextTransform) -> object:
+    match value:
+        case str():
+            return transform(value)
+        case dict():
+            entries = cast("dict[str, object]", value)  # builtins have string keys
+            new = {
+                transform(key): _transform_value(entry, transform) for key, entry in entries.items()
+            }
+            if entries.get("type") == "thinking" and new != entries:
+                new["signature"] = None  # providers reject a signature of a different text
+            return new
+        case list() | tuple():
+            return [_transform_value(entry, transform) for entry in cast("list[object]", value)]
+        case _:
+            return value
