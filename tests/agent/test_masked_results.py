@@ -5,11 +5,13 @@ from base64 import b64encode
 
 import pytest
 
+from tests.agent.harness import DENY, User, names, play
 from tests.cli.command_line import CommandLine
 from yourtool.agent.session.known_secrets import find_known_secrets
 from yourtool.credentials import Credentials
-from yourtool.masking import MASK
+from yourtool.masking import MASK, Mask
 from yourtool.paths import resolve_paths
+from yourtool.providers.scripted import Scripted, calls, says
 
 KEY = "sk-ant-api03-" + "Zq7" * 30
 
@@ -144,3 +146,21 @@ def test_short_and_plain_values_are_not_secrets(home):
         "ghp_0123456789abcdef",
         "local-key",
     }
+
+
+MANY_KEYS = Mask(f"sk-{number:02d}-{'Ab3' * 12}" for number in range(60))
+LONG_COMMAND = "true " + "sk- " * 500_000
+
+
+async def test_masking_of_a_long_command_does_not_block_the_loop(bench):
+    adapter = Scripted([calls("shell", command=LONG_COMMAND), says("done")])
+    session = await bench.session(adapter, confirm=User(DENY), mask=MANY_KEYS)
+    events = await play(session.send("go"))
+    assert "tool.confirmation_requested" in names(events)
+    await session.close()
+
+
+async def test_masking_of_a_long_command_of_the_user_does_not_block_the_loop(bench):
+    session = await bench.session(Scripted([says("never")]), mask=MANY_KEYS)
+    assert names(await play(session.run_shell(LONG_COMMAND, shared=True))) == ["shell.ran"]
+    await session.close()

@@ -51,12 +51,13 @@ class UserShell:
         """
         command, message_id, started = storable(command), new_id(), time.monotonic()
         mask = await asyncio.to_thread(self.env.mask)
+        shown = await asyncio.to_thread(mask.text, command)
         printed: asyncio.Queue[str | None] = asyncio.Queue()
         output = CommandOutput(self.env.spill, LiveText(printed.put_nowait), mask)
         running = asyncio.create_task(run_command_line(command, self.env.workspace.root, output))
         running.add_done_callback(lambda _: printed.put_nowait(None))
         try:
-            yield ShellStarted(message_id=message_id, command=mask.text(command), shared=shared)
+            yield ShellStarted(message_id=message_id, command=shown, shared=shared)
             while (text := await self.interrupt.guard(printed.get())) is not None:
                 yield ToolOutputDelta(tool_use_id=message_id, text=storable(text))
         except Interrupted:
@@ -68,15 +69,14 @@ class UserShell:
                 _log.warning("abandoned a shell command of the user, which did not stop")
         code, error_message = _get_ending(running)
         status = "stopped by the user" if code is None else format_exit_code(code)
-        command = mask.text(command)
         texts = (
-            f"$ {command}\n",
-            mask.text(error_message or output.text()),
+            f"$ {shown}\n",
+            await asyncio.to_thread(mask.text, error_message or output.text()),
             f"[{status}; the user ran this command]",
         )
         yield await self.record(
             ShellRan(
-                command=command,
+                command=shown,
                 exit_code=code,
                 duration_seconds=round(time.monotonic() - started, 3),
                 truncated=output.total_bytes > 2 * HEAD_TAIL_BYTES,

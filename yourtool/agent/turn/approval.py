@@ -28,9 +28,8 @@ async def request_approval(
         Interrupted: the turn was stopped before the user answered.
     """
     mask = await asyncio.to_thread(turn.env.mask)
-    requested = await turn.record(
-        _build_requested_fact(confirmation, tool_use_id, mask), parent=parent
-    )
+    fact = await asyncio.to_thread(_build_requested_fact, confirmation, tool_use_id, mask)
+    requested = await turn.record(fact, parent=parent)
     yield requested
     try:
         decision = await _wait_for_decision(confirmation, turn)
